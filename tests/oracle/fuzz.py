@@ -34,7 +34,7 @@ from tests.oracle.sides import Answer, Isotone, Side, drop_tables
 from tests.sdks.server_process import server_process
 
 HISTORY: Final = 40
-QUICK: Final = 3000
+QUICK: Final = 1500
 READS: Final = ("Get", "BatchGet", "TransactGet", "Query", "Scan", "Describe", "List")
 # ARNs, ids and shards are each side's own: of these, that they succeed.
 OWN_NAMES: Final = ("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords")

@@ -335,6 +335,13 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}Validation failed in TransactStatements.*",
     ),
     Known(
+        "A page that is full has a LastEvaluatedKey; DynamoDB Local takes a range of one sort key for an equality.",
+        API + "API_Query.html",
+        r"OK: (?!.*LastEvaluatedKey).*",
+        r"OK: .*LastEvaluatedKey.*",
+        r'^Query .*BETWEEN.*"Limit": 1\b',
+    ),
+    Known(
         "The answer of DeleteTable leaves out keys and indexes.",
         API + "API_DeleteTable.html",
         r"OK: .*",
@@ -371,6 +378,13 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r".*",
         rf"{_VALID}(1 validation error detected: )?ExpressionAttribute(Names|Values) can only be specified .*",
         r'"ExpressionAttribute(Names|Values)": \{\}',
+    ),
+    Known(
+        "Whether an empty legacy parameter counts as sent is not documented; in DynamoDB Local it does not.",
+        API + "API_Query.html",
+        r".*",
+        rf"{_VALID}Can not use both expression and non-expression parameters in the same request: .*",
+        r'"(KeyConditions|QueryFilter|ScanFilter|Expected|AttributeUpdates)": \{\}',
     ),
     Known(
         "DynamoDB Local breaks on some wrong requests.",

@@ -312,6 +312,8 @@ def spoil(draw: Any, action: str, request: Request) -> Request:
     last: Any = path[-1]
     wrong = WRONG_VALUES if name == "AttributeValue" else [v for _, v in wrong_values(known, name)]
     value = draw(st.sampled_from([ABSENT, ABSENT, None, *wrong]))
+    if value is None and last == "Action":
+        return request  # null is absent, and means PUT; DynamoDB Local then changes nothing
     if value is not ABSENT:
         parent[last] = copy.deepcopy(value)
     elif isinstance(parent, list) or last in parent:

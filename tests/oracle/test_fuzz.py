@@ -14,7 +14,7 @@ from tests.oracle.sides import Answer, Isotone
 
 
 def test_random_histories(theirs: Endpoint) -> None:
-    start = random.randrange(2**32)
+    start = random.randrange(2**32) if "ISOTONE_FUZZ" in os.environ else 1
     report = run(int(os.environ.get("ISOTONE_FUZZ", QUICK)), start, theirs)
     assert not report.times, f"seed {start}: {report}"
     assert report.accepted > sum(report.asked.values()) / 4
