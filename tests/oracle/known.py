@@ -335,6 +335,12 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}Validation failed in TransactStatements.*",
     ),
     Known(
+        "Of a legacy ADD of a type that cannot be added and a false condition, which is told first is not documented.",
+        API + "API_UpdateItem.html",
+        r"ConditionalCheckFailedException: .*",
+        rf"{_VALID}One or more parameter values were invalid: ADD action is not supported for the type .*",
+    ),
+    Known(
         "A page that is full has a LastEvaluatedKey; DynamoDB Local takes a range of one sort key for an equality.",
         API + "API_Query.html",
         r"OK: (?!.*LastEvaluatedKey).*",
