@@ -393,6 +393,13 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r'"(KeyConditions|QueryFilter|ScanFilter|Expected|AttributeUpdates)": \{\}',
     ),
     Known(
+        "A time belongs to AT_TIMESTAMP; DynamoDB Local 3.3 does not know that member yet, and ignores it.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetShardIterator.html",
+        r".*",
+        rf"{_VALID}One or more parameter values were invalid: Timestamp .*",
+        r"^GetShardIterator ",
+    ),
+    Known(
         "DynamoDB Local breaks on some wrong requests.",
         API + "CommonErrors.html",
         r"InternalFailure: .*",
