@@ -84,7 +84,7 @@ class Overtaken:
 
 
 class Requests:
-    """Counts the requests of a store that is made with `observe=[requests]`, by operation."""
+    """Counts the requests of a store that is made with `observe=[at_end(requests.see)]`, by operation."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()

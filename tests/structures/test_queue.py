@@ -46,6 +46,92 @@ def queue(memory: Store) -> Queue:
     return queue
 
 
+def corrupt(
+    queue: Queue, entity: type[isotone.Entity], key: dict[str, Any], attribute: str
+) -> None:
+    """Give an item a value that is not what it declares, as another program might."""
+    stored = entity.__schema__.identify(key)
+    queue.store.backend.execute(
+        "UpdateItem",
+        {
+            "TableName": "queues",
+            "Key": stored,
+            "UpdateExpression": "SET #a = :a",
+            "ExpressionAttributeNames": {"#a": attribute},
+            "ExpressionAttributeValues": {":a": {"BOOL": True}},
+        },
+    )
+
+
+@pytest.mark.parametrize("attribute", ["attempts", "put_at"])  # in the index, and only in the item
+def test_an_invalid_entry_holds_up_no_other(
+    queue: Queue, attribute: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = queue.put("broken")
+    queue.put_many(["one", "two"])
+    corrupt(queue, queue._plan.entries, queue._plan.key(first), attribute)
+    with caplog.at_level(logging.ERROR, "isotone.queue"):
+        assert sorted(bodies(queue.claim(5))) == ["one", "two"]
+        assert queue.claim(5) == []
+    (record,) = caplog.records
+    assert attribute in record.getMessage()
+    counts = queue.counts()
+    is_seen = attribute == "attempts"  # the index, from which messages are counted, shows it
+    assert (counts.in_flight, counts.invalid) == ((2, 1) if is_seen else (3, 0))
+
+
+def test_an_invalid_message_of_a_group_holds_up_no_other_group(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.put("broken", group="g")
+    queue.put("one", group="h")
+    corrupt(queue, queue._plan.messages, queue._plan.message_key("g", 1), "put_at")
+    with caplog.at_level(logging.ERROR, "isotone.queue"):
+        assert bodies(queue.claim(5)) == ["one"]
+    (record,) = caplog.records
+    assert "put_at" in record.getMessage()
+
+
+def test_messages_that_were_claimed_before_an_error_are_returned(
+    memory: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise errors.ResourceNotFoundException("the table was deleted")
+
+    overtaken = Overtaken(memory.backend)
+    with isotone.connect(overtaken, clock=memory.clock) as failing:
+        queue = Queue(failing, "q")
+        queue.create_table()
+        queue.put_many(range(3))
+        overtaken.before["UpdateItem"] = [lambda: None, lambda: None, fail, fail]
+        with caplog.at_level(logging.WARNING, "isotone.queue"):
+            assert len(queue.claim(3)) == 2
+        (record,) = caplog.records
+        assert "after 2 of 3 messages" in record.getMessage()
+        assert record.exc_info is not None
+        assert "the table was deleted" in str(record.exc_info[1])
+        with pytest.raises(errors.IsotoneError, match="the table was deleted"):
+            queue.claim(3)  # nothing was claimed before it
+
+
+@pytest.mark.parametrize("further", [0, 2])
+def test_an_undeclared_priority_costs_queries_only_while_it_is_there(
+    memory: Store, further: int
+) -> None:
+    producer, requests = Queue(memory, "q", priorities=10), Requests()
+    producer.create_table()
+    producer.put("urgent", priority=9)
+    observed = isotone.connect(memory.backend, observe=[isotone.at_end(requests.see)])
+    consumer = Queue(observed, "q")
+    (message,) = consumer.claim()
+    producer.put_many(range(further))
+    consumer.acknowledge(message)
+    consumer.claim()  # looks at each priority once more
+    requests.taken()
+    consumer.claim()
+    assert requests.taken()["Query"] == 1
+
+
 def test_a_message_goes_its_way_everywhere(
     store: Store, clock: ManualClock, table_name: str
 ) -> None:

@@ -202,6 +202,9 @@ class Queue(Structure[S]):
     def claim(self, most: int = 1, *, hold: float | None = None) -> Steps[list[Message]]:
         """Claim up to `most` messages for `hold` seconds; an empty list if none is due.
 
+        If an error interrupts it, the messages claimed so far are returned, and the error is logged; without any,
+        it is raised. Items that are not what a queue writes are skipped, and logged once.
+
         Cost: a query for each shard and priority until there are enough, and a write for each message; for a
         group, also a read of its next message; another write if another consumer was faster.
         """
@@ -327,11 +330,13 @@ class Queue(Structure[S]):
         """Count the messages by state. Cost: a query of all of the index's small entries."""
         counts = QueueCounts()
         for shard in range(self.shards):
-            traversal = self.calls.traverse(self._plan.in_shard(shard, "READY"))
+            ready = self._plan.in_shard(shard, "READY").on_invalid("skip")
+            traversal = self.calls.traverse(ready)
             while not traversal.is_over:
                 entries, now = (yield from traversal.step()), self.after(0)
                 for entry in entries:
                     counts.add(entry, now)
+            counts.invalid += traversal.stats.invalid
             counts.dead += yield from self.calls.count(self._plan.in_shard(shard, "DEAD"))
         return counts
 

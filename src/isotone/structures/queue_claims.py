@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from isotone.errors import ConditionFailed, IsotoneError, LeaseLost
+from isotone.errors import ConditionFailed, InvalidItem, IsotoneError, LeaseLost
 from isotone.model import Calls, Query, Steps
 from isotone.structures.queue_messages import (
     Message,
@@ -31,9 +31,11 @@ Bury = Callable[[Message, str], Steps[None]]
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
 _UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
-_SPARE: Final = 5  # further candidates that a claim reads
+_SPARE: Final = 5  # further candidates that a claim reads, at least
+_ROUND: Final = 8  # the number of candidates is a multiple of this
 _CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
 _MAX_CONTENTION: Final = 64
+_MAX_REPORTED: Final = 1000  # invalid items that a consumer logs
 
 
 class QueueClaims:
@@ -50,45 +52,65 @@ class QueueClaims:
         self._attempts = attempts
         self._bury = bury
         self._contention = 0  # number of entries beyond the first to choose among
-        self._levels = priorities  # or more, if a message shows that other processes declare more
+        self._declared = priorities
+        self._levels = priorities  # or more, while messages show that other processes declare more
+        self._reported: set[str] = set()  # invalid items
         self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
 
     def claim(self, most: int, hold: float) -> Steps[list[Message]]:
         """Claim messages, of the highest priority first, from the shards in turn."""
         claimed: list[Message] = []
-        shards, levels = self._plan.shards, self._levels
-        begin = random.randrange(shards)
         try:
-            for priority in reversed(range(levels)):
-                for step in range(shards):
-                    shard = (begin + step) % shards
-                    yield from self._claim_in(shard, priority, most, hold, claimed)
-                    if len(claimed) >= most:
-                        return claimed
-            # Higher priorities than declared, not yet due, may have hidden the rest.
-            if self._levels > levels and not claimed:
-                return (yield from self.claim(most, hold))
-        except IsotoneError:
+            yield from self._sweep(most, hold, claimed)
+        except IsotoneError as error:
             if not claimed:
-                raise  # otherwise the caller gets what was claimed
+                raise
+            # They are held already, so the caller gets them; a lasting error also ends a later claim.
+            _LOGGER.warning(
+                "a claim of %r ended after %d of %d messages",
+                *(self._plan.queue, len(claimed), most),
+                exc_info=error,
+            )
         return claimed
 
-    def _claim_in(
-        self, shard: int, priority: int, most: int, hold: float, claimed: list[Message]
-    ) -> Steps[None]:
-        """Claim the first due entries of a shard; under contention, any of the first few."""
-        is_highest = priority == self._levels - 1
+    def _sweep(self, most: int, hold: float, claimed: list[Message]) -> Steps[None]:
+        """Claim from each priority and shard, until there are enough messages."""
+        shards, levels, seen = self._plan.shards, self._levels, self._declared
+        begin = random.randrange(shards)
+        for priority in reversed(range(levels)):
+            for step in range(shards):
+                shard, is_highest = (begin + step) % shards, priority == levels - 1
+                query = self._candidates(shard, priority, is_highest, self._several(most, claimed))
+                now, entries = after(self._calls, 0), (yield from self._calls.all(query))
+                if entries:
+                    seen = max(seen, entries[0].priority + 1)
+                due = [entry for entry in entries if entry.due <= now]
+                yield from self._claim_of(due, most, hold, claimed)
+                self._levels = max(seen, priority + 1)  # there was nothing above
+                if len(claimed) >= most:
+                    return
+        # Higher priorities than declared, not yet due, may have hidden the rest.
+        if seen > levels and not claimed:
+            yield from self._sweep(most, hold, claimed)
+
+    def _several(self, most: int, claimed: list[Message]) -> int:
+        """How many entries to read; few different numbers, so that the queries are found again."""
         several = most - len(claimed) + max(_SPARE, self._contention)
-        query = self._candidates(shard, priority, is_highest, several)
-        now, entries = after(self._calls, 0), (yield from self._calls.all(query))
-        if entries:
-            self._levels = max(self._levels, entries[0].priority + 1)
-        candidates = [entry for entry in entries if entry.due <= now]
+        return -(-several // _ROUND) * _ROUND
+
+    def _claim_of(
+        self, candidates: list[QueueEntry], most: int, hold: float, claimed: list[Message]
+    ) -> Steps[None]:
+        """Claim the first of these entries; under contention, any of the first few."""
         while candidates and len(claimed) < most:
             place = random.randrange(min(self._contention + 1, len(candidates)))
-            taken = yield from self._take(candidates.pop(place), hold)
-            self._note_race(is_won=taken is not None)
-            message = None if taken is None else (yield from self._message_in(taken))
+            try:
+                taken = yield from self._take(candidates.pop(place), hold)
+                self._note_race(is_won=taken is not None)
+                message = None if taken is None else (yield from self._message_in(taken))
+            except InvalidItem as error:
+                self._skip(error)
+                continue
             if message is None:
                 continue
             if message.attempts <= self._attempts:
@@ -106,7 +128,14 @@ class QueueClaims:
         """
         level = QueueEntry.priority
         where = level >= priority if is_highest else level == priority
-        return self._plan.in_shard(shard, "READY", where).limit(most)
+        return self._plan.in_shard(shard, "READY", where).on_invalid(self._skip).limit(most)
+
+    def _skip(self, error: InvalidItem) -> None:
+        """Log an item that is not a valid entry, once; the entries behind it are claimed all the same."""
+        text = str(error)
+        if text not in self._reported and len(self._reported) < _MAX_REPORTED:
+            self._reported.add(text)
+            _LOGGER.error("queue %r has an item that no claim can take: %s", self._plan.queue, text)
 
     def _note_race(self, *, is_won: bool) -> None:
         """Choose among more entries after a lost race, and among fewer after a won one."""

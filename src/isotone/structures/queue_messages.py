@@ -217,6 +217,7 @@ def in_place(of: QueueEntry | Message) -> Condition:
 class QueueCounts:
     """The numbers of messages: ready, waiting in their group, delayed, in flight, dead.
 
+    `invalid` counts items that are not what a queue writes: claims skip them, and log each once to `isotone.queue`.
     `age` is the seconds for which the oldest ready message has been ready.
     """
 
@@ -226,6 +227,7 @@ class QueueCounts:
     in_flight: int = 0
     dead: int = 0
     age: float = 0.0
+    invalid: int = 0
 
     @property
     def depth(self) -> int:
