@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.oracle.faults import BASES, STREAMS, Model, Prepared, double_faults, single_faults
+from tests.oracle.faults import BASES, STREAMS, Prepared, double_faults, single_faults
 from tests.oracle.sides import Answer, Isotone, Request
+from tests.service_model import Model, model
 
-DYNAMODB, OF_STREAMS = Model("dynamodb"), Model("dynamodbstreams")
 REFUSALS = {400, 200}
 Faults = Callable[[Model, str], Iterator[tuple[str, dict[str, Any]]]]
 
@@ -32,9 +32,9 @@ class Watched(Isotone):
 @pytest.mark.parametrize("make", [single_faults, double_faults], ids=["one", "two"])
 @pytest.mark.parametrize("action", BASES)
 def test_a_wrong_value_is_refused(action: str, make: Faults) -> None:
-    model = OF_STREAMS if action in STREAMS else DYNAMODB
+    service = model("dynamodbstreams" if action in STREAMS else "dynamodb")
     with Watched() as side:
         prepared = Prepared(side)
-        for _, request in make(model, action):
+        for _, request in make(service, action):
             prepared.ask(action, request)
         assert side.failed == []
