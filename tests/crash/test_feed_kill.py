@@ -70,6 +70,13 @@ def at_once(log: Path) -> int:
     return max(counts, default=0)
 
 
+@contextlib.contextmanager
+def store_of(file: Path) -> Iterator[Store]:
+    """A store whose streams have a shard for each worker."""
+    with isotone.open(file, stream_shards=4) as database, isotone.connect(database) as store:
+        yield store
+
+
 def prepare(store: Store, authors: int = AUTHORS, followers: int = FOLLOWERS) -> list[str]:
     """Authors with followers, and posts that nobody has delivered yet; the posts' ids, the oldest first."""
     feed = Feed(store, "site", backfill=0)
@@ -105,7 +112,7 @@ def reach(store: Store, feed: Feed, posts: int, number: int) -> int:
 
 def test_every_follower_has_every_post_once_and_in_order(tmp_path: Path) -> None:
     chance, file = random.Random(4), tmp_path / "site.db"
-    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
+    with store_of(file) as store, contextlib.ExitStack() as stack:
         posted = prepare(store)
         running = stack.enter_context(workers(file))
         feed = Feed(store, "site")
@@ -136,7 +143,7 @@ def test_workers_share_the_work(tmp_path: Path) -> None:
     file = tmp_path / "site.db"
     log = log_of(file)
     log.touch()
-    with isotone.connect(file) as store, contextlib.ExitStack() as stack:
+    with store_of(file) as store, contextlib.ExitStack() as stack:
         prepare(store, authors=16, followers=50)  # in all shards
         feed = Feed(store, "site")
         stack.enter_context(workers(file))

@@ -44,7 +44,7 @@ def started(file: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 def file(tmp_path: Path) -> Path:
     """A file with posts that nobody has handled yet."""
     path = tmp_path / "site.db"
-    with isotone.connect(path) as store:
+    with isotone.open(path, stream_shards=4) as database, isotone.connect(database) as store:
         journal.create_tables(store)
         for author in AUTHORS:
             store.put(Journal(author=author))
