@@ -1,4 +1,4 @@
-"""Background work: filling indexes, deleting expired items (TTL), trimming streams, dropping old tokens.
+"""Background work in slices: index fills, expiry (TTL), streams, tokens, backups, restores, history, replication.
 
 Items expire as on the service: an item may still be read for a while after its expiry; the attribute must be
 a number of seconds; an item that expired more than five years ago is taken for a mistake and not deleted.

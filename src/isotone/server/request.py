@@ -1,4 +1,4 @@
-"""DynamoDB's JSON 1.0 protocol without a socket: decodes requests into calls.
+"""DynamoDB's JSON 1.0 protocol without a socket: decodes requests into calls, each for the region it is signed for.
 
 A request is checked in the order of the real service: method and path, content type, body encoding, target,
 signature. The first check that fails determines the answer:

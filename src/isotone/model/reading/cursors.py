@@ -1,4 +1,4 @@
-"""Cursors and `InvalidCursor`: the end of a page as a short, encrypted text that clients can keep.
+"""Cursors and `InvalidCursor`: the end of a page as a short, encrypted text; `Read.identity` tells what it is bound to.
 
     base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 

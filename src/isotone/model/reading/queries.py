@@ -1,4 +1,4 @@
-"""Queries and scans: limit, order, projection, filters and index of a read, and the request that it makes.
+"""Queries and scans: limit, order, filters and index of a read, its request, and what its cursors are bound to.
 
 Nothing is read here. A `Query` or a `Scan` is created from a key of an entity (`access_patterns`), refined by
 methods that each return a new one, and passed to a store. Invalid queries are refused when they are created.

@@ -1,4 +1,4 @@
-"""Executes writes: one request or a transaction; explains refusals, and retries lost races.
+"""Executes writes: reads the item if a plan needs it, explains refusals, and retries lost races.
 
 A single action is sent as PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
 TransactWriteItems. If an action is refused because its item has changed since it was planned, the error

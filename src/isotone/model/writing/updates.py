@@ -1,4 +1,4 @@
-"""Updates, upserts and moves: changes of some fields, and whether the item must be read first.
+"""Updates, upserts and moves: changes of some fields, and what is known of an item without reading it.
 
 Index keys and computed fields are derived from the values after the change (`derived_attributes`). Often these are
 known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
