@@ -1,4 +1,4 @@
-"""What a replica remembers of its writes: who wrote each item last, and what other regions still have to be sent.
+"""Which of two writes of an item wins (later time, then greater region), and what regions still have to be sent.
 
     stamps   item key                             → time in µs (8) · region
     outbox   region · 0 · number (8)              → time sent in µs (8) · stamp time (8) · length of key (4) · key · record

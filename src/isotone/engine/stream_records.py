@@ -1,4 +1,4 @@
-"""The records of streams: their bytes in the store, how a change writes one, how a shard is read.
+"""Stream records: whether a change writes one, with which images; their bytes, and how a shard is read.
 
     key     shard number (4 bytes) · sequence number (8 bytes)
     value   time in ms (8) · event (1) · size (4) · length of keys (4) · length of new image (4)

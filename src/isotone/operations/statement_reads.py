@@ -1,4 +1,4 @@
-"""Reading by a PartiQL statement: SELECT as the GetItem, the queries or the scan that its condition asks for.
+"""Reads of PartiQL: SELECT as GetItem, queries or a scan; its pages, and the NextToken bound to its statement.
 
 A condition that fixes the whole key of the table, and nothing more, reads one item. One that fixes the partition key
 is a query of each item collection that it names, in the order of their partition keys. Any other is a scan.

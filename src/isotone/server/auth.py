@@ -1,4 +1,4 @@
-"""Signatures of requests: refuses a request whose signature is missing or incomplete.
+"""Signatures of requests: reads access key and region, and refuses one that is missing or incomplete.
 
 Isotone does not verify signatures: any access key works. It refuses unsigned and incompletely signed
 requests with AWS's own error messages, so a client that forgets to sign fails here as it would on AWS.

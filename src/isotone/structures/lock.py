@@ -1,4 +1,4 @@
-"""A distributed lock: an owner, a lease, a fencing token; `Locked` and `LeaseLost`.
+"""A distributed lock: an owner, a lease renewed every third of it, a fencing token; `Locked` and `LeaseLost`.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore
