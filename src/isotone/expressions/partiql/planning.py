@@ -256,10 +256,10 @@ def _values(node: ConditionNode, name: str) -> tuple[Term, ...] | None:
         case Comparison("=", left, right):
             if _is_term(left):
                 left, right = right, left
-            return (right,) if _name_of(left) == name and _is_term(right) else None  # type: ignore[return-value] # a term
+            return (right,) if _name_of(left) == name and _is_term(right) else None  # type: ignore[return-value] # _is_term has checked it
         case In(operand, choices):
             known = _name_of(operand) == name and all(map(_is_term, choices))
-            return choices if known else None  # type: ignore[return-value] # terms
+            return choices if known else None  # type: ignore[return-value] # _is_term has checked each
         case Or(operands):
             parts = [_values(operand, name) for operand in operands]
             return None if None in parts else tuple(v for part in parts for v in part or ())
