@@ -16,7 +16,7 @@ from botocore.serialize import create_serializer
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.newest_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, newest_model
+from tests.service_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, document
 
 from isotone.client.exceptions import ParamValidationError
 from isotone.client.parameters import declared_type, encode_request, members, required
@@ -157,7 +157,7 @@ def test_agrees_with_botocore_on_any_request(value: Any, limit: Any) -> None:
 
 def test_declared_requests_have_botocores_members() -> None:
     """Every member that botocore declares, in its order, so that reports name them alike."""
-    model = ServiceModel(newest_model())
+    model = ServiceModel(document("dynamodb"))
     for operation in model.operation_names:
         shape = declared_type(operation)
         if shape is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import boto3
 import pytest
-from tests.newest_model import newest_client
+from tests.service_model import newest_client
 
 import isotone
 from isotone.errors import (

@@ -1,6 +1,6 @@
 """Every action and every parameter of the service model: known to us, or an exception that is listed here.
 
-The model is `tests/service_model.json`. An exception that is no longer one fails the test, too: remove its line.
+The model is that of `tests/service_model`. An exception that is no longer one fails the test, too: remove its line.
 Constraints are compared as the request structures state them; their sentences are tested elsewhere.
 """
 

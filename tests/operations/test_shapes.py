@@ -1,4 +1,4 @@
-"""The request structures against AWS's own service model, and the two decoders against each other."""
+"""Random requests: the decoder, and the explanation of what it refuses, agree."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.newest_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM
-from tests.service_model import SERVICES, model
 
 from isotone.errors import ApiError
 from isotone.operations.api import ACTIONS
@@ -25,53 +23,6 @@ from isotone.operations.request_grammar import (
     Value,
     shape_of,
 )
-
-MODELS = [model(service) for service in SERVICES]
-SHAPES = {name: shape for each in MODELS for name, shape in each.shapes.items()}
-# Replicas cannot be disassociated, and witnesses share the structure of a region.
-OUTSIDE = {"ReplicaUpdates", "GlobalTableWitnessUpdates"}
-
-
-def model_input(operation: str) -> str:
-    return next(each for each in MODELS if operation in each.operations).input_of(operation)
-
-
-def compare(shape: Shape, name: str, path: str) -> None:
-    """Each member, requirement and enum of the model is in our structure, and no other."""
-    model = SHAPES[name]
-    match shape:
-        case Record():
-            assert set(shape.members) == set(model["members"]) - NOT_SUPPORTED, path
-            required = {member.name for member in shape.members.values() if member.required}
-            expected = {*model.get("required", []), *REQUIRED_WITHOUT_THEM.get(path, ())}
-            assert required == expected, path
-            for member in shape.members.values():
-                if member.name not in OUTSIDE:
-                    inner = model["members"][member.name]
-                    compare(member.shape, inner, f"{path}.{member.name}")
-        case Sequence():
-            assert model["type"] == "list", path
-            compare(shape.member, model["member"], f"{path}[]")
-        case Mapping():
-            assert model["type"] == "map", path
-            compare(shape.value, model["value"], f"{path}{{}}")
-        case Value():
-            assert name == "AttributeValue", path
-        case Scalar():
-            compare_scalar(shape, model, path)
-
-
-def compare_scalar(shape: Scalar, model: dict[str, Any], path: str) -> None:
-    assert shape.java.lower() == model["type"], path
-    if "enum" in model and shape.constraints:  # `legacy` checks the enums of legacy conditions
-        printed = shape.constraints[0].sentence.partition("[")[2].rstrip("]")
-        assert sorted(printed.split(", ")) == sorted(model["enum"]), path
-
-
-@pytest.mark.parametrize("operation", ACTIONS)
-def test_shape_has_the_members_of_the_service_model(operation: str) -> None:
-    compare(shape_of(ACTIONS[operation].request), model_input(operation), operation)
-
 
 ATTRIBUTE_VALUES = st.sampled_from([{"S": "x"}, {"N": "1"}, {"BOOL": True}, {"L": []}, {}])
 ODD = st.sampled_from([None, True, 0, -1, 1.5, 2**70, "", "ab", "a;", "x" * 300, [], {}, [None]])

@@ -3,7 +3,7 @@
     python -m tests.oracle.faults Action…            what Isotone and the witnesses say, where they differ
     python -m tests.oracle.faults --pairs Action…    requests with two faults: which of them is reported
 
-The service model is the extract in `tests/service_model.json`.
+The service model is that of `tests/service_model`.
 """
 
 from __future__ import annotations

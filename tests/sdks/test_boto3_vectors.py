@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
-from tests.newest_model import newest_client, newest_session
+from tests.service_model import newest_client, newest_session
 
 from isotone.testing import mock_aws
 
