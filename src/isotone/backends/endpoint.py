@@ -10,7 +10,7 @@ import os
 import re
 import ssl
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from isotone.backends import credentials as keys
@@ -35,21 +35,44 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An address, and the credentials and region that sign its requests."""
+class Address:
+    """Where a server listens."""
 
     url: str
     host: str
     port: int
     is_tls: bool
+
+    hint: ClassVar[str] = ""
+
+    @property
+    def authority(self) -> str:
+        """The Host header: the port is in it unless it is the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.port == _PORTS["https" if self.is_tls else "http"]:
+            return host
+        return f"{host}:{self.port}"
+
+    def unreachable(self, error: OSError) -> ConnectionFailed:
+        """The error for a connection that failed."""
+        if isinstance(error, ssl.SSLError):
+            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}")
+        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
+        return ConnectionFailed(f"cannot connect to {self.url} ({reason}){self.hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint(Address):
+    """An address of DynamoDB, and the credentials and region that sign its requests."""
+
     region: str
     credentials: CredentialSource
 
+    hint: ClassVar[str] = "; `isotone serve` starts a server"
+
     def conversation(self) -> Conversation:
         """The encoder of requests and decoder of answers for the endpoint."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        if self.port != _PORTS["https" if self.is_tls else "http"]:
-            host = f"{host}:{self.port}"
+        host = self.authority
         signer = Signer(self.credentials, self.region, host)
         # Compression saves time over a network, but not within one machine.
         return Conversation(host, signer, compressed=self.is_tls)
@@ -64,15 +87,6 @@ class Endpoint:
         port = parts.port or _PORTS[parts.scheme]
         host = parts.hostname or self.host
         return replace(self, url=url, host=host, port=port, is_tls=parts.scheme == "https")
-
-    def unreachable(self, error: OSError) -> ConnectionFailed:
-        """The error for a connection that failed."""
-        if isinstance(error, ssl.SSLError):
-            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}")
-        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
-        return ConnectionFailed(
-            f"cannot connect to {self.url} ({reason}); `isotone serve` starts a server"
-        )
 
 
 def endpoint_of(

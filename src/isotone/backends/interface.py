@@ -82,6 +82,7 @@ class Capabilities:
     streams: bool = True
     expiry: bool = True
     local_indexes: bool = True
+    vectors: bool = True
 
     def require(self, needs: Iterable[str], what: str) -> None:
         """Raise `Unsupported` if one of these features, given by their field names, is missing."""

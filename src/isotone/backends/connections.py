@@ -1,0 +1,120 @@
+"""Keep-alive connections to one address, for threads: each exchange of a request and its reply takes one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import time
+from contextlib import suppress
+from threading import Lock
+from typing import Final
+
+from isotone.backends.endpoint import Address, Timeouts
+from isotone.backends.http_messages import LONGEST_IDLE, Reply, is_quiet
+from isotone.errors import ConnectionFailed
+
+_CHUNK: Final = 256 * 1024
+
+
+class Pool:
+    """Idle connections, the last used on top. A new one is opened if none is idle."""
+
+    __slots__ = ("_address", "_idle", "_kept", "_lock", "_process", "_timeouts", "_tls")
+
+    def __init__(self, address: Address, timeouts: Timeouts, kept: int) -> None:
+        self._address = address
+        self._timeouts = timeouts
+        self._kept = kept
+        self._idle: list[Connection] = []
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._tls = ssl.create_default_context() if address.is_tls else None
+
+    def take(self) -> Connection:
+        """A connection that can be written to."""
+        if self._process != os.getpid():
+            self._forget()
+        oldest = time.monotonic() - LONGEST_IDLE
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return Connection(self._address, self._timeouts, self._tls)
+            if connection.used > oldest and connection.is_quiet:
+                return connection
+            connection.close()
+
+    def give_back(self, connection: Connection, reply: Reply) -> None:
+        connection.used = time.monotonic()
+        if reply.keep_alive:
+            with self._lock:
+                if len(self._idle) < self._kept:
+                    self._idle.append(connection)
+                    return
+        connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _forget(self) -> None:
+        """Close our copies of the parent's connections after a fork."""
+        self._lock = Lock()
+        self._process = os.getpid()
+        self.close()
+
+
+class Connection:
+    """One socket."""
+
+    __slots__ = ("_socket", "_url", "used")
+
+    def __init__(self, address: Address, timeouts: Timeouts, tls: ssl.SSLContext | None) -> None:
+        self._url = address.url
+        self.used = 0.0
+        try:
+            plain = socket.create_connection((address.host, address.port), timeouts.connect)
+            try:
+                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket = (
+                    tls.wrap_socket(plain, server_hostname=address.host) if tls else plain
+                )
+            except BaseException:
+                plain.close()
+                raise
+        except OSError as error:
+            raise address.unreachable(error) from error
+        self._socket.settimeout(timeouts.read)
+
+    def exchange(self, message: bytes) -> Reply:
+        reply = Reply()
+        try:
+            self._socket.sendall(message)
+            while not reply.complete:
+                data = self._socket.recv(_CHUNK)
+                if not data:
+                    raise ConnectionFailed(f"{self._url} closed the connection without an answer")
+                reply.feed(data)
+        except TimeoutError as error:
+            raise ConnectionFailed(
+                f"{self._url} gave no answer for {self._socket.gettimeout()} s"
+            ) from error
+        except OSError as error:
+            raise ConnectionFailed(f"the connection to {self._url} broke: {error}") from error
+        return reply
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it can be used again."""
+        return is_quiet(self._socket.fileno())
+
+    def interrupt(self) -> None:
+        """Let the exchange that another thread waits for fail now."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._socket.close()
