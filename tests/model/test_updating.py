@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -115,6 +116,16 @@ def test_part_of_an_index_key_costs_a_read(shopping: Any) -> None:
     assert operations(shopping, Order.status.set("SHIPPED")) == ["GetItem", "UpdateItem"]
     item = shopping.item(Order(**KEY, status="PLACED", placed=PLACED))
     assert item["GSI1SK"] == {"S": "SHIPPED#2026-01-01T12:00:00.000000Z"}
+
+
+def test_the_log_says_why_an_update_reads(shopping: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "isotone.writes")
+    change_order(shopping, Order.note.set("x"))
+    assert caplog.messages == []
+    change_order(shopping, Order.status.set("SHIPPED"))
+    assert caplog.messages == [
+        "update of Order CUSTOMER#c, ORDER#00001 reads the item first, to know the value of 'placed'"
+    ]
 
 
 def test_known_values_save_the_read(shopping: Any) -> None:

@@ -2,7 +2,7 @@
 
 An index key must always equal what a new put would write. So a change of a field that is part of an index key,
 or that decides whether the entity is in the index, rewrites the whole key. The derivation looks up values in
-a `Known`, which records the fields used, and raises `Unknown` for a value that it does not have.
+a `Known`, which records the fields used, and raises `MustRead` for a value that it does not have.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from isotone.model.declaring.conditions import All, Comparison, Condition, Funct
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import UNREADABLE
 from isotone.model.declaring.keys import BoundKey, NativeSlot
+from isotone.model.writing.write import MustRead
 from isotone.values.types import Item
 
 
-class Unknown(LookupError):
-    """A value is needed that only a read of the item can provide."""
-
-
 class Known(dict[str, Any]):
-    """Values of fields by name; the lookup of a missing one raises `Unknown`, and never returns None.
+    """Values of fields by name; the lookup of a missing one raises `MustRead`, and never returns None.
 
     If the item has a value that is not valid, the lookup raises its `InvalidItem`. What an update knows without a read
     is collected in `updates`, `_known_values`.
@@ -37,13 +34,13 @@ class Known(dict[str, Any]):
         self.used: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, which is recorded as used; raises `Unknown`."""
+        """The value of a field, which is recorded as used; raises `MustRead`."""
         self.used.add(name)
         try:
             return self[name]
         except KeyError:
             fault = self[UNREADABLE].get(name) if UNREADABLE in self else None
-            raise (Unknown(name) if fault is None else fault) from None
+            raise (MustRead(f"the value of {name!r}") if fault is None else fault) from None
 
 
 class Derived(Struct, frozen=True):
@@ -57,7 +54,7 @@ _NOTHING: Final = Derived({}, frozenset())
 
 
 def derive(schema: EntitySchema, known: Known, changes: Sequence[Change] | None) -> Derived:
-    """The index keys and computed fields to write after changes, or after any (None); raises `Unknown`.
+    """The index keys and computed fields to write after changes, or after any (None); raises `MustRead`.
 
     `known` holds the values after the change, and afterwards those of the computed fields as well.
     """

@@ -2,11 +2,12 @@
 
 A single action is sent as PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
 TransactWriteItems. If an action is refused because its item has changed since it was planned, the error
-contains the current item, and the write is planned again.
+contains the current item, and the write is planned again. Why a write reads its item first is logged at debug level.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
@@ -27,9 +28,10 @@ from isotone.errors import (
 )
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing import uniqueness
-from isotone.model.writing.derived_attributes import Unknown
 from isotone.model.writing.write import (
     Action,
+    MustRead,
+    Plan,
     Returned,
     Write,
     key_in,
@@ -40,6 +42,7 @@ from isotone.model.writing.write import (
 from isotone.values.types import Item
 
 R = TypeVar("R")
+_LOGGER: Final = logging.getLogger("isotone.writes")
 
 # The request for a single action, and its ReturnValues.
 _PLAIN: Final[Mapping[str, tuple[str, str | None]]] = {
@@ -58,13 +61,13 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
         write.prepare()
     for attempt in range(1, CONTENTION.attempts + 1):
         plan = yield from _plan(write, clock.now())
-        if len(plan) != 1 or plan[0].kind not in _PLAIN:
+        if len(plan.actions) != 1 or plan.actions[0].kind not in _PLAIN:
             try:
                 (result,) = yield from _execute_planned([write], [plan], clock)
             except TransactionFailed as failed:
                 raise failed.failures[0].reason from None
             return result  # type: ignore[no-any-return] # the write's own
-        action = plan[0]
+        action = plan.actions[0]
         try:
             response = yield _plain_call(action, write.returned)
         except ConditionalCheckFailedException as error:
@@ -79,8 +82,8 @@ def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Step
             raise with_hint(error) from None
         else:
             if write.returned is None:
-                return write.finish(response.get("Attributes"))
-            return write.finish_otherwise(response.get("Attributes"))  # type: ignore[no-any-return] # asked for
+                return write.finish(plan, response.get("Attributes"))
+            return write.finish_otherwise(plan, response.get("Attributes"))  # type: ignore[no-any-return] # asked for
         yield CONTENTION.pause(attempt)
     raise _contended([write])
 
@@ -91,7 +94,7 @@ def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[A
 
 
 def _execute_planned(
-    writes: Sequence[Write[Any]], plans: list[list[Action]] | None, clock: Clock
+    writes: Sequence[Write[Any]], plans: list[Plan] | None, clock: Clock
 ) -> Steps[list[Any]]:
     """Send the plans in one transaction; plan again and retry after a lost race."""
     for attempt in range(1, CONTENTION.attempts + 1):
@@ -99,17 +102,17 @@ def _execute_planned(
             plans = yield from _plan_all(writes, clock.now())
         _check_distinct(writes, plans)
         try:
-            attributes = yield from _send([action for plan in plans for action in plan])
+            attributes = yield from _send([action for plan in plans for action in plan.actions])
         except _Refused as refused:
             _note_refusals(writes, plans, refused.reasons)
             yield CONTENTION.pause(attempt)
             plans = None
         else:
             return [
-                write.finish(attributes)
+                write.finish(plan, attributes)
                 if write.returned is None
-                else write.finish_otherwise(attributes)
-                for write in writes
+                else write.finish_otherwise(plan, attributes)
+                for write, plan in zip(writes, plans, strict=True)
             ]
     raise _contended(writes)
 
@@ -121,7 +124,7 @@ def _contended(writes: Sequence[Write[Any]]) -> Contended:
     )
 
 
-def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[list[Action]]]:
+def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[Plan]]:
     """The plan of each write; raises `TransactionFailed` if one cannot be planned."""
     plans = []
     for place, write in enumerate(writes):
@@ -132,33 +135,35 @@ def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[list[Actio
     return plans
 
 
-def _plan(write: Write[Any], now: float) -> Steps[list[Action]]:
+def _plan(write: Write[Any], now: float) -> Steps[Plan]:
     """The plan of a write; reads the item if planning needs it."""
     if write.is_seen or not write.reads:
         try:
             plan = write.plan(now)
             return _owned(write, plan) if write.not_owned else plan
-        except Unknown:
-            pass
+        except MustRead as reason:
+            _LOGGER.debug("%s reads the item first, to know %s", write, reason)
     write.saw((yield from read_item(write.schema, write.key)))
     plan = write.plan(now)
     return _owned(write, plan) if write.not_owned else plan
 
 
-def _owned(write: Write[Any], plan: list[Action]) -> list[Action]:
+def _owned(write: Write[Any], plan: Plan) -> Plan:
     """The plan without the deletion of markers that belong to other items."""
-    return [
-        each for each in plan if each.kind != "Delete" or each.members["Key"] not in write.not_owned
+    others = write.not_owned
+    kept = [
+        each for each in plan.actions if each.kind != "Delete" or each.members["Key"] not in others
     ]
+    return Plan(kept, plan.outcome)
 
 
-def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Sequence[Action]]) -> None:
+def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Plan]) -> None:
     """Refuse two actions on one item, as DynamoDB does."""
     if len(plans) == 1:
         return
     seen: dict[bytes, int] = {}
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
-        for action in plan:
+        for action in plan.actions:
             members = action.members
             key = key_in(write.schema, members["Item"] if action.kind == "Put" else members["Key"])
             where = place_of(write.schema, key)
@@ -192,14 +197,16 @@ class _Refused(Exception):
 
 def _note_refusals(
     writes: Sequence[Write[Any]],
-    plans: Sequence[Sequence[Action]],
+    plans: Sequence[Plan],
     reasons: Sequence[Reason | None],
 ) -> None:
     """Raise failures that a retry cannot fix; give the other refused writes their current items."""
     failures: list[Failure] = []
     left: Iterator[Reason | None] = iter(reasons)
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
-        refused = [(action, reason) for action in plan if (reason := next(left)) is not None]
+        refused = [
+            (action, reason) for action in plan.actions if (reason := next(left)) is not None
+        ]
         failure = _failure(write, plan, refused)
         if failure is not None:
             failures.append(Failure(place, write.entity_key, failure))
@@ -217,7 +224,7 @@ def _failed(failures: Sequence[Failure]) -> TransactionFailed:
 
 
 def _failure(
-    write: Write[Any], plan: Sequence[Action], refused: Sequence[tuple[Action, Reason]]
+    write: Write[Any], plan: Plan, refused: Sequence[tuple[Action, Reason]]
 ) -> WriteRefused | None:
     """Why a write has failed; None if it can be planned again."""
     conditions = [(action, reason.item) for action, reason in refused if reason.is_condition]
@@ -225,7 +232,7 @@ def _failure(
         failure = action.explain(item)
         if failure is not None:
             return failure
-        if action is plan[0]:
+        if action is plan.actions[0]:
             write.saw(item)
             return None  # the other actions were planned from the same item
         if action.kind == "Delete" and uniqueness.is_marker(action.members["Key"]):
@@ -296,7 +303,7 @@ def _entries(actions: Sequence[Action]) -> list[dict[str, Any]]:
 def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:
     """The request of a write, in the form for servers; it is not sent. Reads the item if planning needs it."""
     write.prepare()
-    actions = yield from _plan(write, clock.now())
+    actions = (yield from _plan(write, clock.now())).actions
     if len(actions) == 1 and actions[0].kind in _PLAIN:
         return as_text(_plain_call(actions[0]).request)
     return as_text({"TransactItems": _entries(actions)})

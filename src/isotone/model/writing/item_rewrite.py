@@ -10,7 +10,7 @@ Which items are rewritten is decided in `model/rewriting.py`; what could not be 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from isotone.errors import AlreadyExists, UsageError, WriteRefused
 from isotone.expressions import nodes
@@ -21,6 +21,7 @@ from isotone.model.writing import uniqueness
 from isotone.model.writing.updates import rewritten
 from isotone.model.writing.write import (
     Action,
+    Plan,
     Write,
     action,
     described,
@@ -94,34 +95,31 @@ class Rewrite(Write[bool]):
         self._tried: tuple[Item, Item] | None = (
             None  # what the last single write was to make of what
         )
-        self._is_needed = False
         self.saw(item)
 
     @property
     def entity_key(self) -> EntityKey[Any]:
         return EntityKey.of(self.schema.from_item(self.outcome(self.current or {})))
 
-    def plan(self, now: float) -> list[Action]:
+    def plan(self, now: float) -> Plan:
+        """The actions that rewrite the item; the outcome says whether any is, or was, necessary."""
         schema, current = self.schema, self.current
-        self._is_needed = False
         if current is None:
-            return []
+            return Plan([], outcome=False)
         if self._tried is not None and is_same_item(self._tried[1], current):
             # It was made by an attempt of this write whose answer was lost; `change` has had its turn.
             self._target = self._tried
             self.saw(self._tried[0])
-            self._is_needed = True
-            return []
+            return Plan([], outcome=True)
         target = self.outcome(current)
         if is_same_item(target, current) and not self._claims_values:
-            return []
-        self._is_needed = True
+            return Plan([], outcome=False)
         own = self._moving(target) if key_in(schema, target) != self.key else [self._here(target)]
         markers = self._markers(target, now)
         self._note(current, target, markers)
         actions = [*own, *markers]
         self._tried = self._target if len(actions) == 1 else None
-        return actions
+        return Plan(actions, outcome=True)
 
     def outcome(self, item: Item) -> Item:
         """The item as it should be; `change` is called once for each state of the item."""
@@ -198,8 +196,8 @@ class Rewrite(Write[bool]):
             entity_of(self.schema, item),
         )
 
-    def finish(self, attributes: Item | None) -> bool:
-        return self._is_needed
+    def finish(self, plan: Plan, attributes: Item | None) -> bool:
+        return cast("bool", plan.outcome)
 
 
 def _touched_marker(schema: EntitySchema, owner: Item, marker: Action) -> Touched:

@@ -45,7 +45,6 @@ from isotone.model.writing.change_validation import validated
 from isotone.model.writing.derived_attributes import (
     Derived,
     Known,
-    Unknown,
     absent_by,
     derive,
     fields_by_key,
@@ -54,6 +53,8 @@ from isotone.model.writing.derived_attributes import (
 )
 from isotone.model.writing.write import (
     Action,
+    MustRead,
+    Plan,
     Write,
     action,
     as_it_was,
@@ -94,7 +95,6 @@ class _ChangesWrite(Write[R]):
     may_move: ClassVar[bool] = False
     _sources: frozenset[str] = frozenset()
     _now: float  # of the plan
-    _after: Item | None = None  # the item as the plan leaves it, if this is known
 
     def __init__(
         self,
@@ -181,21 +181,22 @@ class _ChangesWrite(Write[R]):
 class Update(_ChangesWrite[E]):
     """Change some fields of an entity."""
 
-    def plan(self, now: float) -> list[Action]:
+    def plan(self, now: float) -> Plan:
+        """The update; the outcome is the item after it, unless only the response will tell."""
         self._now = now
         changes = self._all_changes()
         if self.is_seen:
             return self._plan_from_item(changes)
-        return [self._plan_without_item(changes)]
+        return Plan([self._plan_without_item(changes)])
 
     # Without reading
 
     def _plan_without_item(self, changes: Sequence[Change]) -> Action:
-        """The write, if all that it needs is known; otherwise raises `Unknown`."""
+        """The write, if all that it needs is known; otherwise raises `MustRead`."""
         if _touches_unique_values(self.schema, changes):
-            raise Unknown("the unique values to release")
+            raise MustRead("the unique values to release")
         if self.schema.has_special_kinds:
-            raise Unknown("the kind of the item")
+            raise MustRead("the kind of the item")
         known = Known(self._known_values(changes))
         derived = derive(self.schema, known, changes)
         version = self.schema.version
@@ -264,7 +265,7 @@ class Update(_ChangesWrite[E]):
 
     # From the item
 
-    def _plan_from_item(self, changes: Sequence[Change]) -> list[Action]:
+    def _plan_from_item(self, changes: Sequence[Change]) -> Plan:
         schema, current = self.schema, self._existing()
         item = schema.upgraded(current)
         after = _applied(changes, unkeyed(schema, item, changes))
@@ -278,11 +279,12 @@ class Update(_ChangesWrite[E]):
             before = values_of(schema, current)
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
-            return [self._rewrite(after, current), *markers]
+            target = rewritten(schema, after)
+            return Plan([self._rewrite(target, current), *markers], target)
         settled = self._settled(changes, derived, item, after)
-        self._after = {**after, **settled.derived.attributes}
+        result = {**after, **settled.derived.attributes}
         for name in settled.derived.removed:
-            self._after.pop(name, None)
+            result.pop(name, None)
         if markers:
             used = current.keys() | after.keys()
         else:
@@ -290,7 +292,8 @@ class Update(_ChangesWrite[E]):
             used |= self._attributes_of_sources(current)
         headroom.watch(schema, known)
         condition = self._condition(pins(schema, current, used | touched))
-        return [self._update_action(settled.changes, settled.derived, condition), *markers]
+        update = self._update_action(settled.changes, settled.derived, condition)
+        return Plan([update, *markers], result)
 
     def _settled(
         self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
@@ -367,11 +370,10 @@ class Update(_ChangesWrite[E]):
             "Update", self.schema, self._explain, condition, Key=self._key, UpdateExpression=update
         )
 
-    def _rewrite(self, after: Item, current: Item) -> Action:
+    def _rewrite(self, item: Item, current: Item) -> Action:
         """Put the whole item in the present version: an older version of the entity wrote it."""
         schema = self.schema
         self._check_upgraded(current)
-        self._after = item = rewritten(schema, after)
         headroom.watch(schema, schema.from_item(item).__dict__)
         same = as_it_was(schema, current)
         condition = conjunction(
@@ -399,8 +401,8 @@ class Update(_ChangesWrite[E]):
             return None
         return super()._explain(item)
 
-    def finish(self, attributes: Item | None) -> E:
-        item = attributes or self._after
+    def finish(self, plan: Plan, attributes: Item | None) -> E:
+        item: Item | None = attributes or plan.outcome
         schema = self.schema
         found: Any = None
         if item is not None:
@@ -454,7 +456,7 @@ class Upsert(Update[E]):
                     f"write {field.name}.or_else(…), or give the field a default"
                 )
 
-    def plan(self, now: float) -> list[Action]:
+    def plan(self, now: float) -> Plan:
         self._now = now
         if self.is_seen and is_missing(self.schema, self.current, now):
             return self._plan_new()
@@ -473,9 +475,9 @@ class Upsert(Update[E]):
     def _plan_without_item(self, changes: Sequence[Change]) -> Action:
         schema = self.schema
         if schema.unique or schema.version > 1 or self.when is not None:
-            raise Unknown("whether there is an item")
+            raise MustRead("whether there is an item")
         if schema.has_kinds or schema.base is not None:
-            raise Unknown("the kind of the item")
+            raise MustRead("the kind of the item")
         known = Known(self._known_values(changes))
         derived = derive(schema, known, None)
         headroom.watch(schema, known)
@@ -517,18 +519,18 @@ class Upsert(Update[E]):
 
     @staticmethod
     def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
-        """Raise `Unknown` if a change builds on a default that the database does not know."""
+        """Raise `MustRead` if a change builds on a default that the database does not know."""
         for change in changes:
             if (
                 change.field.name == name
                 and not _is_default(change)
                 and (change.path or (default and not change.is_known))
             ):
-                raise Unknown("whether the default counts")
+                raise MustRead("whether the default counts")
 
     # For an item that does not exist
 
-    def _plan_new(self) -> list[Action]:
+    def _plan_new(self) -> Plan:
         schema, now = self.schema, self._now
         values = {
             **{name: self._first_value(field) for name, field in schema.fields.items()},
@@ -540,14 +542,15 @@ class Upsert(Update[E]):
             if name not in defaulted:
                 base.update(schema.encoded(field, values[name]))
         changed = _applied(self._all_changes(), {**base, **schema.marks})
-        self._after = item = rewritten(schema, changed)
+        item = rewritten(schema, changed)
         after = schema.from_item(item).__dict__
         headroom.watch(schema, after)
         condition = conjunction(
             [missing(schema, now), condition_node(schema, self.when), self.further]
         )
         markers = uniqueness.changes(schema, self.key, None, after, now)
-        return [action("Put", schema, self._explain, condition, Item=item), *markers]
+        put = action("Put", schema, self._explain, condition, Item=item)
+        return Plan([put, *markers], item)
 
 
 class Move(_ChangesWrite[E]):
@@ -555,7 +558,6 @@ class Move(_ChangesWrite[E]):
 
     reads = True
     may_move = True
-    _after: Item
 
     @property
     def target(self) -> Item | None:
@@ -568,10 +570,11 @@ class Move(_ChangesWrite[E]):
         key = schema.primary_key({**self._identity, **new})
         return None if key == self.key else key
 
-    def plan(self, now: float) -> list[Action]:
+    def plan(self, now: float) -> Plan:
+        """The writes under both keys, or of the item if its key stays; the outcome is the item."""
         self._now = now
         schema, current, changes = self.schema, self._existing(), self._all_changes()
-        self._after = item = rewritten(
+        item = rewritten(
             schema, _applied(changes, unkeyed(schema, schema.upgraded(current), changes))
         )
         new_key = key_in(schema, item)
@@ -583,21 +586,20 @@ class Move(_ChangesWrite[E]):
         same = as_it_was(schema, current)
         as_seen = conjunction([*self._callers_conditions(current), same])
         if new_key == self.key:
-            return [action("Put", schema, self._explain, as_seen, Item=item), *markers]
+            put = action("Put", schema, self._explain, as_seen, Item=item)
+            return Plan([put, *markers], item)
         vacancy = conjunction([missing(schema, now), self.at_target])
-        return [
-            action("Delete", schema, self._explain, as_seen, Key=self.key),
-            action("Put", schema, self._taken, vacancy, Item=item),
-            *markers,
-        ]
 
-    def _taken(self, item: Item | None) -> WriteRefused | None:
-        schema = self.schema
-        key = key_in(schema, self._after)
-        return AlreadyExists(f"{described(schema, key)} already exists", entity_of(schema, item))
+        def taken(found: Item | None) -> WriteRefused:
+            text = f"{described(schema, new_key)} already exists"
+            return AlreadyExists(text, entity_of(schema, found))
 
-    def finish(self, attributes: Item | None) -> E:
-        return cast("E", entity_of(self.schema, self._after))
+        delete = action("Delete", schema, self._explain, as_seen, Key=self.key)
+        put = action("Put", schema, taken, vacancy, Item=item)
+        return Plan([delete, put, *markers], item)
+
+    def finish(self, plan: Plan, attributes: Item | None) -> E:
+        return cast("E", entity_of(self.schema, plan.outcome))
 
 
 # Derived from changes

@@ -66,8 +66,23 @@ class Action(msgspec.Struct, frozen=True):
     explain: Callable[[Item | None], WriteRefused | None]
 
 
+class Plan(msgspec.Struct, frozen=True):
+    """One attempt of a write: the actions to send, that on the item itself first, and their outcome.
+
+    `outcome` is what `finish` makes the result of, in a form that only the write knows: the values of a put, the item
+    as an update leaves it. After a lost race a new plan replaces both.
+    """
+
+    actions: list[Action]
+    outcome: Any = None
+
+
+class MustRead(Exception):
+    """A write can only be planned from the item; the text is what must be known, such as "the value of 'status'"."""
+
+
 class Write(ABC, Generic[R]):
-    """One write, to be executed once.
+    """One write, to be executed once: `prepare`, `plan`, and after success `finish` with the plan that was sent.
 
     `reads`: the item must be read before the write can be planned. `current` is the item as last read, if
     `is_seen`. A transaction adds conditions: `further` on the item, and `at_target` on what is stored under
@@ -89,6 +104,9 @@ class Write(ABC, Generic[R]):
     _now: float
     _identity: Mapping[str, Any]
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()} of {described(self.schema, self.key)}"
+
     @property
     def key(self) -> Item:
         """The primary key of the item."""
@@ -108,19 +126,16 @@ class Write(ABC, Generic[R]):
         """Run the entity's `before_…` hook."""
 
     @abstractmethod
-    def plan(self, now: float) -> list[Action]:
-        """The actions to send, the one on the item itself first.
-
-        Raises `Unknown` if the item must be read first.
-        """
+    def plan(self, now: float) -> Plan:
+        """What to send, from the item if it `is_seen`; raises `MustRead` if it must be."""
 
     @abstractmethod
-    def finish(self, attributes: Item | None) -> R:
+    def finish(self, plan: Plan, attributes: Item | None) -> R:
         """The result after success; `attributes` come from the response of a plain request."""
 
-    def finish_otherwise(self, attributes: Item | None) -> Any:
+    def finish_otherwise(self, plan: Plan, attributes: Item | None) -> Any:
         """The result after success that the caller asked for, if it is not the write's own."""
-        self.finish(None)
+        self.finish(plan, None)
         item = self.current if attributes is None else attributes
         if self.returned == "NONE" or is_missing(self.schema, item, self._now):
             return None
