@@ -46,11 +46,21 @@ ALLOWED = {
     "model": FLOOR | {"backends", "codec", "expressions"},
     "structures": {"clock", "errors", "model"},
     "inference": FLOOR | {"codec", "model"},
+    "moving": FLOOR | {"backends", "exchange", "expressions"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
-    | {"backends", "expressions", "inference", "server", "structures", "testing", "isotone"},
-    "isotone": {"backends", "client", "clock", "codec", "inference", "model"},
+    | {
+        "backends",
+        "expressions",
+        "inference",
+        "moving",
+        "server",
+        "structures",
+        "testing",
+        "isotone",
+    },
+    "isotone": {"backends", "client", "clock", "codec", "inference", "model", "moving"},
     "__main__": {"cli"},
 }
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
@@ -117,9 +117,13 @@ class AsyncBackend(Protocol):
 
 
 class Native:
-    """A backend of Isotone's own, which takes expression trees and deadlines."""
+    """A backend of Isotone's own, which takes expression trees and deadlines.
+
+    With `takes_json`, the items of a request may be in JSON (`msgspec.Raw`).
+    """
 
     __slots__ = ()
+    takes_json: ClassVar[bool] = False
 
 
 class Transport(Protocol):
@@ -133,6 +137,7 @@ class OverTransport(Native):
     """The `Backend` of a `Transport`: JSON out, JSON back."""
 
     __slots__ = ("_send",)
+    takes_json = True
 
     def __init__(self, send: Callable[[str, bytes], bytes]) -> None:
         self._send = send

@@ -25,6 +25,7 @@ class Remote(Native):
     """The `Backend` of an endpoint. Nothing is connected before the first request."""
 
     __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")
+    takes_json = True
 
     def __init__(
         self,

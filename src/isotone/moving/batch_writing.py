@@ -1,0 +1,134 @@
+"""Writes many items in batches: what is not processed is written again, until all is.
+
+    writer = BatchWriter(backend, "Orders", pace)
+    units = writer.write([put(item) for item in items] + [delete(key)])
+
+A batch has at most 25 entries, each with another key. A backend that commits several requests at once (`send_many`, of a
+database in this process) gets all batches of a call together, so that the disk is waited for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from isotone import limits
+from isotone.backends.interface import Backend
+from isotone.backends.request_retries import is_retryable
+from isotone.errors import ProvisionedThroughputExceededException
+from isotone.moving.pacing import Pace, units_of
+from isotone.moving.scanning import ItemOrJson, decoded, json_length
+from isotone.values.types import Item
+
+Entry = dict[str, Any]
+"""An entry of BatchWriteItem."""
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_EMPTY_ATTEMPTS: Final = 60  # consecutive, without one entry written
+
+
+def put(item: ItemOrJson) -> Entry:
+    """The entry that puts an item, which may be in JSON."""
+    return {"PutRequest": {"Item": item}}
+
+
+def delete(key: Item) -> Entry:
+    """The entry that deletes the item with a key."""
+    return {"DeleteRequest": {"Key": key}}
+
+
+class BatchWriter:
+    """Writes into one table, from any thread."""
+
+    def __init__(self, backend: Backend, table: str, pace: Pace, *, shared_by: int = 1) -> None:
+        self._backend = backend
+        self._send_many = getattr(backend, "send_many", None)
+        self._takes_json = getattr(backend, "takes_json", False)
+        self._table = table
+        self._pace = pace
+        self._size = pace.affordable(1.0, limits.BATCH_WRITE_ITEMS, shared_by)
+
+    def write(self, entries: Sequence[Entry]) -> float:
+        """Write all entries and return the units; no two may have the same key.
+
+        Raises the service's error for an entry that it refuses; others may have been written then.
+        """
+        units, attempt = 0.0, 0
+        left: list[Entry] = list(entries)
+        failure: Exception | None = None
+        while left:
+            batches = [left[at : at + self._size] for at in range(0, len(left), self._size)]
+            if self._send_many is not None:
+                cost, refused, failure = self._write_together(batches)
+            else:
+                cost, refused = self._write_each(batches)
+            units += cost
+            attempt = attempt + 1 if len(refused) == len(left) else 1
+            left = refused
+            if attempt > _EMPTY_ATTEMPTS:
+                raise failure or ProvisionedThroughputExceededException(
+                    f"nothing of {attempt} batches for table {self._table} was processed"
+                )
+            if left:
+                self._pace.throttled(attempt)
+        return units
+
+    def _write_together(
+        self, batches: list[list[Entry]]
+    ) -> tuple[float, list[Entry], Exception | None]:
+        """Write batches in one transaction; returns the units, the entries that were not processed, and why."""
+        assert self._send_many is not None
+        self._pace.wait()
+        requests = [("BatchWriteItem", _encode(self._request(batch))) for batch in batches]
+        units, left = 0.0, list[Entry]()
+        failure: Exception | None = None
+        for batch, answer in zip(batches, self._send_many(requests), strict=True):
+            if isinstance(answer, Exception):
+                if not is_retryable(answer):
+                    raise answer
+                failure = answer
+                left += batch
+                continue
+            response = _decode(answer)
+            units += self._cost(response, batch)
+            left += self._unprocessed(response)
+        self._pace.spend(units)
+        return units, left, failure
+
+    def _write_each(self, batches: list[list[Entry]]) -> tuple[float, list[Entry]]:
+        units, left = 0.0, list[Entry]()
+        for batch in batches:
+            if not self._takes_json:
+                batch = [_plain(entry) for entry in batch]
+            response = self._pace.execute(self._backend, "BatchWriteItem", self._request(batch))
+            cost = self._cost(response, batch)
+            if units_of(response) is None:
+                self._pace.spend(cost)
+            units += cost
+            left += self._unprocessed(response)
+        return units, left
+
+    def _request(self, batch: list[Entry]) -> dict[str, Any]:
+        return {"RequestItems": {self._table: batch}, "ReturnConsumedCapacity": "TOTAL"}
+
+    def _unprocessed(self, response: dict[str, Any]) -> list[Entry]:
+        found: list[Entry] = (response.get("UnprocessedItems") or {}).get(self._table, [])
+        return found
+
+    def _cost(self, response: dict[str, Any], batch: list[Entry]) -> float:
+        """The units of a response; an estimate if the engine does not report them."""
+        units = units_of(response)
+        if units is not None:
+            return units
+        sizes = (json_length(next(iter(next(iter(each.values())).values()))) for each in batch)
+        return float(sum(max(1, -(-size // limits.WRITE_UNIT)) for size in sizes))
+
+
+def _plain(entry: Entry) -> Entry:
+    """An entry with its item as a dict, for a backend that does not take JSON."""
+    if "PutRequest" not in entry:
+        return entry
+    return put(decoded(entry["PutRequest"]["Item"]))

@@ -1,0 +1,186 @@
+"""Where a job's state is kept, so that the same call continues it after a crash: one small JSON file for each job.
+
+    with JobState.open(path, ("copy", source, target)) as state:
+        entry = state.get("Orders", Entry)          # what an earlier run has saved, or None
+        state.set("Orders", entry)                  # on the disk when it returns
+        state.drop("Orders")
+
+The file is replaced as a whole, so a killed process leaves the state before or after a change. It is locked while a job
+runs: two runs of one job would undo each other's work. When its last entry is dropped, it is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import suppress
+from hashlib import blake2b
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Self, TypeVar
+
+import msgspec
+
+from isotone.errors import InProgress, UsageError
+
+T = TypeVar("T")
+
+_FORM: Final = 1
+
+
+class _Document(msgspec.Struct):
+    job: list[str]
+    entries: dict[str, msgspec.Raw]
+    form: int = _FORM
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(_Document).decode
+
+
+def default_path(job: tuple[str, ...]) -> Path:
+    """The file of a job in the folder for programs' state: the same for the same arguments."""
+    name = blake2b(_encode(job), digest_size=8).hexdigest()
+    return _state_folder() / "isotone" / f"{job[0]}-{name}.json"
+
+
+def _state_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def address_text(target: object) -> str | None:
+    """What identifies a source or a target in another process; None for memory and for objects.
+
+    A path is made absolute, so that a job can be continued from another directory.
+    """
+    if not isinstance(target, str | PathLike) or (text := fspath(target)) == ":memory:":
+        return None
+    text = os.fsdecode(text)
+    return text if "://" in text else str(Path(text).absolute())
+
+
+class JobState:
+    """The entries of a job, by the names of tables or files. Without a path they are kept in memory."""
+
+    def __init__(self, path: str | PathLike[str] | None, job: tuple[str, ...]) -> None:
+        self.path = None if path is None else Path(path)
+        self._job = job
+        self._lock = threading.Lock()
+        self._held: BinaryIO | None = None
+        self._entries: dict[str, msgspec.Raw] = {}
+
+    def __enter__(self) -> Self:
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._held = _locked(self._beside(".lock"))
+            try:
+                self._entries = self._load(self.path)
+            except BaseException:
+                self._release()
+                raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the entries."""
+        return list(self._entries)
+
+    def get(self, name: str, form: type[T]) -> T | None:
+        """An entry as an object of a class; None if there is none."""
+        stored = self._entries.get(name)
+        return None if stored is None else msgspec.json.decode(stored, type=form)
+
+    def set(self, name: str, entry: Any) -> None:
+        """Save an entry."""
+        with self._lock:
+            self._entries[name] = msgspec.Raw(_encode(entry))
+            self._save()
+
+    def drop(self, *names: str) -> None:
+        """Forget entries."""
+        with self._lock:
+            for name in names:
+                self._entries.pop(name, None)
+            self._save()
+
+    def _load(self, path: Path) -> dict[str, msgspec.Raw]:
+        try:
+            found = _decode(path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError:
+            raise UsageError(
+                f"{path} is not the state of a job; delete it to start from the beginning"
+            ) from None
+        if found.form != _FORM or found.job != list(self._job):
+            raise UsageError(
+                f"{path} is the state of another job: {' '.join(found.job)}; name another file"
+            )
+        return {name: msgspec.Raw(bytes(raw)) for name, raw in found.entries.items()}
+
+    def _save(self) -> None:
+        if self.path is None:
+            return
+        if not self._entries:
+            self.path.unlink(missing_ok=True)
+            return
+        new = self._beside(".new")
+        with new.open("wb") as file:
+            file.write(_encode(_Document(list(self._job), self._entries)))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+
+    def _beside(self, suffix: str) -> Path:
+        assert self.path is not None
+        return self.path.with_name(self.path.name + suffix)
+
+    def _release(self) -> None:
+        if self._held is None:
+            return
+        if not self._entries:
+            with suppress(OSError):  # Windows does not delete an open file
+                self._beside(".lock").unlink(missing_ok=True)
+        self._held.close()
+        self._held = None
+
+
+def _locked(path: Path) -> BinaryIO:
+    """The file, locked until it is closed or the process ends; raises `InProgress` if another process has it."""
+    while True:
+        file = path.open("ab")
+        try:
+            _lock(file)
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        except OSError:
+            file.close()
+            raise InProgress(
+                f"another process is working on the same job: it has locked {path}"
+            ) from None
+        file.close()  # its last owner has deleted it in between
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: BinaryIO) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: BinaryIO) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

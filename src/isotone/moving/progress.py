@@ -1,0 +1,152 @@
+"""What a long job reports: items, rate, time left, units, cost. No terminal in it.
+
+meter = Meter("copy", of_items=1_000_000)
+meter.add(items=25, read_units=6.5, write_units=25.0)       # from any thread
+print(meter.progress("Orders"))
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+_WINDOW: Final = 20.0  # seconds over which the rate is measured
+_SAMPLE: Final = 0.2  # seconds between two samples
+
+# On-demand prices of Amazon's service in us-east-1, in dollars for a million units (since November 2024).
+READ_PRICE: Final = 0.125
+WRITE_PRICE: Final = 0.625
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job has come with a table.
+
+    `phase` says what it does: copy, follow, verify, export … `of_items` is an estimate, 0 if there is none:
+    DynamoDB updates a table's count every six hours. `seconds` and `items_per_second` are those of this run; the
+    other numbers include the runs that it continues. `lag` is how many seconds a copy is behind its source, None if it
+    does not follow one.
+    """
+
+    phase: str
+    table: str
+    items: int
+    of_items: int = 0
+    read_units: float = 0.0
+    write_units: float = 0.0
+    seconds: float = 0.0
+    items_per_second: float = 0.0
+    lag: float | None = None
+    is_over: bool = False
+
+    @property
+    def share(self) -> float:
+        """The fraction that is done, as far as the estimate is right."""
+        if self.is_over:
+            return 1.0
+        return min(self.items / self.of_items, 0.99) if self.of_items else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate of the time to the end; None if there is nothing to estimate it by."""
+        if self.is_over:
+            return 0.0
+        left = self.of_items - self.items
+        return left / self.items_per_second if left > 0 and self.items_per_second else None
+
+    @property
+    def dollars(self) -> float:
+        """What the units cost on demand on Amazon's service in us-east-1."""
+        return (self.read_units * READ_PRICE + self.write_units * WRITE_PRICE) / 1e6
+
+    def __str__(self) -> str:
+        of = "" if self.is_over or not self.of_items else f" of about {self.of_items:,}"
+        parts = [f"{self.phase} {self.table}: {self.items:,}{of} items"]
+        if self.items_per_second:
+            parts.append(f"{self.items_per_second:,.0f} a second")
+        if left := self.seconds_left:
+            parts.append(f"{duration(left)} left")
+        if self.lag is not None:
+            parts.append(f"{duration(self.lag)} behind" if self.lag else "no lag")
+        if self.read_units or self.write_units:
+            parts.append(f"{self.read_units:,.0f} read and {self.write_units:,.0f} write units")
+        return ", ".join(parts)
+
+
+Report = Callable[[Progress], object]
+"""Called with the progress of a job, from the thread that runs it."""
+
+
+def duration(seconds: float) -> str:
+    """A time span for people.
+
+    >>> duration(3700)
+    '1 h 1 min'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class Meter:
+    """Counts what a job has done with one table. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        phase: str,
+        table: str,
+        *,
+        of_items: int = 0,
+        items: int = 0,
+        read_units: float = 0.0,
+        write_units: float = 0.0,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.phase = phase
+        self.table = table
+        self.of_items = of_items
+        self.lag: float | None = None
+        self._items = items
+        self._read_units = read_units
+        self._write_units = write_units
+        self._now = now
+        self._began = now()
+        self._samples = deque([(self._began, items)])
+        self._lock = threading.Lock()
+
+    def add(self, items: int = 0, read_units: float = 0.0, write_units: float = 0.0) -> None:
+        """Add what was done."""
+        with self._lock:
+            self._items += items
+            self._read_units += read_units
+            self._write_units += write_units
+            now = self._now()
+            if now - self._samples[-1][0] >= _SAMPLE:
+                self._samples.append((now, self._items))
+                while now - self._samples[0][0] > _WINDOW and len(self._samples) > 2:
+                    self._samples.popleft()
+
+    def progress(self, *, is_over: bool = False) -> Progress:
+        """What was done so far."""
+        with self._lock:
+            now = self._now()
+            first, before = self._samples[0] if not is_over else (self._began, self._samples[0][1])
+            seconds = now - first
+            return Progress(
+                self.phase,
+                self.table,
+                self._items,
+                self.of_items,
+                self._read_units,
+                self._write_units,
+                now - self._began,
+                (self._items - before) / seconds if seconds > 0 else 0.0,
+                self.lag,
+                is_over,
+            )

@@ -1,0 +1,65 @@
+"""The state of a job survives the job, and belongs to one process at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isotone.errors import InProgress, UsageError
+from isotone.moving.job_state import JobState, address_text, default_path
+
+JOB = ("copy", "a.db", "b.db")
+
+
+def test_entries_survive_and_the_file_is_deleted_with_the_last(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "job.json"
+    with JobState(path, JOB) as state:
+        assert state.get("Orders", dict) is None
+        state.set("Orders", {"at": 1})
+        state.set("Users", {"at": 2})
+    with JobState(path, JOB) as state:
+        assert state.names == ["Orders", "Users"]
+        assert state.get("Orders", dict[str, int]) == {"at": 1}
+        state.drop("Orders", "Users")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_two_runs_of_a_job_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    with JobState(path, JOB) as state:
+        state.set("Orders", {})
+        with pytest.raises(InProgress, match="another process"), JobState(path, JOB):
+            pass
+    with JobState(path, JOB):
+        pass
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    with JobState(path, JOB) as state:
+        state.set("Orders", {})
+    with pytest.raises(UsageError, match="another job"), JobState(path, ("copy", "x", "y")):
+        pass
+    path.write_text("{]")
+    with pytest.raises(UsageError, match="not the state of a job"), JobState(path, JOB):
+        pass
+
+
+def test_memory_and_objects_have_no_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert address_text(":memory:") is None
+    assert address_text(object()) is None
+    assert address_text("shop.db") == str(tmp_path / "shop.db")
+    assert address_text(Path("shop.db")) == str(tmp_path / "shop.db")
+    assert address_text("http://localhost:8000") == "http://localhost:8000"
+    assert default_path(JOB) == default_path(JOB)
+    assert default_path(JOB) != default_path(("copy", "b.db", "a.db"))
+
+
+def test_without_a_path_entries_are_kept_for_the_run() -> None:
+    with JobState(None, JOB) as state:
+        state.set("Orders", 1)
+        assert state.get("Orders", int) == 1
