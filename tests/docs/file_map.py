@@ -19,6 +19,7 @@ PAGE = ROOT / "docs" / "design" / "files.md"
 PACKAGES = (
     "cli",
     "testing",
+    "moving",
     "structures",
     "inference",
     "model",
