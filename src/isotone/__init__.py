@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
+    from isotone.backends.embedded import backup as backup
+    from isotone.backends.embedded import compact as compact
     from isotone.backends.embedded import open as open  # noqa: A004
+    from isotone.backends.embedded import restore as restore
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.interface import Capabilities as Capabilities
     from isotone.backends.request_retries import Retries as Retries
@@ -142,6 +145,8 @@ _HOMES = {
     "Undone": "isotone.model.undo_log",
     "aconnect": "isotone.model.connecting",
     "at_end": "isotone.model.observing",
+    "backup": "isotone.backends.embedded",
+    "compact": "isotone.backends.embedded",
     "computed": "isotone.model.declaring.fields",
     "connect": "isotone.model.connecting",
     "created": "isotone.model.declaring.fields",
@@ -156,6 +161,7 @@ _HOMES = {
     "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.declaring.keys",
+    "restore": "isotone.backends.embedded",
     "show": "isotone.model.reading.showing",
     "since_epoch": "isotone.model.declaring.keys",
     "time_of": "isotone.codec.ids",
@@ -218,6 +224,8 @@ __all__ = [
     "__version__",
     "aconnect",
     "at_end",
+    "backup",
+    "compact",
     "computed",
     "connect",
     "created",
@@ -231,6 +239,7 @@ __all__ = [
     "merge",
     "on_headroom",
     "raw",
+    "restore",
     "show",
     "since_epoch",
     "time_of",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
@@ -80,6 +80,61 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         ),
         regions=regions,
     )
+
+
+def backup(
+    file: str | PathLike[str],
+    target: str | PathLike[str],
+    *,
+    force: bool = False,
+    compact: bool = False,
+    update: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> int:
+    """Copy a database file as it is at one moment, while programs write to it; returns the size of the copy.
+
+    The copy is checked, and gets its name only when it is complete and on the disk. `force` replaces an existing
+    target, `compact` leaves out free pages, and `update` changes an earlier backup to the present state, writing
+    only what differs. `progress` is called with the bytes done and those in all.
+    """
+    from isotone.storage import file_copies
+
+    return file_copies.back_up(
+        fspath(file),
+        fspath(target),
+        force=force,
+        compact=compact,
+        update=update,
+        progress=progress,
+    )
+
+
+def restore(
+    backup: str | PathLike[str],
+    file: str | PathLike[str],
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> int:
+    """Make a database file of a backup, which is checked first; returns its size.
+
+    With `force`, an existing file gets the content of the backup in one transaction, also while programs use it.
+    """
+    from isotone.storage import file_copies
+
+    return file_copies.restore(fspath(backup), fspath(file), force=force, progress=progress)
+
+
+def compact(
+    file: str | PathLike[str], *, progress: Callable[[int, int], object] | None = None
+) -> tuple[int, int]:
+    """Give the free pages of a database file back to the disk; returns its size before and after.
+
+    Reads continue meanwhile, writes wait. Raises `StorageBusy` if another process is in the way.
+    """
+    from isotone.storage import file_copies
+
+    return file_copies.compact(fspath(file), progress)
 
 
 def _store(path: str, durability: Durability, memory_map: int | None) -> Store:
@@ -226,6 +281,30 @@ class Database(Native):
         """Do all background work that is due."""
         with self._unbroken():
             maintenance.finish(self.engine)
+
+    def backup(
+        self,
+        target: str | PathLike[str],
+        *,
+        force: bool = False,
+        compact: bool = False,
+        update: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> int:
+        """Copy this database to a file as it is now, as `isotone.backup` does; returns the size of the copy.
+
+        A file is copied while programs write to it. A database in memory waits with writes until it is written.
+        """
+        store = self.engine.home.store
+        path = getattr(store, "path", None)
+        if path is not None:
+            return backup(
+                path, target, force=force, compact=compact, update=update, progress=progress
+            )
+        from isotone.storage import file_copies
+
+        with self.engine.reading:
+            return file_copies.write_out(store, fspath(target), force=force or update)
 
     def check(self, progress: integrity.Progress | None = None) -> list[str]:
         """The consistency check: a list of problems, empty if there are none. Reads everything once.

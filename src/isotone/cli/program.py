@@ -59,6 +59,9 @@ COMMANDS: Final = {
     "worker": Entry("worker", "call handlers with each change of a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),
     "rewrite": Entry("rewriting", "bring items to what a program writes now"),
+    "backup": Entry("backups", "copy a file while it is in use"),
+    "restore": Entry("backups", "make a database of a backup"),
+    "compact": Entry("backups", "give a file's free space back to the disk"),
     "check": Entry("checking", "verify a file: structure, indexes, counts"),
     "version": Entry("checking", "print versions"),
 }

@@ -124,7 +124,7 @@ def _check_path(path: str) -> None:
 def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
     if connection.readonly("main"):
         raise StorageError(f"{path} is read-only; check the permissions of the file")
-    fresh = _verify(connection, path)
+    fresh = verify(connection, path)
     if fresh:
         connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
     if path != MEMORY:
@@ -133,7 +133,7 @@ def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
         _mark(connection, path)
 
 
-def _verify(connection: apsw.Connection, path: str) -> bool:
+def verify(connection: apsw.Connection, path: str) -> bool:
     """Whether the file is empty. Raises for a file that is not an Isotone database."""
     mark, version, objects = connection.execute(
         "SELECT a.application_id, u.user_version, (SELECT count(*) FROM sqlite_schema)"
@@ -175,7 +175,7 @@ def _mark(connection: apsw.Connection, path: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have initialized it first, with a later format.
-        if _verify(connection, path):
+        if verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={FORMAT}")
         connection.execute("COMMIT")

@@ -1,0 +1,477 @@
+"""Copies of a file: a hot backup, its restore, and the compaction of a file in place.
+
+A backup is read in one transaction of SQLite, so it is the file at one moment, and writers do not wait for it. It is
+written beside its target (`shop.db.part`), checked, made durable, and renamed. A process that is killed leaves at most
+that part, which the next backup to the same target replaces; a lock on it keeps two backups apart.
+
+A backup is in SQLite's rollback mode, not in WAL mode: it is one file that can be read from any medium. Opening it
+as a database turns it into one.
+
+A restore over a database that exists is one transaction in it. So processes that have the file open see either
+all of the old content or all of the new, and a killed restore has changed nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from isotone.errors import StorageBusy, StorageCorrupt, UsageError
+from isotone.storage.file import MEMORY_MAP, connect, storage_error, verify
+from isotone.storage.interface import Store
+from isotone.storage.sqlite import SQLiteStore
+
+Progress = Callable[[int, int], object]
+"""Called with the bytes that are done, and those in all."""
+
+_STEP: Final = 512  # pages copied between two calls of the progress
+_PATIENCE: Final = 5.0  # seconds to wait for a lock
+_LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
+_ROWS: Final = 1000  # entries of a database in memory that are written at once
+_MAGIC: Final = b"SQLite format 3\0"
+
+
+def back_up(
+    source: str,
+    target: str,
+    *,
+    force: bool = False,
+    compact: bool = False,
+    update: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Copy a file as it is at one moment; returns the size of the copy.
+
+    `compact` leaves out free pages. `update` changes an earlier backup at the target to the present state, and
+    writes only what differs.
+    """
+    _check_exists(source)
+    _check_target(target, force=force or update)
+    if update and Path(target).exists():
+        return _update(source, target, progress)
+    with _part_of(target, force=force or update) as part, _reading(source) as origin:
+        if compact:
+            part.close()
+            _vacuum_into(origin, part.path, progress)
+            part.open()
+        else:
+            _copy_pages(origin, part.connection, progress)
+        part.finish()
+    return Path(target).stat().st_size
+
+
+def write_out(store: Store, target: str, *, force: bool = False) -> int:
+    """Write a database in memory to a file; returns its size. The caller holds its lock."""
+    _check_target(target, force=force)
+    with _part_of(target, force=force) as part:
+        part.close()
+        with suppress(FileNotFoundError):
+            Path(part.path).unlink()
+        copy = SQLiteStore(part.path, durability="none")
+        try:
+            for tree in store.trees():
+                _copy_tree(store, copy, tree)
+        finally:
+            copy.close()
+        part.open()
+        part.finish()
+    return Path(target).stat().st_size
+
+
+def restore(
+    backup: str, target: str, *, force: bool = False, progress: Progress | None = None
+) -> int:
+    """Make a database of a backup, which is checked first; returns its size.
+
+    With `force`, a database that exists at the target gets the content of the backup instead of its own.
+    """
+    _check_exists(backup)
+    with _reading_backup(backup) as origin:
+        exists = Path(target).exists()
+        if exists and Path(target).samefile(backup):
+            raise UsageError(f"{target} is the backup itself; give another file")
+        if exists and not force:
+            raise UsageError(
+                f"{target} exists; --force (force=True) replaces its content with that of {backup}"
+            )
+        if not exists:
+            _check_leftovers(target, force=force)
+        _check_content(origin, backup)
+        if exists and _is_usable(target):
+            _replace_content(origin, target, progress)
+        else:
+            with _part_of(target, force=force) as part:
+                _copy_pages(origin, part.connection, progress)
+                _drop_log(target)
+                part.finish()
+    return Path(target).stat().st_size
+
+
+def compact(path: str, progress: Progress | None = None) -> tuple[int, int]:
+    """Rewrite a file without its free pages; returns its size before and after.
+
+    Readers continue, writers wait. Raises `StorageBusy` if another process writes to it, or reads it to the end.
+    """
+    _check_exists(path)
+    with _reading(path, snapshot=False) as connection:
+        before = _size(connection)
+        used = _used(connection)
+        log = Path(f"{path}-wal")
+        connection.execute("PRAGMA temp_store=FILE")  # it may not fit into memory
+        _in_thread(connection, lambda: connection.execute("VACUUM"), log, used, progress, path)
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        after = _size(connection)
+        if busy:
+            raise StorageBusy(
+                f"{path} is compact, but another process is reading it, so the file shrinks when it has "
+                "ended: close it there, and run this again"
+            )
+    return before, after
+
+
+# Checks
+
+
+def _check_exists(path: str) -> None:
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}")
+
+
+def _check_target(target: str, *, force: bool) -> None:
+    location = Path(target)
+    if location.is_dir():
+        raise UsageError(f"{target} is a folder; give the path of a file in it")
+    if not location.parent.is_dir():
+        raise UsageError(f"the folder {location.parent} does not exist")
+    if location.exists() and not force:
+        raise UsageError(f"{target} exists; --force (force=True) replaces it")
+    if _has_log(target):
+        raise UsageError(
+            f"{target}-wal exists, so {target} is a database that is in use, or was not closed; "
+            "give another target, or use restore to replace a database"
+        )
+
+
+def _has_log(path: str) -> bool:
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _check_leftovers(target: str, *, force: bool) -> None:
+    if not force and _has_log(target):
+        raise UsageError(
+            f"{target}-wal is the log of another database, and would be applied to this one: "
+            "move it away; --force (force=True) deletes it"
+        )
+
+
+def _drop_log(path: str) -> None:
+    """Delete the log of the database that is replaced: SQLite would apply it to the new one."""
+    for end in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(path + end).unlink()
+
+
+def _check_content(connection: apsw.Connection, path: str) -> None:
+    try:
+        found = connection.execute("PRAGMA quick_check(1)").get
+    except apsw.Error as error:
+        raise storage_error(error, path) from error
+    if found != "ok":
+        raise StorageCorrupt(f"{path} is damaged ({found}): use another backup")
+
+
+def _is_usable(path: str) -> bool:
+    """Whether a file is a database of Isotone that SQLite can write to; a damaged one is replaced whole."""
+    with Path(path).open("rb") as file:
+        head = file.read(16)
+    if head and head != _MAGIC:
+        raise StorageCorrupt(
+            f"{path} is not an Isotone file, so it is not replaced: delete it first"
+        )
+    try:
+        connect(path, "disk", _PATIENCE, 0).close()
+    except StorageCorrupt as error:
+        if isinstance(error.__cause__, apsw.Error):
+            return False
+        raise  # a database of another program
+    return True
+
+
+# Open
+
+
+@contextmanager
+def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
+    """A connection to a database, and by default a read transaction, which fixes what it sees."""
+    connection = connect(path, "disk", _PATIENCE, MEMORY_MAP)
+    try:
+        if snapshot:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018 - begins it
+        yield connection
+    except apsw.Error as error:
+        raise storage_error(error, path, number=connection.system_errno) from error
+    finally:
+        connection.close(True)
+
+
+@contextmanager
+def _reading_backup(path: str) -> Iterator[apsw.Connection]:
+    """A connection to a backup, which is not changed, wherever it is."""
+    # Without a log nothing else is needed to read it, so a medium that cannot be written to does.
+    fixed = "" if _has_log(path) else "&immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection: apsw.Connection | None = None
+    try:
+        connection = apsw.Connection(f"{Path(path).absolute().as_uri()}?mode=ro{fixed}", flags)
+        if verify(connection, path):
+            raise StorageCorrupt(f"{path} is empty: use another backup")
+        yield connection
+    except apsw.Error as error:
+        raise storage_error(error, path) from error
+    finally:
+        if connection is not None:
+            connection.close(True)
+
+
+class _Part:
+    """The copy while it is made, locked against others."""
+
+    def __init__(self, target: str, *, force: bool) -> None:
+        self.target = target
+        self.path = f"{target}.part"
+        self._force = force
+        self.is_named = False
+        self.connection: Any = None
+
+    def open(self) -> None:
+        """Open and lock the part. A part that a killed process has left is deleted."""
+        try:
+            self._lock()
+        except apsw.BusyError:
+            self.close()
+            raise StorageBusy(
+                f"another process is writing {self.target}; wait until it is done"
+            ) from None
+        except (apsw.NotADBError, apsw.CorruptError):
+            self.close()
+            Path(self.path).unlink()
+            self._lock()
+
+    def _lock(self) -> None:
+        self.connection = apsw.Connection(self.path)
+        for pragma in ("locking_mode=EXCLUSIVE", "synchronous=OFF", "journal_mode=OFF"):
+            self.connection.execute(f"PRAGMA {pragma}").get  # noqa: B018 - reading executes it
+        self.connection.execute("BEGIN EXCLUSIVE; COMMIT")
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close(True)
+            self.connection = None
+
+    def finish(self) -> None:
+        """Check the part, make it durable, and give it its name."""
+        self.connection.execute("PRAGMA journal_mode=DELETE").get  # noqa: B018 - reading executes it
+        _check_content(self.connection, self.path)
+        descriptor = os.open(self.path, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if os.name == "nt":
+            self.close()  # an open file cannot be renamed there
+        if self._force:
+            Path(self.path).replace(self.target)
+        else:
+            os.link(self.path, self.target)  # unlike a rename, never in place of another file
+            Path(self.path).unlink()
+        self.is_named = True
+        _sync_folder(Path(self.target).absolute().parent)
+
+
+@contextmanager
+def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
+    part = _Part(target, force=force)
+    part.open()
+    try:
+        yield part
+    except FileExistsError:
+        raise UsageError(f"{target} exists; --force (force=True) replaces it") from None
+    except apsw.Error as error:
+        raise storage_error(error, target) from error
+    finally:
+        if not part.is_named:
+            with suppress(FileNotFoundError):
+                Path(part.path).unlink()
+        part.close()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name durable, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Copy
+
+
+def _copy_pages(
+    origin: apsw.Connection, target: apsw.Connection, progress: Progress | None
+) -> None:
+    """Copy all pages. The transaction of the origin keeps other processes' writes out of the copy."""
+    page = origin.execute("PRAGMA page_size").get
+    with target.backup("main", origin, "main") as copying:
+        while not copying.done:
+            copying.step(_STEP)
+            if progress is not None:
+                total = copying.page_count
+                progress((total - copying.remaining) * page, total * page)
+
+
+def _copy_tree(store: Store, copy: SQLiteStore, tree: str) -> None:
+    entries: list[tuple[bytes, bytes]] = []
+    with copy.transaction():
+        copy.create_tree(tree)
+        for entry in store.range(tree, b"", None):
+            entries.append(entry)
+            if len(entries) == _ROWS:
+                copy.add(tree, entries)
+                entries = []
+        copy.add(tree, entries)
+
+
+def _replace_content(origin: apsw.Connection, target: str, progress: Progress | None) -> None:
+    with _reading(target, snapshot=False) as connection:
+        _copy_pages(origin, connection, progress)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get  # noqa: B018 - reading executes it
+
+
+def _vacuum_into(origin: apsw.Connection, path: str, progress: Progress | None) -> None:
+    with suppress(FileNotFoundError):
+        Path(path).unlink()
+    used = _used(origin)
+    origin.execute("COMMIT")  # VACUUM has a transaction of its own
+    _in_thread(
+        origin, lambda: origin.execute("VACUUM INTO ?", (path,)), Path(path), used, progress, path
+    )
+
+
+def _in_thread(
+    connection: apsw.Connection,
+    work: Callable[[], object],
+    grows: Path,
+    total: int,
+    progress: Progress | None,
+    path: str,
+) -> None:
+    """Let SQLite work while the caller sees how a file grows, and may interrupt it."""
+    errors: list[apsw.Error] = []
+
+    def run() -> None:
+        try:
+            work()
+        except apsw.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="isotone-copy", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_LOOK)
+            if progress is not None:
+                with suppress(FileNotFoundError):
+                    progress(min(grows.stat().st_size, total), total)
+    except BaseException:
+        connection.interrupt()
+        thread.join()
+        raise
+    if errors:
+        if isinstance(errors[0], apsw.BusyError | apsw.LockedError):
+            raise StorageBusy(
+                f"another process is writing to {path}: stop it, or try again when it is idle"
+            ) from errors[0]
+        raise storage_error(errors[0], path, number=connection.system_errno) from errors[0]
+
+
+def _size(connection: apsw.Connection) -> int:
+    size: int = connection.execute(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    ).get
+    return size
+
+
+def _used(connection: apsw.Connection) -> int:
+    used: int = connection.execute(
+        "SELECT (page_count - freelist_count) * page_size"
+        " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    ).get
+    return used
+
+
+# Update an earlier backup
+
+
+def _update(source: str, target: str, progress: Progress | None) -> int:
+    """Change a backup to what the source is now, in one transaction of SQLite."""
+    with _reading_backup(target):
+        pass  # it is a database of Isotone
+    connection = apsw.Connection(target, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.set_busy_timeout(round(_PATIENCE * 1000))
+        connection.execute("PRAGMA temp_store=FILE")
+        # Opened through `connect`, so a log that a crash has left is recovered with the right settings.
+        connect(source, "disk", _PATIENCE, 0).close()
+        connection.execute("ATTACH ? AS source", (f"{Path(source).absolute().as_uri()}?mode=rw",))
+        connection.execute("BEGIN IMMEDIATE")
+        _update_tables(connection, progress)
+        _check_content(connection, target)
+        connection.execute("COMMIT")
+    except apsw.BusyError:
+        raise StorageBusy(f"another process has {target} open; wait until it is done") from None
+    except apsw.Error as error:
+        raise storage_error(error, target, number=connection.system_errno) from error
+    finally:
+        connection.close(True)  # rolls back what is not committed
+    return Path(target).stat().st_size
+
+
+_TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' ORDER BY name"
+
+
+def _update_tables(connection: apsw.Connection, progress: Progress | None) -> None:
+    wanted = dict(connection.execute(_TABLES.format("source")).fetchall())
+    present = dict(connection.execute(_TABLES.format("main")).fetchall())
+    total: int = connection.execute(
+        "SELECT page_count * page_size FROM pragma_page_count('source'), pragma_page_size('source')"
+    ).get
+    for name in present.keys() - wanted.keys():
+        connection.execute(f'DROP TABLE main."{name}"')
+    for done, (name, sql) in enumerate(wanted.items(), 1):
+        if name not in present:
+            connection.execute(sql)
+        for statement in _DIFFERENCES:
+            connection.execute(statement.format(table=f'"{name}"'))
+        if progress is not None:
+            progress(total * done // len(wanted), total)
+
+
+# SQLite walks both trees in the order of their keys; only rows that differ are written.
+_DIFFERENCES: Final = (
+    "DELETE FROM main.{table} WHERE NOT EXISTS"
+    " (SELECT 1 FROM source.{table} AS s WHERE s.key = main.{table}.key)",
+    "INSERT INTO main.{table} SELECT s.key, s.value FROM source.{table} AS s"
+    " LEFT JOIN main.{table} AS m ON m.key = s.key WHERE m.value IS NOT s.value"
+    " ON CONFLICT DO UPDATE SET value = excluded.value",
+)
