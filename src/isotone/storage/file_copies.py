@@ -125,9 +125,9 @@ def compact(path: str, progress: Progress | None = None) -> tuple[int, int]:
         log = Path(f"{path}-wal")
         connection.execute("PRAGMA temp_store=FILE")  # it may not fit into memory
         _in_thread(connection, lambda: connection.execute("VACUUM"), log, used, progress, path)
-        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         after = _size(connection)
-        if busy:
+        if is_busy:
             raise StorageBusy(
                 f"{path} is compact, but another process is reading it, so the file shrinks when it has "
                 "ended: close it there, and run this again"
@@ -451,8 +451,8 @@ _TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' OR
 
 
 def _update_tables(connection: apsw.Connection, progress: Progress | None) -> None:
-    wanted = dict(connection.execute(_TABLES.format("source")).fetchall())
-    present = dict(connection.execute(_TABLES.format("main")).fetchall())
+    wanted = _tables(connection, "source")
+    present = _tables(connection, "main")
     total: int = connection.execute(
         "SELECT page_count * page_size FROM pragma_page_count('source'), pragma_page_size('source')"
     ).get
@@ -465,6 +465,10 @@ def _update_tables(connection: apsw.Connection, progress: Progress | None) -> No
             connection.execute(statement.format(table=f'"{name}"'))
         if progress is not None:
             progress(total * done // len(wanted), total)
+
+
+def _tables(connection: Any, schema: str) -> dict[str, str]:
+    return dict(connection.execute(_TABLES.format(schema)).fetchall())
 
 
 # SQLite walks both trees in the order of their keys; only rows that differ are written.
