@@ -43,8 +43,10 @@ from isotone.model.verification import Verification, VerificationProgress
 from isotone.model.writing.batches import WriteProgress, delete_many, put_many
 from isotone.model.writing.executor import execute, request_of
 from isotone.model.writing.item_rewrite import ChangeItem
+from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Delete, Put
-from isotone.model.writing.updates import Move, Touch, Update, Upsert
+from isotone.model.writing.updates import Touch, Update
+from isotone.model.writing.upserts import Upsert
 from isotone.model.writing.write import (
     Write,
     class_and_key,

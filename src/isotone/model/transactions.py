@@ -33,8 +33,10 @@ from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing.executor import execute_together, reasons_of
+from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Check, Delete, Put
-from isotone.model.writing.updates import Move, Update, Upsert
+from isotone.model.writing.updates import Update
+from isotone.model.writing.upserts import Upsert
 from isotone.model.writing.write import (
     Write,
     as_it_was,

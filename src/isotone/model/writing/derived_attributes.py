@@ -26,7 +26,7 @@ class Known(dict[str, Any]):
     """Values of fields by name; the lookup of a missing one raises `MustRead`, and never returns None.
 
     If the item has a value that is not valid, the lookup raises its `InvalidItem`. What an update knows without a read
-    is collected in `updates`, `_known_values`.
+    is collected in `Update._known_values`.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:

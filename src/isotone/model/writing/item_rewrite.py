@@ -18,7 +18,7 @@ from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expression_trees import absent, unchanged, update_of
 from isotone.model.writing import uniqueness
-from isotone.model.writing.updates import rewritten
+from isotone.model.writing.changed_item import rewritten
 from isotone.model.writing.write import (
     Action,
     Plan,

@@ -1,54 +1,40 @@
-"""Updates, upserts and moves: changes of some fields, and what is known of an item without reading it.
+"""Updates: changes of some fields, and what is known of an item without reading it.
 
 Index keys and computed fields are derived from the values after the change (`derived_attributes`). Often these are
 known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
 entity with a version. Then an update is one UpdateItem. Otherwise the item is read first, and the values used
 become part of the write's condition; after a lost race the write is planned again with the current item. So
 an update never leaves a stale index key, and reads only if it must.
-
-An upsert of a missing entity starts with the defaults of its fields. If these, the key and the changes
-determine all index keys, it is one UpdateItem. Otherwise the item is read first, and then updated or created.
-A move deletes the item under its key and puts it under another, in one transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from isotone.codec.ids import id_at
-from isotone.errors import (
-    AlreadyExists,
-    NotFound,
-    UsageError,
-    ValidationException,
-    WriteRefused,
-)
+from isotone.errors import NotFound, UsageError, WriteRefused
 from isotone.expressions import nodes
-from isotone.expressions.update import Update as CompiledUpdate
-from isotone.model.declaring.changes import (
-    Add,
-    Change,
-    Compute,
-    Remove,
-    Set,
-    SetDefault,
-)
+from isotone.model.declaring.changes import Add, Change, Compute, Set
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
-from isotone.model.declaring.wire_types import present_type
-from isotone.model.expiry import alive, is_missing
+from isotone.model.expiry import is_missing
 from isotone.model.expression_trees import absent, conjunction, equal, present, update_of
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.change_validation import validated
+from isotone.model.writing.changed_item import (
+    applied,
+    changed_names,
+    new_value,
+    rewritten,
+    unkeyed,
+)
 from isotone.model.writing.derived_attributes import (
     Derived,
     Known,
     absent_by,
     derive,
     fields_by_key,
-    index_attributes,
     values_implied_by,
 )
 from isotone.model.writing.write import (
@@ -61,12 +47,9 @@ from isotone.model.writing.write import (
     as_read,
     condition_node,
     described,
-    entity_of,
     exists,
     is_older,
-    key_in,
     key_of,
-    missing,
     moment,
     other_kind,
     owner_of,
@@ -76,20 +59,18 @@ from isotone.model.writing.write import (
     schema_of,
     upgraded_satisfies,
     values_of,
-    with_hint,
 )
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
-    from isotone.model.declaring.fields import Attr
     from isotone.model.entity import Entity
 
 R = TypeVar("R")
 E = TypeVar("E", bound="Entity")
 
 
-class _ChangesWrite(Write[R]):
+class ChangesWrite(Write[R]):
     """A write of changes to an entity, given as the entity or as its class and key."""
 
     may_move: ClassVar[bool] = False
@@ -178,7 +159,7 @@ class _ChangesWrite(Write[R]):
         return NotFound(f"{described(self.schema, self.key)} does not exist")
 
 
-class Update(_ChangesWrite[E]):
+class Update(ChangesWrite[E]):
     """Change some fields of an entity."""
 
     def plan(self, now: float) -> Plan:
@@ -219,7 +200,7 @@ class Update(_ChangesWrite[E]):
         schema = self.schema
         conditions: list[nodes.ConditionNode] = []
         if derived.removed:
-            written = _names(changes) | self._identity.keys() | schema.computations.keys()
+            written = changed_names(changes) | self._identity.keys() | schema.computations.keys()
             for name, fields in fields_by_key(schema).items():
                 unchanged = fields - written if name in derived.removed else ()
                 if unchanged:
@@ -245,7 +226,7 @@ class Update(_ChangesWrite[E]):
 
     def _absent_by_condition(self, changes: Sequence[Change]) -> set[str]:
         """The unchanged fields whose attributes the caller's condition says are missing."""
-        return set() if self.when is None else absent_by(self.when) - _names(changes)
+        return set() if self.when is None else absent_by(self.when) - changed_names(changes)
 
     def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
         """The values after the changes, as far as they are known without a read."""
@@ -258,7 +239,7 @@ class Update(_ChangesWrite[E]):
             if type(change) is Set and not change.path:  # without calls, as this is hot
                 known[name] = change.value
             elif change.is_known:
-                known[name] = _new_value(self.schema, change)
+                known[name] = new_value(self.schema, change)
             else:
                 known.pop(name, None)
         return known
@@ -268,7 +249,7 @@ class Update(_ChangesWrite[E]):
     def _plan_from_item(self, changes: Sequence[Change]) -> Plan:
         schema, current = self.schema, self._existing()
         item = schema.upgraded(current)
-        after = _applied(changes, unkeyed(schema, item, changes))
+        after = applied(changes, unkeyed(schema, item, changes))
         readable = schema.from_invalid_item(after, require_all_fields=True)
         known = Known(readable.__dict__)
         derived = derive(schema, known, changes)
@@ -311,7 +292,7 @@ class Update(_ChangesWrite[E]):
             return _Settled(changes, Derived(attributes, removed), set())
         remaining = {name: value for name, value in item.items() if name not in removed}
         still_in_keys = schema.held_by_keys({**remaining, **attributes}).keys()
-        lost = only_in_keys - still_in_keys - _names(changes)
+        lost = only_in_keys - still_in_keys - changed_names(changes)
         replaced = {
             change.field.name
             for change in changes
@@ -436,201 +417,6 @@ class Touch(Update[E]):
             )
 
 
-class Upsert(Update[E]):
-    """Change some fields of an entity, or create it."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        schema = self.schema
-        without = schema.required - _names(self._changes) - self._identity.keys()
-        if without:
-            names = [name for name in schema.fields if name in without]
-            raise UsageError(
-                f"an upsert of {schema.tag} may have to create one, which needs a value for "
-                f"{', '.join(names)}; set it, or give the field a default"
-            )
-        for change in self._changes if self._sources else ():
-            for field in change.value._must_exist() if isinstance(change, Compute) else ():
-                raise UsageError(
-                    f"an upsert of {schema.tag} may have to create one, in which {field.name!r} has no value; "
-                    f"write {field.name}.or_else(…), or give the field a default"
-                )
-
-    def plan(self, now: float) -> Plan:
-        self._now = now
-        if self.is_seen and is_missing(self.schema, self.current, now):
-            return self._plan_new()
-        return super().plan(now)
-
-    def _explain(self, item: Item | None) -> WriteRefused | None:
-        if not self.is_seen:
-            return None  # whatever the condition refused, the item must be read
-        is_gone = is_missing(self.schema, item, self._now)
-        if is_gone != is_missing(self.schema, self.current, self._now):
-            return None
-        return refusal(self, item, {}) if is_gone else super()._explain(item)
-
-    # Without reading
-
-    def _plan_without_item(self, changes: Sequence[Change]) -> Action:
-        schema = self.schema
-        if schema.unique or schema.version > 1 or self.when is not None:
-            raise MustRead("whether there is an item")
-        if schema.has_kinds or schema.base is not None:
-            raise MustRead("the kind of the item")
-        known = Known(self._known_values(changes))
-        derived = derive(schema, known, None)
-        headroom.watch(schema, known)
-        condition = conjunction(
-            [
-                alive(schema, self._now),
-                schema.no_newer,
-                *(self._key_conditions(changes, derived, known) if known.used else ()),
-                *self._source_conditions(),
-            ]
-        )
-        marked = Derived({**derived.attributes, **schema.marks}, derived.removed)
-        return self._update_action([*changes, *self._initial(changes)], marked, condition)
-
-    def _initial(self, changes: Sequence[Change]) -> list[Change]:
-        """The changes that set the key's fields and the defaults of a new entity."""
-        schema = self.schema
-        changed = _names(changes)
-        initial: list[Change] = []
-        for field in schema.fields.values():
-            default = self._first_value(field)
-            if field.attribute in self._key:
-                continue  # DynamoDB itself creates the item with its key
-            if field.name in self._identity:
-                initial.append(Set(field, self._identity[field.name]))
-            elif field.name in changed:
-                self._check_initial(changes, field.name, default)
-            elif field.options.compute is None and default is not None and default != set():
-                initial.append(SetDefault(field, default))
-        return initial
-
-    def _first_value(self, field: Attr[Any]) -> Any:
-        """The value of a field in a new entity."""
-        if field.options.role == "created":
-            return moment(self._now)
-        if field.options.role == "created_id":
-            return id_at(present_type(field.annotation), self._now)
-        return self.schema.absent(field)
-
-    @staticmethod
-    def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
-        """Raise `MustRead` if a change builds on a default that the database does not know."""
-        for change in changes:
-            if (
-                change.field.name == name
-                and not _is_default(change)
-                and (change.path or (default and not change.is_known))
-            ):
-                raise MustRead("whether the default counts")
-
-    # For an item that does not exist
-
-    def _plan_new(self) -> Plan:
-        schema, now = self.schema, self._now
-        values = {
-            **{name: self._first_value(field) for name, field in schema.fields.items()},
-            **self._identity,
-        }
-        defaulted = {change.field.name for change in self._changes if _is_default(change)}
-        base: Item = {}
-        for name, field in schema.fields.items():
-            if name not in defaulted:
-                base.update(schema.encoded(field, values[name]))
-        changed = _applied(self._all_changes(), {**base, **schema.marks})
-        item = rewritten(schema, changed)
-        after = schema.from_item(item).__dict__
-        headroom.watch(schema, after)
-        condition = conjunction(
-            [missing(schema, now), condition_node(schema, self.when), self.further]
-        )
-        markers = uniqueness.changes(schema, self.key, None, after, now)
-        put = action("Put", schema, self._explain, condition, Item=item)
-        return Plan([put, *markers], item)
-
-
-class Move(_ChangesWrite[E]):
-    """Delete an item under its key and put it under another."""
-
-    reads = True
-    may_move = True
-
-    @property
-    def target(self) -> Item | None:
-        schema = self.schema
-        unknown = {change.field.name for change in self._changes if not change.is_known}
-        unknown |= schema.computations.keys()
-        if any(field.name in unknown for field in schema.primary.fields):
-            return None
-        new = {each.field.name: _new_value(schema, each) for each in self._changes if each.is_known}
-        key = schema.primary_key({**self._identity, **new})
-        return None if key == self.key else key
-
-    def plan(self, now: float) -> Plan:
-        """The writes under both keys, or of the item if its key stays; the outcome is the item."""
-        self._now = now
-        schema, current, changes = self.schema, self._existing(), self._all_changes()
-        item = rewritten(
-            schema, _applied(changes, unkeyed(schema, schema.upgraded(current), changes))
-        )
-        new_key = key_in(schema, item)
-        before, after = values_of(schema, current), values_of(schema, item)
-        headroom.watch(schema, after or {})
-        markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
-        if is_older(schema, current):
-            self._check_upgraded(current)
-        same = as_it_was(schema, current)
-        as_seen = conjunction([*self._callers_conditions(current), same])
-        if new_key == self.key:
-            put = action("Put", schema, self._explain, as_seen, Item=item)
-            return Plan([put, *markers], item)
-        vacancy = conjunction([missing(schema, now), self.at_target])
-
-        def taken(found: Item | None) -> WriteRefused:
-            text = f"{described(schema, new_key)} already exists"
-            return AlreadyExists(text, entity_of(schema, found))
-
-        delete = action("Delete", schema, self._explain, as_seen, Key=self.key)
-        put = action("Put", schema, taken, vacancy, Item=item)
-        return Plan([delete, put, *markers], item)
-
-    def finish(self, plan: Plan, attributes: Item | None) -> E:
-        return cast("E", entity_of(self.schema, plan.outcome))
-
-
-# Derived from changes
-
-
-def rewritten(schema: EntitySchema, item: Item) -> Item:
-    """The item that a new put would write; attributes that the entity does not declare are kept."""
-    entity = schema.from_item(item)
-    for name in schema.computations:
-        schema.compute(entity, name, item)
-    declared = {field.attribute for field in schema.fields.values()}
-    declared |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
-    declared -= schema.unread_keys(item).keys()
-    others = {name: value for name, value in item.items() if name not in declared}
-    return {**others, **schema.to_item(entity.__dict__)}
-
-
-def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item:
-    """The item with an attribute for each field, also for those that only its keys hold, and without index keys.
-
-    It has the index keys that cannot be read, unless a change is about what they hold.
-    """
-    changed = _names(changes)
-    kept = {name for name, fields in schema.unread_keys(item).items() if not fields & changed}
-    dropped = index_attributes(schema) - kept
-    values = {name: value for name, value in item.items() if name not in dropped}
-    for name, value in schema.held_by_keys(item).items():
-        values |= schema.encoded(schema.fields[name], value)
-    return values
-
-
 def _must_be_read(schema: EntitySchema, item: Item) -> bool:
     """Whether an update needs the item: it has an older version, values only in its keys, or unreadable keys."""
     return (
@@ -638,10 +424,6 @@ def _must_be_read(schema: EntitySchema, item: Item) -> bool:
         or not schema.held_by_keys(item).keys() <= schema.identity.keys()
         or bool(schema.unread_keys(item))
     )
-
-
-def _names(changes: Sequence[Change]) -> set[str]:
-    return {change.field.name for change in changes}
 
 
 def _with_known(change: Change, values: Mapping[str, Any]) -> Change:
@@ -661,26 +443,6 @@ def _built_upon(change: Change) -> set[str]:
     return {change.field.name, *sources}
 
 
-def _new_value(schema: EntitySchema, change: Change) -> Any:
-    """The new value of a field, which does not depend on the stored one."""
-    return schema.absent(change.field) if isinstance(change, Remove) else change.known
-
-
-def _applied(changes: Sequence[Change], item: Item) -> Item:
-    """The item after the changes, computed as the database would."""
-    update = CompiledUpdate.from_node(update_of([change.action() for change in changes]))
-    update.check({})
-    try:
-        return update.apply(item, {})
-    except ValidationException as error:
-        raise with_hint(error) from None
-
-
-def _is_default(change: Change) -> bool:
-    """Whether a change replaces the field's default."""
-    return isinstance(change, SetDefault) and not change.path
-
-
 def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:
     """Whether markers of unique values must change with these fields."""
     if not schema.unique:
@@ -689,4 +451,4 @@ def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> b
     if "expires" in schema.by_role:
         fields.add(schema.by_role["expires"].name)
     # A computed field may follow from any change.
-    return bool(fields & (_names(changes) | schema.computations.keys()))
+    return bool(fields & (changed_names(changes) | schema.computations.keys()))

@@ -1,0 +1,77 @@
+"""Moves: changes of the primary key. The item is deleted under its key and put under another, in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from isotone.errors import AlreadyExists, WriteRefused
+from isotone.model.expression_trees import conjunction
+from isotone.model.writing import headroom, uniqueness
+from isotone.model.writing.changed_item import applied, new_value, rewritten, unkeyed
+from isotone.model.writing.updates import ChangesWrite
+from isotone.model.writing.write import (
+    Plan,
+    action,
+    as_it_was,
+    described,
+    entity_of,
+    is_older,
+    key_in,
+    missing,
+    values_of,
+)
+from isotone.values.types import Item
+
+if TYPE_CHECKING:
+    from isotone.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+
+
+class Move(ChangesWrite[E]):
+    """Delete an item under its key and put it under another."""
+
+    reads = True
+    may_move = True
+
+    @property
+    def target(self) -> Item | None:
+        schema = self.schema
+        unknown = {change.field.name for change in self._changes if not change.is_known}
+        unknown |= schema.computations.keys()
+        if any(field.name in unknown for field in schema.primary.fields):
+            return None
+        new = {each.field.name: new_value(schema, each) for each in self._changes if each.is_known}
+        key = schema.primary_key({**self._identity, **new})
+        return None if key == self.key else key
+
+    def plan(self, now: float) -> Plan:
+        """The writes under both keys, or of the item if its key stays; the outcome is the item."""
+        self._now = now
+        schema, current, changes = self.schema, self._existing(), self._all_changes()
+        item = rewritten(
+            schema, applied(changes, unkeyed(schema, schema.upgraded(current), changes))
+        )
+        new_key = key_in(schema, item)
+        before, after = values_of(schema, current), values_of(schema, item)
+        headroom.watch(schema, after or {})
+        markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
+        if is_older(schema, current):
+            self._check_upgraded(current)
+        same = as_it_was(schema, current)
+        as_seen = conjunction([*self._callers_conditions(current), same])
+        if new_key == self.key:
+            put = action("Put", schema, self._explain, as_seen, Item=item)
+            return Plan([put, *markers], item)
+        vacancy = conjunction([missing(schema, now), self.at_target])
+
+        def taken(found: Item | None) -> WriteRefused:
+            text = f"{described(schema, new_key)} already exists"
+            return AlreadyExists(text, entity_of(schema, found))
+
+        delete = action("Delete", schema, self._explain, as_seen, Key=self.key)
+        put = action("Put", schema, taken, vacancy, Item=item)
+        return Plan([delete, put, *markers], item)
+
+    def finish(self, plan: Plan, attributes: Item | None) -> E:
+        return cast("E", entity_of(self.schema, plan.outcome))
