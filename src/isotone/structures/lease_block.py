@@ -1,4 +1,4 @@
-"""A `with` block that holds a lease: taken at its start, renewed in the background, ended with the block."""
+"""A `with` block that holds a lease: takes it, renews it in the background every third of it, and ends it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ R = TypeVar("R")
 """The result of `__exit__`: True if the block's error was handled and must not be raised, or None."""
 
 
+def renewal_interval(lease: float) -> float:
+    """Seconds between the renewals of a lease: a third, so that one may fail without losing it."""
+    return lease / 3
+
+
 class LeaseBlock(Generic[T, R, S]):
     """`with block as it:` over a `Store`, `async with` over an `AsyncStore`.
 
-    `begin` takes the lease. `renew` runs every `every` seconds in a thread or a task; it stops at
-    `LeaseLost`, and other errors of the store are retried. `end` gets the block's error, or None. If
-    `end` also fails, the block's error is raised, with the other one as its context.
+    `begin` takes the lease, of `lease` seconds. `renew` runs in a thread or a task, every `every` seconds, by default
+    every third of the lease; it stops at `LeaseLost`, and other errors of the store are retried. `end` gets the block's
+    error, or None. If `end` also fails, the block's error is raised, with the other one as its context. A block without
+    `renew` needs no `lease`.
     """
 
     def __init__(
@@ -30,13 +36,19 @@ class LeaseBlock(Generic[T, R, S]):
         begin: Callable[[], Steps[T]],
         end: Callable[[BaseException | None], Steps[R]],
         renew: Callable[[], Steps[object]] | None = None,
-        every: float = 0.0,
+        lease: float = 0.0,
+        every: float | None = None,
     ) -> None:
         self._store = store
         self._begin = begin
         self._end = end
         self._renew = renew
-        self._every = every
+        self._every = renewal_interval(lease) if every is None else every
+        if renew is not None and not 0 < self._every < lease:
+            raise UsageError(
+                f"every={self._every:g} does not renew a lease of {lease:g} seconds in time; give less than "
+                "the lease, and more than 0"
+            )
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._task: asyncio.Task[None] | None = None

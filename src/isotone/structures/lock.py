@@ -177,18 +177,13 @@ class Lock(Structure[S]):
         and the end of the block raise `LeaseLost`.
         """
         _check_timeout(timeout)
-        interval = self.lease / 3 if every is None else every
-        if not 0 < interval < self.lease:
-            raise UsageError(
-                f"every={interval:g} does not renew a lease of {self.lease:g} seconds in time; give less than "
-                "the lease, and more than 0"
-            )
         return LeaseBlock(
             self.store,
             begin=lambda: self._acquire(timeout, wait),
             end=lambda error: self._release(),
             renew=self._renew,
-            every=interval,
+            lease=self.lease,
+            every=every,
         )
 
     def __enter__(self: Lock[Store]) -> Lock[Store]:

@@ -264,7 +264,7 @@ class Queue(Structure[S]):
             begin=lambda: self._begin(message, keep),
             end=lambda error: self._end(message, error, raising),
             renew=(lambda: self._extend(message, self.hold)) if keep else None,
-            every=self.hold / 3,
+            lease=self.hold,
         )
 
     @operation

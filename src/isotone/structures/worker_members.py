@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from isotone.errors import IsotoneError
 from isotone.model import Store, is_transient, streams
+from isotone.structures.lease_block import renewal_interval
 from isotone.structures.worker_delivery import Delivery, WorkerPlan, WorkerProgress, WorkerSettings
 from isotone.structures.worker_leases import (
     HeldShard,
@@ -74,6 +75,7 @@ class Member:
         self._is_waiting = False
         self._due = 0.0
         self._retry = _FIRST_RETRY
+        self._interval = renewal_interval(self.settings.lease)
 
     # The main loop
 
@@ -122,20 +124,20 @@ class Member:
     def _coordinate_in_time(self) -> None:
         if time.monotonic() < self._due:
             return
-        self._due = time.monotonic() + min(self._retry, self.settings.lease / 3)
+        self._due = time.monotonic() + min(self._retry, self._interval)
         self._retry = min(_MAX_PAUSE, self._retry * 2)
         changed = self.coordinate()
         self._retry = _FIRST_RETRY
         if changed:
             self._due = 0.0
         else:
-            share = _SOON if self._is_waiting else 1 / 3
-            self._due = time.monotonic() + self.settings.lease * share
+            pause = self.settings.lease * _SOON if self._is_waiting else self._interval
+            self._due = time.monotonic() + pause
 
     def _keep_renewing(self, ended: threading.Event) -> None:
         """Renew in time, and warn about a handler that takes longer than a lease."""
         warned: str | None = None
-        while not ended.wait(self.settings.lease / 3):
+        while not ended.wait(self._interval):
             self.renew()
             call = self._delivery.calling()
             if call is not None and call.seconds > self.settings.lease and call.event != warned:
