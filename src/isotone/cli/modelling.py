@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import isotone
 from isotone.cli.program import Command
-from isotone.inference import Inferred
+from isotone.inference import DEFAULT_SAMPLE, Inferred
 
-_SAMPLE: Final = 10_000
 _EVERY: Final = 0.2  # seconds between two lines of progress
 _OVER: Final = "\r\x1b[K"  # erases the current line
 
@@ -26,8 +25,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         metavar="N",
         type=_count,
-        default=_SAMPLE,
-        help=f"how many items decide on the model, by default {_SAMPLE:,}",
+        default=DEFAULT_SAMPLE,
+        help=f"how many items decide on the model, by default {DEFAULT_SAMPLE:,}",
     )
     many.add_argument("--all", action="store_true", help="let all items decide")
     add("--output", metavar="FILE", help="write the module to a file")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from isotone.inference.inferring import Inferred, InferredEntity, Note, infer
+from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
 
-__all__ = ["Inferred", "InferredEntity", "Note", "infer"]
+__all__ = ["DEFAULT_SAMPLE", "Inferred", "InferredEntity", "Note", "infer"]

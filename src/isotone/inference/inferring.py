@@ -23,7 +23,7 @@ from isotone.inference.round_trip_check import Misfit, load, misfits, table_of
 from isotone.inference.sampling import Progress, Sample, is_own, read_sample
 from isotone.model import AsyncStore, Calls, FindingCount, Steps, Store, Verification
 
-SAMPLE: Final = 10_000
+DEFAULT_SAMPLE: Final = 10_000
 _MOST_ROUNDS: Final = 12
 _FEW: Final = 0.05  # of all items, which a model may leave out
 _EXPLAINED: Final = ("implied", "other_form")
@@ -90,7 +90,7 @@ def infer(
     store: Store,
     table: str,
     *,
-    sample: int | None = SAMPLE,
+    sample: int | None = DEFAULT_SAMPLE,
     verify: bool = False,
     progress: Progress | None = None,
 ) -> Inferred: ...
@@ -99,7 +99,7 @@ def infer(
     store: AsyncStore,
     table: str,
     *,
-    sample: int | None = SAMPLE,
+    sample: int | None = DEFAULT_SAMPLE,
     verify: bool = False,
     progress: Progress | None = None,
 ) -> Coroutine[Any, Any, Inferred]: ...
@@ -108,7 +108,7 @@ def infer(
     store: Calls,
     table: str,
     *,
-    sample: int | None = SAMPLE,
+    sample: int | None = DEFAULT_SAMPLE,
     verify: bool = False,
     progress: Progress | None = None,
 ) -> Steps[Inferred]: ...
@@ -116,7 +116,7 @@ def infer(
     store: Any,
     table: str,
     *,
-    sample: int | None = SAMPLE,
+    sample: int | None = DEFAULT_SAMPLE,
     verify: bool = False,
     progress: Progress | None = None,
 ) -> Any:
