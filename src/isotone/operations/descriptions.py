@@ -1,12 +1,13 @@
-"""TableDescription: what DescribeTable and others say of tables and indexes."""
+"""TableDescription: what DescribeTable and others say of tables, indexes and replicas."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from isotone.engine import backfill
+from isotone.engine import backfill, replica_log, replication
 from isotone.engine.engine import Engine
+from isotone.engine.replica_log import CURRENT
 from isotone.engine.table_schema import (
     IndexSchema,
     KeySchema,
@@ -16,10 +17,10 @@ from isotone.engine.table_schema import (
     Throughput,
     VectorSchema,
 )
-from isotone.operations import replicas
 from isotone.operations.table_lookup import table_arn
 
 _ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once
+_ONE_ACCOUNT = "ENABLED_WITH_OVERRIDES"  # the mode of a global table of one account
 
 
 def table_description(
@@ -67,7 +68,7 @@ def table_description(
     if schema.restored is not None:
         described["RestoreSummary"] = _restore_summary(schema.restored)
     described.update(_settings(schema, arn))
-    described.update(replicas.describe(engine, schema))
+    described.update(_replication(engine, schema))
     return described
 
 
@@ -191,13 +192,33 @@ def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
         described["LatestStreamLabel"] = schema.stream.label
         described["LatestStreamArn"] = f"{arn}/stream/{schema.stream.label}"
     if "TableClass" in schema.settings:
-        described["TableClassSummary"] = {"TableClass": schema.settings["TableClass"]}
+        described["TableClassSummary"] = table_class_summary(schema.settings)
     if "OnDemandThroughput" in schema.settings:
         described["OnDemandThroughput"] = schema.settings["OnDemandThroughput"]
     encryption = encryption_description(schema, arn)
     if encryption is not None:
         described["SSEDescription"] = encryption
     return described
+
+
+_TABLE_CLASS_CHANGED = "TableClassChanged"
+
+
+def with_table_class(
+    settings: dict[str, Any], wanted: str, changed: float | None
+) -> dict[str, Any]:
+    """The settings of a table with another class, changed at this time; None if it is a new table's."""
+    kept = {name: each for name, each in settings.items() if name != _TABLE_CLASS_CHANGED}
+    when = {} if changed is None else {_TABLE_CLASS_CHANGED: round(changed, 3)}
+    return {**kept, "TableClass": wanted, **when}
+
+
+def table_class_summary(settings: dict[str, Any]) -> dict[str, Any]:
+    """A `TableClassSummary` member; with the time if the class was ever changed."""
+    summary = {"TableClass": settings["TableClass"]}
+    if _TABLE_CLASS_CHANGED in settings:
+        summary["LastUpdateDateTime"] = settings[_TABLE_CLASS_CHANGED]
+    return summary
 
 
 def encryption_description(schema: TableSchema, arn: str) -> dict[str, Any] | None:
@@ -221,3 +242,64 @@ def _key_arn(key: str | None, table_arn: str) -> str:
     if key is None:
         return f"{place}key/{uuid5(NAMESPACE_URL, place)}"
     return place + (key if key.startswith(("alias/", "key/")) else f"key/{key}")
+
+
+# Replicas
+
+
+def _replication(engine: Engine, schema: TableSchema) -> dict[str, Any]:
+    """The members about the replicas in other regions."""
+    group = schema.replication
+    if group is None or group.version != CURRENT:
+        return {}
+    described: dict[str, Any] = {
+        "GlobalTableVersion": CURRENT,
+        "Replicas": [
+            _replica(engine, schema, region) for region in group.regions if region != engine.region
+        ],
+        "MultiRegionConsistency": group.consistency,
+        "GlobalTableSettingsReplicationMode": _ONE_ACCOUNT,
+    }
+    if group.witnesses:
+        described["GlobalTableWitnesses"] = [
+            {"RegionName": region, "WitnessStatus": "ACTIVE"} for region in group.witnesses
+        ]
+    return described
+
+
+def _replica(engine: Engine, schema: TableSchema, region: str) -> dict[str, Any]:
+    """A ReplicaDescription: what was given to it alone, and the units that it supports."""
+    assert schema.replication is not None
+    given = dict(schema.replication.overrides.get(region, {}))
+    own = engine.regions[region].catalog.tables[schema.name].schema
+    if given.pop("TableClass", None) is not None:
+        given["ReplicaTableClassSummary"] = table_class_summary(own.settings)
+    described = {
+        "RegionName": region,
+        "ReplicaStatus": "CREATING" if _is_copied(engine, schema, region) else "ACTIVE",
+        "ReplicaArn": table_arn(engine.regions[region], schema.name),
+        "WarmThroughput": _warmth(own.settings, own),
+        "GlobalTableSettingsReplicationMode": _ONE_ACCOUNT,
+        **given,
+    }
+    overrides = {each["IndexName"]: each for each in given.get("GlobalSecondaryIndexes", ())}
+    indexes = [
+        {
+            "IndexName": index.name,
+            "WarmThroughput": _warmth(index.settings, index),
+            **overrides.get(index.name, {}),
+        }
+        for index in own.indexes
+        if index.kind == "global"
+    ]
+    if indexes:
+        described["GlobalSecondaryIndexes"] = indexes
+    return described
+
+
+def _is_copied(engine: Engine, schema: TableSchema, region: str) -> bool:
+    """Whether items are still being copied to a replica, from any region."""
+    return any(
+        region in replica_log.copying(source, source.catalog.tables[schema.name])
+        for source, _ in replication.members(engine, schema)
+    )

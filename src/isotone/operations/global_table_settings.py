@@ -21,6 +21,7 @@ from isotone.operations.auto_scaling import (
     apply_settings,
     describe_settings,
 )
+from isotone.operations.descriptions import table_class_summary, with_table_class
 from isotone.operations.global_tables import find_group
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
@@ -116,7 +117,7 @@ def update_global_table_settings(engine: Engine, request: UpdateGlobalTableSetti
         for member, schema in members.items():
             schema = _with_billing(member, schema, request)
             schema = _with_writes(schema, request)
-            schema = _with_reads(schema, regional.get(member.region))
+            schema = _with_reads(member, schema, regional.get(member.region))
             _check_capacity(schema)
             changed[member] = schema
         for member, schema in changed.items():
@@ -160,7 +161,9 @@ def _with_writes(schema: TableSchema, request: UpdateGlobalTableSettings) -> Tab
     return msgspec.structs.replace(schema, scaling=scaling)
 
 
-def _with_reads(schema: TableSchema, request: ReplicaSettingsUpdate | None) -> TableSchema:
+def _with_reads(
+    engine: Engine, schema: TableSchema, request: ReplicaSettingsUpdate | None
+) -> TableSchema:
     if request is None:
         return schema
     scaling = dict(schema.scaling)
@@ -174,7 +177,7 @@ def _with_reads(schema: TableSchema, request: ReplicaSettingsUpdate | None) -> T
         apply_settings(schema, scaling, "Read", index.name, update)
     settings = schema.settings
     if request.replica_table_class is not None:
-        settings = {**settings, "TableClass": request.replica_table_class}
+        settings = with_table_class(settings, request.replica_table_class, engine.clock.now())
     return msgspec.structs.replace(schema, scaling=scaling, settings=settings)
 
 
@@ -252,7 +255,7 @@ def _replica(engine: Engine, schema: TableSchema, status: str) -> dict[str, Any]
     if any(indexes):
         described["ReplicaGlobalSecondaryIndexSettings"] = [index for index in indexes if index]
     if "TableClass" in schema.settings:
-        described["ReplicaTableClassSummary"] = {"TableClass": schema.settings["TableClass"]}
+        described["ReplicaTableClassSummary"] = table_class_summary(schema.settings)
     return described
 
 

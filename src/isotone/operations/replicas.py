@@ -11,15 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.engine import backfill, backups, replica_log, replication, streams, views
+from isotone.engine import backfill, backups, replication, streams, views
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT, LEGACY
 from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import Replication, TableSchema, Throughput
 from isotone.errors import ResourceInUseException, ValidationException
 from isotone.operations.auto_scaling import settings_key
+from isotone.operations.descriptions import with_table_class
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import IN_USE, table_arn
+from isotone.operations.table_lookup import IN_USE
 from isotone.operations.table_requests import (
     CreateReplicationGroupMemberAction,
     UpdateReplicationGroupMemberAction,
@@ -326,7 +327,9 @@ def _override(
     schema = engine.catalog.tables[name].schema
     settings, throughput = dict(schema.settings), schema.throughput
     if member.table_class_override is not None:
-        settings["TableClass"] = member.table_class_override
+        is_changed = isinstance(member, UpdateReplicationGroupMemberAction)
+        changed = engine.clock.now() if is_changed else None
+        settings = with_table_class(settings, member.table_class_override, changed)
     if member.kms_master_key_id is not None:
         key = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": member.kms_master_key_id}
         settings["SSESpecification"] = key
@@ -352,52 +355,3 @@ def _plain(value: Structure | None) -> dict[str, Any]:
         for name, member in members.items()
         if member is not None
     }
-
-
-# Descriptions
-
-
-def describe(engine: Engine, schema: TableSchema) -> dict[str, Any]:
-    """The members of a TableDescription about the replicas in other regions."""
-    group = schema.replication
-    if group is None or group.version != CURRENT:
-        return {}
-    described: dict[str, Any] = {
-        "GlobalTableVersion": CURRENT,
-        "Replicas": [
-            describe_replica(engine, schema, region)
-            for region in group.regions
-            if region != engine.region
-        ],
-        "MultiRegionConsistency": group.consistency,
-    }
-    if group.witnesses:
-        described["GlobalTableWitnesses"] = [
-            {"RegionName": region, "WitnessStatus": "ACTIVE"} for region in group.witnesses
-        ]
-    return described
-
-
-def describe_replica(engine: Engine, schema: TableSchema, region: str) -> dict[str, Any]:
-    """A ReplicaDescription."""
-    group = schema.replication
-    assert group is not None
-    given = dict(group.overrides.get(region, {}))
-    table_class = given.pop("TableClass", None)
-    if table_class is not None:
-        given["ReplicaTableClassSummary"] = {"TableClass": table_class}
-    target = engine.regions[region]
-    return {
-        "RegionName": region,
-        "ReplicaStatus": "CREATING" if _is_copied(engine, schema, region) else "ACTIVE",
-        "ReplicaArn": table_arn(target, schema.name),
-        **given,
-    }
-
-
-def _is_copied(engine: Engine, schema: TableSchema, region: str) -> bool:
-    """Whether items are still being copied to a replica, from any region."""
-    return any(
-        region in replica_log.copying(source, source.catalog.tables[schema.name])
-        for source, _ in replication.members(engine, schema)
-    )

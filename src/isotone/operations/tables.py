@@ -34,7 +34,7 @@ from isotone.errors import (
 )
 from isotone.operations import replicas, vector_indexes
 from isotone.operations.action import Answer, action
-from isotone.operations.descriptions import table_description
+from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
 from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
@@ -308,9 +308,12 @@ def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) ->
         _check_stream(schema, request.stream_specification.stream_enabled)
         replicas.check_stream(schema, request.stream_specification.stream_enabled)
     protection = request.deletion_protection_enabled
+    settings = {**schema.settings, **changed}
+    if request.table_class is not None:
+        settings = with_table_class(settings, request.table_class, engine.clock.now())
     return msgspec.structs.replace(
         schema,
-        settings={**schema.settings, **changed},
+        settings=settings,
         deletion_protection=schema.deletion_protection if protection is None else protection,
     )
 
