@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.cli.notation import item_text, parse_json, read_item
 from isotone.cli.program import Command, complain
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
+from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
 # put

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
 from typing import Final
 
-from isotone.cli.notation import item_text, value_text
 from isotone.text_table import aligned, cell, printable
+from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue, Item
 
 _SAMPLE: Final = 200  # items that decide on columns and their widths

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from isotone.cli.conditions import Condition
-from isotone.cli.notation import literal
 from isotone.cli.table_keys import Keys, Table
 from isotone.errors import UsageError
+from isotone.values.notation import literal
 from isotone.values.types import AttributeValue
 
 _TEMPLATES: Final = {

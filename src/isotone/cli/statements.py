@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.cli.notation import literal, value_text
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
 from isotone.cli.table_keys import Keys, Table, table_of
@@ -35,6 +34,7 @@ from isotone.expressions.partiql import (
     split_statements,
     value_of,
 )
+from isotone.values.notation import literal, value_text
 from isotone.values.types import AttributeValue, Item
 
 _LIMIT: Final = 100

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from isotone.backends.interface import Backend
-from isotone.cli.notation import scalar
 from isotone.errors import UsageError
+from isotone.values.notation import scalar
 from isotone.values.types import AttributeValue, Item
 
 

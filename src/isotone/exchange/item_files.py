@@ -1,4 +1,4 @@
-"""The files of exports and imports: items in DynamoDB JSON, Ion and CSV, each read in pieces from any position.
+"""The files of exports and imports: items and changes in DynamoDB JSON, Ion and CSV, read from any position.
 
 A position is a number of bytes of the (decompressed) content, always between two lines. A reader goes forward only: a
 later position is reached by reading on, which needs no decoding.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -30,14 +30,23 @@ class Put(msgspec.Struct, rename="pascal", gc=False):
     expression_attribute_values: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
 
 
+class Delete(NamedTuple):
+    """One record of an incremental export: an item that was deleted, by its key."""
+
+    key: Item
+
+
 class Unreadable(NamedTuple):
-    """A record that is not an item, and why. `is_fatal` if nothing after it can be read."""
+    """A record that is not an item, why, and its text. `is_fatal` if nothing after it can be read."""
 
     message: str
     is_fatal: bool = False
+    text: str = ""
 
 
 Record: TypeAlias = Put | Unreadable
+ChangeRecord: TypeAlias = Put | Delete | Unreadable
+R = TypeVar("R")
 
 
 class CsvOptions(NamedTuple):
@@ -105,27 +114,28 @@ def ion_change(change: Changed) -> bytes:
 # Read
 
 
-class ItemFile:
-    """Reads the records of one file, which it closes."""
+class RecordFile(Generic[R]):
+    """Reads the records of one file, which it closes: what `read` makes of its lines."""
 
-    __slots__ = ("_file", "_lines", "_read", "ended", "position")
+    __slots__ = ("_lines", "_read", "ended", "position")
 
-    def __init__(self, file: BinaryIO, form: Format, csv: CsvOptions | None = None) -> None:
-        self._file = file
-        self._lines = _Lines(file)
+    def __init__(self, lines: Lines, read: Callable[[Lines], Iterator[R]]) -> None:
+        self._lines = lines
+        self._read = read
         self.position = 0
         self.ended = False
-        self._read: Callable[[_Lines], Iterator[Record]] = _READERS.get(form, _json_records)
-        if form == "CSV":
-            assert csv is not None
-            self._read = _csv_reader(csv, self._lines)
+
+    @property
+    def line(self) -> int:
+        """The number of the last line that was read, from 1."""
+        return self._lines.number
 
     def skip_to(self, position: int) -> None:
         """Go forward to a position."""
         self._lines.skip_to(position)
         self.position = position
 
-    def read(self, most: int) -> Iterator[Record]:
+    def read(self, most: int) -> Iterator[R]:
         """The next `most` records, or fewer if the file ends, or a few more if a line has several.
 
         When it is exhausted, `position` is after the last one, and `ended` is whether none follow.
@@ -143,17 +153,40 @@ class ItemFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._lines.close()
+
+
+class ItemFile(RecordFile[Record]):
+    """Reads the items of one file."""
+
+    __slots__ = ()
+
+    def __init__(self, file: BinaryIO, form: Format, csv: CsvOptions | None = None) -> None:
+        lines = Lines(file)
+        read = _READERS.get(form, _json_records)
+        if form == "CSV":
+            assert csv is not None
+            read = _csv_reader(csv, lines)
+        super().__init__(lines, read)
+
+
+class ChangeFile(RecordFile[ChangeRecord]):
+    """Reads the changes of one file of an incremental export: what to put, and what to delete."""
+
+    __slots__ = ()
+
+    def __init__(self, file: BinaryIO, form: Format) -> None:
+        super().__init__(Lines(file), _CHANGE_READERS[form])
 
 
 class LineTooLong(ValueError):
     """A line is longer than any item could be."""
 
 
-class _Lines:
-    """The lines of a file, and the position after the last that was taken."""
+class Lines:
+    """The lines of a file, the number of the last that was taken, and the position after it."""
 
-    __slots__ = ("_ended", "_file", "_rest", "_waiting", "is_between", "position")
+    __slots__ = ("_ended", "_file", "_rest", "_waiting", "is_between", "number", "position")
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -161,12 +194,14 @@ class _Lines:
         self._rest = b""
         self._ended = False
         self.position = 0
+        self.number = 0
         self.is_between = True  # False while a reader has taken a part of a record
 
     def __iter__(self) -> Iterator[bytes]:
         while self._waiting or self._fill():
             line = self._waiting.pop()
             self.position += len(line)
+            self.number += 1
             yield line
 
     def _fill(self) -> bool:
@@ -193,6 +228,10 @@ class _Lines:
         self._waiting = lines
         return bool(lines)
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     def skip_to(self, position: int) -> None:
         """Drop lines until a position, which is the end of a line."""
         lines = iter(self)
@@ -215,25 +254,66 @@ _decode_put: Final = msgspec.json.Decoder(Put).decode
 _NO_ITEM: Final = "The record has no Item"
 
 
-def _json_records(lines: _Lines) -> Iterator[Record]:
-    try:
-        for line in lines:
-            if not line.isspace():
-                yield _json_record(line)
-    except LineTooLong as error:
-        yield Unreadable(str(error), is_fatal=True)
+def json_reader(
+    read: Callable[[bytes], R | Unreadable],
+) -> Callable[[Lines], Iterator[R | Unreadable]]:
+    """A reader of lines with one record each."""
+
+    def records(lines: Lines) -> Iterator[R | Unreadable]:
+        try:
+            for line in lines:
+                if not line.isspace():
+                    yield read(line)
+        except LineTooLong as error:
+            yield Unreadable(str(error), is_fatal=True)
+
+    return records
 
 
 def _json_record(line: bytes) -> Record:
     try:
         return _decode_put(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        text = shown(line)
         if b'"NewImage"' in line or b'"Keys"' in line:
-            return Unreadable(f"{_NO_ITEM}: it is a record of an incremental export")
-        return Unreadable(f"The record is not an item in DynamoDB JSON: {error}")
+            return Unreadable(f"{_NO_ITEM}: it is a record of an incremental export", text=text)
+        return Unreadable(f"The record is not an item in DynamoDB JSON: {error}", text=text)
 
 
-def _ion_records(lines: _Lines) -> Iterator[Record]:
+def shown(line: bytes) -> str:
+    """A record as text, whatever it is."""
+    return line.decode("utf-8", "replace").strip()
+
+
+class _Change(msgspec.Struct, rename="pascal", gc=False):
+    keys: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
+    new_image: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
+
+
+_decode_change: Final = msgspec.json.Decoder(_Change).decode
+
+
+def _json_changed(line: bytes) -> ChangeRecord:
+    try:
+        change = _decode_change(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        message = f"The record is not a change in DynamoDB JSON: {error}"
+        return Unreadable(message, text=shown(line))
+    return Delete(change.keys) if change.new_image is None else Put(change.new_image)
+
+
+_json_records: Final = json_reader(_json_record)
+
+
+def _ion_reader(
+    read: Callable[[dict[str, Any]], R | Unreadable],
+) -> Callable[[Lines], Iterator[R | Unreadable]]:
+    return lambda lines: _ion_records(lines, read)
+
+
+def _ion_records(
+    lines: Lines, read: Callable[[dict[str, Any]], R | Unreadable]
+) -> Iterator[R | Unreadable]:
     buffer = b""
     try:
         for line in lines:
@@ -245,7 +325,7 @@ def _ion_records(lines: _Lines) -> Iterator[Record]:
             if buffer.isspace() or not line.rstrip().endswith((b"}", b"]")):
                 lines.is_between = buffer.isspace()
                 continue
-            yield from _ion_values(buffer, lines, is_last=False)
+            yield from _ion_values(buffer, lines, read, is_last=False)
             if lines.is_between:
                 buffer = b""
             elif len(buffer) > LONGEST_LINE:
@@ -254,26 +334,33 @@ def _ion_records(lines: _Lines) -> Iterator[Record]:
         yield Unreadable(str(error), is_fatal=True)
         return
     if buffer and not buffer.isspace():
-        yield from _ion_values(buffer, lines, is_last=True)
+        yield from _ion_values(buffer, lines, read, is_last=True)
 
 
-def _ion_values(buffer: bytes, lines: _Lines, *, is_last: bool) -> Iterator[Record]:
+def _ion_values(
+    buffer: bytes,
+    lines: Lines,
+    read: Callable[[dict[str, Any]], R | Unreadable],
+    *,
+    is_last: bool,
+) -> Iterator[R | Unreadable]:
     """The records in the text so far; none if it ends inside a value."""
     lines.is_between = True
     try:
         values = ion.values_in(buffer.decode())
     except ion.IonIncomplete as error:
         if is_last:
-            yield Unreadable(f"The record is not an item in Ion: {error}")
+            yield Unreadable(f"The record is not an item in Ion: {error}", text=shown(buffer))
         else:
             lines.is_between = False
         return
     except (ion.IonError, UnicodeDecodeError) as error:
-        yield Unreadable(f"The record is not an item in Ion: {error}")
+        yield Unreadable(f"The record is not an item in Ion: {error}", text=shown(buffer))
         return
     for left, value in enumerate(values, 1 - len(values)):
         lines.is_between = left == 0
-        yield _ion_record(value)
+        record = read(value)
+        yield record._replace(text=shown(buffer)) if isinstance(record, Unreadable) else record
 
 
 def _ion_record(value: dict[str, Any]) -> Record:
@@ -294,7 +381,16 @@ def _ion_record(value: dict[str, Any]) -> Record:
     )
 
 
-class _CsvRows:
+def _ion_changed(value: dict[str, Any]) -> ChangeRecord:
+    record = value.get("M", {}).get("Record", {}).get("M", {})
+    keys = record.get("Keys", {}).get("M")
+    if keys is None:
+        return Unreadable("The record is not a change in Ion: it has no Keys")
+    image = record.get("NewImage", {}).get("M")
+    return Delete(keys) if image is None else Put(image)
+
+
+class CsvRows:
     """Takes rows from lines, and fields from rows."""
 
     __slots__ = ("_delimiter", "_field", "_is_open")
@@ -306,7 +402,7 @@ class _CsvRows:
         self._field = re.compile(rf"(?:{quoted}|{plain})({mark}|\Z)")
         self._is_open = re.compile(rf'(?:(?:{quoted}|{plain}){mark})*"(?:[^"]|"")*\Z').match
 
-    def __call__(self, lines: _Lines) -> Iterator[str]:
+    def __call__(self, lines: Lines) -> Iterator[str]:
         """The rows without their ends. A quoted field may contain line ends."""
         row = ""
         for line in lines:
@@ -340,18 +436,19 @@ class _CsvRows:
         return fields
 
 
-def _csv_reader(options: CsvOptions, lines: _Lines) -> Callable[[_Lines], Iterator[Record]]:
+def _csv_reader(options: CsvOptions, lines: Lines) -> Callable[[Lines], Iterator[Record]]:
     """A reader of rows; the first row is read for the headers, unless they are given."""
-    rows = _CsvRows(options.delimiter)
+    rows = CsvRows(options.delimiter)
     headers = options.headers
     if headers is None:
         headers = rows.fields(next(rows(lines), "").removeprefix("\ufeff")) or ()
     columns = [(name, options.types.get(name, "S")) for name in headers]
 
-    def read(lines: _Lines) -> Iterator[Record]:
+    def read(lines: Lines) -> Iterator[Record]:
         try:
             for row in rows(lines):
-                yield _csv_record(rows.fields(row), columns)
+                record = _csv_record(rows.fields(row), columns)
+                yield record._replace(text=row) if isinstance(record, Unreadable) else record
         except LineTooLong as error:
             yield Unreadable(str(error), is_fatal=True)
         except UnicodeDecodeError as error:
@@ -370,7 +467,11 @@ def _csv_record(fields: list[str] | None, columns: list[tuple[str, str]]) -> Rec
     return Put({name: {kind: text} for (name, kind), text in zip(columns, fields, strict=True)})
 
 
-_READERS: Final[dict[str, Callable[[_Lines], Iterator[Record]]]] = {
+_READERS: Final[dict[str, Callable[[Lines], Iterator[Record]]]] = {
     "DYNAMODB_JSON": _json_records,
-    "ION": _ion_records,
+    "ION": _ion_reader(_ion_record),
+}
+_CHANGE_READERS: Final[dict[str, Callable[[Lines], Iterator[ChangeRecord]]]] = {
+    "DYNAMODB_JSON": json_reader(_json_changed),
+    "ION": _ion_reader(_ion_changed),
 }

@@ -1,11 +1,5 @@
 """The background work of an export: from a view of its table to data files, and then the manifest.
 
-    AWSDynamoDB/<id>/_started                  the bucket can be written
-    AWSDynamoDB/<id>/data/<name>.json.gz       a full export's data
-    AWSDynamoDB/data/<name>.json.gz            an incremental export's data
-    AWSDynamoDB/<id>/manifest-files.json       one line for each data file
-    AWSDynamoDB/<id>/manifest-summary.json     the export; each manifest has an .md5 beside it
-
 A slice reads a page of the view and keeps its lines, compressed, in the same transaction. When enough of them are kept,
 they become one file (a gzip file may have many members), which is recorded when it is durable. So a file may be
 written twice after a crash, with the same content, and no item is lost or doubled.
@@ -13,11 +7,9 @@ written twice after a crash, with the same content, and no item is lost or doubl
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -29,6 +21,7 @@ from isotone.engine.layout import body_of, encode_item, item_of, size_of
 from isotone.engine.table_indexes import Table
 from isotone.engine.transfers import DataFile, Export, Failure
 from isotone.errors import SerializationException, ValidationException
+from isotone.exchange.export_layout import ExportedFile, Layout, summary_of
 from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
 from isotone.exchange.objects import ObjectStore, ObjectStoreError
 from isotone.expressions import Projection
@@ -229,7 +222,7 @@ def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
     with engine.reading:
         parts = transfers.staged(engine, export.id)
     content = b"".join(parts) or _compressed(b"")
-    key = _data_key(export)
+    key = _layout(export).data_key(len(export.files))
     objects.put(export.request["S3Bucket"], key, content)
     file = DataFile(key, export.staged_items, hashlib.md5(content, usedforsecurity=False).digest())
     with engine.writing:
@@ -243,84 +236,36 @@ def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
         )
 
 
-def _data_key(export: Export) -> str:
-    """The key of the next data file: the same one whenever it is written."""
-    number = f"{export.id}/{len(export.files)}".encode()
-    digest = hashlib.md5(number, usedforsecurity=False).digest()
-    name = base64.b32encode(digest).decode().rstrip("=").lower()
-    folder = "data" if len(export.moments) > 1 else f"{export.id}/data"
-    end = "ion" if export.request.get("ExportFormat") == "ION" else "json"
-    return f"{_root(export)}/{folder}/{name}.{end}.gz"
+def _layout(export: Export) -> Layout:
+    return Layout(
+        str(export.request.get("S3Prefix", "")),
+        export.id,
+        export.request.get("ExportFormat", "DYNAMODB_JSON"),
+        len(export.moments) > 1,
+    )
 
 
 def manifest_key(export: Export, name: str) -> str:
     """The key of one of the files beside the data."""
-    return f"{_root(export)}/{export.id}/{name}"
-
-
-def _root(export: Export) -> str:
-    prefix = str(export.request.get("S3Prefix", "")).rstrip("/")
-    return f"{prefix}/AWSDynamoDB" if prefix else "AWSDynamoDB"
-
-
-_encode: Final = msgspec.json.Encoder().encode
+    return _layout(export).key(name)
 
 
 def _write_manifest(engine: Engine, objects: ObjectStore, export: Export) -> None:
-    lines = [_encode(_file_entry(file)) + b"\n" for file in export.files]
-    summary = _encode(_summary(engine, export))
-    for name, content in (("files", b"".join(lines)), ("summary", summary)):
-        digest = hashlib.md5(content, usedforsecurity=False).digest()
-        bucket = export.request["S3Bucket"]
-        key = manifest_key(export, f"manifest-{name}.json")
-        objects.put(bucket, manifest_key(export, f"manifest-{name}.md5"), base64.b64encode(digest))
+    layout = _layout(export)
+    bucket = export.request["S3Bucket"]
+    summary = summary_of(
+        layout,
+        export_arn=job_arn(engine, export),
+        table_arn=table_arn(engine, export.table),
+        table_id=export.table_id,
+        bucket=bucket,
+        started=export.started,
+        ended=engine.clock.now(),
+        moments=tuple(moment / 1000 for moment in export.moments),
+        items=export.items,
+        size=export.size,
+        request=export.request,
+    )
+    files = [ExportedFile(file.key, file.items, file.md5) for file in export.files]
+    for key, content in layout.manifests(files, summary):
         objects.put(bucket, key, content)
-
-
-def _file_entry(file: DataFile) -> dict[str, Any]:
-    # The service uploads in parts, and the ETag of an object of one part is the hash of its hash.
-    etag = hashlib.md5(file.md5, usedforsecurity=False).hexdigest()
-    return {
-        "itemCount": file.items,
-        "md5Checksum": base64.b64encode(file.md5).decode(),
-        "etag": f"{etag}-1",
-        "dataFileS3Key": file.key,
-    }
-
-
-def _summary(engine: Engine, export: Export) -> dict[str, Any]:
-    request = export.request
-    is_full = len(export.moments) == 1
-    summary: dict[str, Any] = {
-        "version": "2020-06-30" if is_full else "2023-08-01",
-        "exportArn": job_arn(engine, export),
-        "startTime": _iso(export.started),
-        "endTime": _iso(engine.clock.now()),
-        "tableArn": table_arn(engine, export.table),
-        "tableId": export.table_id,
-    }
-    if is_full:
-        summary["exportTime"] = _iso(export.moments[0] / 1000)
-    else:
-        summary["exportFromTime"] = _iso(export.moments[0] / 1000)
-        summary["exportToTime"] = _iso(export.moments[1] / 1000)
-    summary |= {
-        "s3Bucket": request["S3Bucket"],
-        "s3Prefix": request.get("S3Prefix"),
-        "s3SseAlgorithm": request.get("S3SseAlgorithm", "AES256"),
-        "s3SseKmsKeyId": request.get("S3SseKmsKeyId"),
-        "manifestFilesS3Key": manifest_key(export, "manifest-files.json"),
-        "billedSizeBytes": export.size,
-        "itemCount": export.items,
-        "outputFormat": request.get("ExportFormat", "DYNAMODB_JSON"),
-    }
-    if not is_full:
-        wanted = request["IncrementalExportSpecification"]
-        summary["outputView"] = wanted.get("ExportViewType", "NEW_AND_OLD_IMAGES")
-        summary["exportType"] = "INCREMENTAL_EXPORT"
-    return summary
-
-
-def _iso(seconds: float) -> str:
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Items on a command line and in output: plain JSON, with DynamoDB JSON for the types that JSON lacks.
+"""Items as people write them: plain JSON, with DynamoDB JSON for the types that JSON lacks.
 
     "text"  12.50  true  null  [1, 2]  {"street": "…"}     plain JSON
     {"SS": ["a", "b"]}  {"NS": [1]}  {"B": "aGk="}          sets and binary, in DynamoDB JSON

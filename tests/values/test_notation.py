@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.cli.notation import (
+from isotone.errors import UsageError
+from isotone.values.notation import (
     item_text,
     literal,
     parse_json,
@@ -18,7 +19,6 @@ from isotone.cli.notation import (
     scalar,
     value_text,
 )
-from isotone.errors import UsageError
 
 numbers = st.decimals(allow_nan=False, allow_infinity=False, places=4).map(lambda d: f"{d:f}")
 binaries = st.binary(max_size=8).map(lambda b: base64.b64encode(b).decode())
