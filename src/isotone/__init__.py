@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.interface import Capabilities as Capabilities
     from isotone.backends.request_retries import Retries as Retries
+    from isotone.backends.s3 import S3 as S3
     from isotone.client import Client as Client
     from isotone.clock import ManualClock as ManualClock
     from isotone.clock import SystemClock as SystemClock
@@ -127,6 +128,7 @@ _HOMES = {
     "Patch": "isotone.model.declaring.patch",
     "Query": "isotone.model.reading.queries",
     "Retries": "isotone.backends.request_retries",
+    "S3": "isotone.backends.s3",
     "Scan": "isotone.model.reading.queries",
     "Snapshot": "isotone.model.reading.snapshot",
     "Stats": "isotone.model.reading.cost",
@@ -177,6 +179,7 @@ _HOMES = {
 # All but `open`, which `from isotone import *` would put in the place of Python's own.
 __all__ = [
     "KSUID",
+    "S3",
     "ULID",
     "AsyncStore",
     "Attr",

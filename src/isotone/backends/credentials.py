@@ -45,6 +45,17 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Credentials
     return Credentials(access_key, secret_key, environment.get("AWS_SESSION_TOKEN") or None)
 
 
+def source_of(
+    given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
+) -> CredentialSource:
+    """The credentials that a caller gives, or else those that are found for its server."""
+    if isinstance(given, Credentials):
+        return fixed(given)
+    if given is not None:
+        return given
+    return for_amazon(profile) if is_amazon or profile is not None else for_any_server()
+
+
 def for_any_server() -> CredentialSource:
     """Credentials for a server other than Amazon's: the environment's, or a placeholder."""
     return fixed(from_environment() or PLACEHOLDER)

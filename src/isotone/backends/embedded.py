@@ -22,13 +22,14 @@ from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, UsageError
-from isotone.exchange.objects import Folder
+from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from isotone.backends.interception import Interceptor
+    from isotone.backends.s3 import S3
     from isotone.client import Client, StreamsClient
 
 MEMORY = ":memory:"
@@ -48,7 +49,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     account: str = "000000000000",
     memory_map: int | None = None,
     stream_shards: int = 1,
-    s3: str | PathLike[str] | None = None,
+    s3: str | PathLike[str] | S3 | None = None,
     regions: bool = False,
 ) -> Database:
     """Open a database: a file, which is created if it does not exist, or memory.
@@ -57,7 +58,8 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     process; "none", nothing for certain. `memory_map` is how many bytes of a file are mapped into memory, by
     default 2 GB: less makes the process appear smaller, and reads slower. In memory both have no effect.
     `stream_shards` is how many shards a new stream begins with, at most 16.
-    `s3` is a folder for the buckets of exports and imports: each bucket is a sub-folder.
+    `s3` has the buckets of exports and imports: a folder, in which each bucket is a sub-folder, or an S3 endpoint, as a URL
+    or an `isotone.S3`.
 
     With `regions`, each region that a client names has tables of its own. Without it, a region has tables of its own from
     its first replica on; all others share those of `region`.
@@ -76,7 +78,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
             region=region,
             account=account,
             stream_shards=stream_shards,
-            objects=None if s3 is None else Folder(s3),
+            objects=None if s3 is None else _buckets(s3),
         ),
         regions=regions,
     )
@@ -137,6 +139,16 @@ def compact(
     return file_copies.compact(fspath(file), progress)
 
 
+def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
+    """The buckets in a folder, or at an S3 endpoint."""
+    if isinstance(s3, PathLike) or (isinstance(s3, str) and "://" not in s3):
+        return Folder(s3)
+    from isotone.backends import s3 as endpoints
+    from isotone.exchange.s3 import S3Buckets
+
+    return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
+
+
 def _store(path: str, durability: Durability, memory_map: int | None) -> Store:
     if path == MEMORY:
         return MemoryStore()
@@ -153,13 +165,15 @@ class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
     Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
-    the database. It is started when there is such work, including work that another process left unfinished.
+    the database, exports and imports in another, because they may wait for a network. Each is started when there is such
+    work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
         self._api = Api(engine)
         self._worker: _Worker | None = None
+        self._transfer_worker: _Worker | None = None
         self._worker_lock = threading.Lock()
         self._has_regions = regions
         self._regions: dict[str, Database] = {}
@@ -265,7 +279,7 @@ class Database(Native):
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""
         with self._unbroken():
-            return self._api.maintain()
+            return min(self._api.maintain(), self._api.transfer())
 
     def start_maintenance(self) -> None:
         """Do background work from now on, until the database is closed, even if there is none yet.
@@ -274,13 +288,23 @@ class Database(Native):
         """
         with self._worker_lock:
             if self._worker is None:
-                self._worker = _Worker(self._api)
+                self._worker = _Worker(self.engine, self._api.maintain, "isotone-maintenance")
             self._worker.wake()
+        if self.engine.objects is not None:
+            self._start_transfers()
+
+    def _start_transfers(self) -> None:
+        with self._worker_lock:
+            if self._transfer_worker is None:
+                self._transfer_worker = _Worker(
+                    self.engine, self._api.transfer, "isotone-transfers"
+                )
+            self._transfer_worker.wake()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due."""
         with self._unbroken():
-            maintenance.finish(self.engine)
+            self._api.finish_maintenance()
 
     def backup(
         self,
@@ -344,9 +368,13 @@ class Database(Native):
     def close(self) -> None:
         """Stop background work and close the file. Closing twice does nothing."""
         with self._worker_lock:
-            worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.stop()
+            workers = [self._worker, self._transfer_worker]
+            self._worker = self._transfer_worker = None
+        if self.engine.objects is not None:
+            self.engine.objects.close()
+        for worker in workers:
+            if worker is not None:
+                worker.stop()
         self._api.close()
 
     def __enter__(self) -> Self:
@@ -376,6 +404,8 @@ class Database(Native):
     def _wake_if_wanted(self) -> None:
         if maintenance.is_wanted(self.engine):
             self.start_maintenance()
+        elif self.engine.objects is not None and self._api.can_transfer:
+            self._start_transfers()
 
 
 class _Region(Database):
@@ -395,18 +425,22 @@ class _Region(Database):
     def start_maintenance(self) -> None:
         self._database.start_maintenance()
 
+    def _start_transfers(self) -> None:
+        self._database._start_transfers()
+
     def close(self) -> None:
         """Do nothing: the region is closed with its database."""
 
 
 class _Worker:
-    """A daemon thread that maintains a database in the background."""
+    """A daemon thread that does one kind of work in the background, in slices."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, engine: Engine, step: Callable[[], float], name: str) -> None:
+        self._engine = engine
+        self._step = step
         self._due = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="isotone-maintenance", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
@@ -420,14 +454,14 @@ class _Worker:
     def _run(self) -> None:
         while not self._stopping:
             self._due.clear()
-            delay = self._maintain()
+            delay = self._slice()
             if delay:
                 self._due.wait(delay)
 
-    def _maintain(self) -> float:
+    def _slice(self) -> float:
         try:
-            return self._api.maintain()
+            return self._step()
         except Exception:  # the thread must survive, or all later work would be skipped
-            self._api.engine.abandon()
+            self._engine.abandon()
             log.exception("background work failed; it will be tried again")
             return _RETRY_INTERVAL

@@ -114,8 +114,8 @@ def endpoint_of(
         host=parts.hostname,
         port=parts.port or _PORTS[parts.scheme],
         is_tls=parts.scheme == "https",
-        region=region or (amazon[1] if amazon else _local_region()),
-        credentials=_source(credentials, profile, is_amazon=amazon is not None),
+        region=region or (amazon[1] if amazon else local_region()),
+        credentials=keys.source_of(credentials, profile, is_amazon=amazon is not None),
     )
 
 
@@ -146,7 +146,7 @@ def _url_of_environment() -> str | None:
     return os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or os.environ.get("AWS_ENDPOINT_URL")
 
 
-def _local_region() -> str:
+def local_region() -> str:
     """The region for other servers. It matters: DynamoDB Local separates the tables of regions."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
@@ -162,18 +162,6 @@ def _streams_url(host: str) -> str:
     if not service.startswith("dynamodb"):
         service, rest = "dynamodb", rest.removeprefix("ddb.")
     return f"https://streams.{service}.{rest}"
-
-
-def _source(
-    given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
-) -> CredentialSource:
-    if isinstance(given, Credentials):
-        return keys.fixed(given)
-    if given is not None:
-        return given
-    if is_amazon or profile is not None:
-        return keys.for_amazon(profile)
-    return keys.for_any_server()
 
 
 def _bad_address(url: str) -> UsageError:

@@ -77,7 +77,7 @@ class Conversation:
 
     def _noting_skew(self, error: ApiError, reply: Reply) -> Exception:
         """The error to raise. If this machine's clock caused it, record the skew, and the request is retried."""
-        skew = reply.skew(self._signer)
+        skew = reply.skew(self._signer.now())
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error
         self._signer.skew = skew
@@ -116,13 +116,13 @@ class Reply:
         """The body as received, maybe compressed."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
-    def skew(self, signer: Signer) -> float | None:
-        """Seconds by which the sender's clock is ahead, from the Date header; None without one."""
+    def skew(self, now: float) -> float | None:
+        """Seconds by which the sender's clock is ahead of `now`, from the Date header; None without one."""
         date = self.headers.get(b"date")
         if date is None:
             return None
         try:
-            return parsedate_to_datetime(date.decode("latin-1")).timestamp() - signer.now()
+            return parsedate_to_datetime(date.decode("latin-1")).timestamp() - now
         except ValueError:
             return None
 

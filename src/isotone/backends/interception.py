@@ -71,5 +71,17 @@ class Intercepted:
         delay: float = self._api.maintain()
         return delay
 
+    def transfer(self) -> float:
+        delay: float = self._api.transfer()
+        return delay
+
+    @property
+    def can_transfer(self) -> bool:
+        can: bool = self._api.can_transfer
+        return can
+
+    def finish_maintenance(self) -> None:
+        self._api.finish_maintenance()
+
     def close(self) -> None:
         self._api.close()

@@ -1,7 +1,8 @@
-"""AWS Signature Version 4 for DynamoDB, whose requests are all a POST of JSON to `/`.
+"""AWS Signature Version 4, for DynamoDB and for S3.
 
-Method, path and query are always the same, so the canonical request is five header lines and the hash of
-the body. The signing key is derived once per day and credentials, the date formatted once per second.
+DynamoDB's requests are all a POST of JSON to `/`: method, path and query are always the same, so the canonical request
+is five header lines and the hash of the body. Those of S3 differ in all of it. The signing key is derived once per day
+and credentials, the date formatted once per second.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
 
 from isotone.backends.credentials import Credentials, CredentialSource
 
@@ -22,18 +23,73 @@ STREAM_OPERATIONS: Final = frozenset(
 )
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
-_SERVICE: Final = "dynamodb"
 _SIGNED: Final = "content-type;host;x-amz-date;x-amz-target"
 _SIGNED_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"
 
 
-class Signer:
-    """Signs requests to one host in one region.
+class _Signer:
+    """What both services share: the time, the scope, and the key of a day.
 
     `skew` is added to this machine's time to get the service's time.
     """
 
-    __slots__ = ("_credentials", "_derived", "_host", "_region", "_stamp", "now", "skew")
+    __slots__ = ("_credentials", "_derived", "_region", "_stamp", "now", "skew")
+
+    _service: ClassVar[str]
+
+    def __init__(
+        self,
+        credentials: CredentialSource,
+        region: str,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._credentials = credentials
+        self._region = region
+        self.now = now
+        self._stamp: tuple[int, str] = (-1, "")
+        self._derived: tuple[tuple[str, Credentials], bytes] | None = None
+        self.skew = 0.0
+
+    def time(self) -> float:
+        """The service's time: this machine's time and the known skew."""
+        return self.now() + self.skew
+
+    def _timestamp(self) -> str:
+        second = int(self.time())
+        if second != self._stamp[0]:
+            self._stamp = (second, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second)))
+        return self._stamp[1]
+
+    def _authorization(
+        self, credentials: Credentials, stamp: str, signed: str, canonical: str
+    ) -> str:
+        """The value of the Authorization header of a canonical request whose `signed` headers are named."""
+        scope = f"{stamp[:8]}/{self._region}/{self._service}/aws4_request"
+        hashed = hashlib.sha256(canonical.encode()).hexdigest()
+        text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{hashed}"
+        signature = hmac.digest(self._key(credentials, stamp[:8]), text.encode(), "sha256").hex()
+        return (
+            f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, "
+            f"SignedHeaders={signed}, Signature={signature}"
+        )
+
+    def _key(self, credentials: Credentials, day: str) -> bytes:
+        derived = self._derived
+        if derived is not None and derived[0] == (day, credentials):
+            return derived[1]
+        key = f"AWS4{credentials.secret_key}".encode()
+        for part in (day, self._region, self._service, "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        self._derived = ((day, credentials), key)
+        return key
+
+
+class Signer(_Signer):
+    """Signs requests of DynamoDB to one host in one region."""
+
+    __slots__ = ("_host",)
+
+    _service = "dynamodb"
 
     def __init__(
         self,
@@ -42,13 +98,8 @@ class Signer:
         host: str,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._credentials = credentials
-        self._region = region
+        super().__init__(credentials, region, now)
         self._host = host
-        self.now = now
-        self._stamp: tuple[int, str] = (-1, "")
-        self._derived: tuple[tuple[str, Credentials], bytes] | None = None
-        self.skew = 0.0
 
     def headers(self, operation: str, body: bytes) -> str:
         """The signed header lines of a request, each with its line end."""
@@ -63,35 +114,39 @@ class Signer:
             f"{signed_token}x-amz-target:{target}\n\n{signed}\n"
             f"{hashlib.sha256(body).hexdigest()}"
         )
-        scope = f"{stamp[:8]}/{self._region}/{_SERVICE}/aws4_request"
-        hashed = hashlib.sha256(canonical.encode()).hexdigest()
-        text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{hashed}"
-        signature = hmac.digest(self._key(credentials, stamp[:8]), text.encode(), "sha256").hex()
+        authorization = self._authorization(credentials, stamp, signed, canonical)
         return (
             f"Content-Type: {CONTENT_TYPE}\r\n"
             f"X-Amz-Target: {target}\r\n"
             f"X-Amz-Date: {stamp}\r\n"
             + (f"X-Amz-Security-Token: {token}\r\n" if token else "")
-            + f"Authorization: {_ALGORITHM} Credential={credentials.access_key}/{scope}, "
-            f"SignedHeaders={signed}, Signature={signature}\r\n"
+            + f"Authorization: {authorization}\r\n"
         )
 
-    def time(self) -> float:
-        """The service's time: this machine's time and the known skew."""
-        return self.now() + self.skew
 
-    def _timestamp(self) -> str:
-        second = int(self.time())
-        if second != self._stamp[0]:
-            self._stamp = (second, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second)))
-        return self._stamp[1]
+class S3Signer(_Signer):
+    """Signs requests of S3 in one region: any method, path, query and headers."""
 
-    def _key(self, credentials: Credentials, day: str) -> bytes:
-        derived = self._derived
-        if derived is not None and derived[0] == (day, credentials):
-            return derived[1]
-        key = f"AWS4{credentials.secret_key}".encode()
-        for part in (day, self._region, _SERVICE, "aws4_request"):
-            key = hmac.digest(key, part.encode(), "sha256")
-        self._derived = ((day, credentials), key)
-        return key
+    __slots__ = ()
+
+    _service = "s3"
+
+    def headers(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> dict[str, str]:
+        """All headers of a request, by lower-case names.
+
+        `path` and `query` are encoded already, and the query is in the order of its names. `headers` has `host`, and
+        whatever else is to be sent.
+        """
+        credentials = self._credentials()
+        stamp = self._timestamp()
+        digest = hashlib.sha256(body).hexdigest()
+        whole = {**headers, "x-amz-content-sha256": digest, "x-amz-date": stamp}
+        if credentials.token:
+            whole["x-amz-security-token"] = credentials.token
+        lines = "".join(f"{name}:{whole[name]}\n" for name in sorted(whole))
+        signed = ";".join(sorted(whole))
+        canonical = f"{method}\n{path}\n{query}\n{lines}\n{signed}\n{digest}"
+        authorization = self._authorization(credentials, stamp, signed, canonical)
+        return {**whole, "authorization": authorization}

@@ -66,8 +66,8 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--s3",
-        metavar="DIR",
-        help="the folder for the buckets of exports and imports, each a sub-folder",
+        metavar="DIR_OR_URL",
+        help="the buckets of exports and imports: a folder, each a sub-folder, or the URL of an S3 endpoint",
     )
     add_address(parser, port=8000)
 

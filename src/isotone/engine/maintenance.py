@@ -7,7 +7,6 @@ a number of seconds; an item that expired more than five years ago is taken for 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final, Protocol
 
 from isotone import limits
 from isotone.codec import encode_number
@@ -30,20 +29,6 @@ EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
 IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 
-class Work(Protocol):
-    """Background work of a layer above, such as imports."""
-
-    def pending(self, engine: Engine) -> bool:
-        """Whether there is any."""
-
-    def step(self, engine: Engine) -> bool:
-        """Do a slice of it; False if there was nothing to do."""
-
-
-WORK: Final[list[Work]] = []
-"""The work of the layers above, which they add."""
-
-
 def is_wanted(engine: Engine) -> bool:
     """Whether there is an index to fill, a backup or a restore, a replica, or anything that expires or is trimmed."""
     return replication.is_wanted(engine) or any(map(_is_wanted, engine.home.regions.values()))
@@ -57,7 +42,6 @@ def _is_wanted(engine: Engine) -> bool:
         or history.exists(engine)
         or backups.pending(engine)
         or restores.pending(engine)
-        or any(work.pending(engine) for work in WORK)
     )
 
 
@@ -78,8 +62,6 @@ def _step(engine: Engine) -> float:
     if streams.maintain(engine) or history.trim(engine):
         return 0.0
     if backups.step(engine) or restores.step(engine):
-        return 0.0
-    if any(work.step(engine) for work in WORK):
         return 0.0
     transaction_tokens.forget_old(engine)
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL

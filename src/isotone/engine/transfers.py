@@ -35,6 +35,7 @@ class DataFile(msgspec.Struct, frozen=True):
     key: str
     items: int
     md5: bytes
+    etag: str = ""
 
 
 class Export(msgspec.Struct, frozen=True, tag="export"):

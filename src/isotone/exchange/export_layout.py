@@ -17,6 +17,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from isotone.exchange.objects import one_part_etag
+
 ExportFormat = Literal["DYNAMODB_JSON", "ION"]
 
 FILES: Final = "manifest-files.json"
@@ -27,11 +29,12 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class ExportedFile(NamedTuple):
-    """A data file: its key, its number of items, and the MD5 digest of its content."""
+    """A data file: its key, its number of items, the MD5 digest of its content, and its ETag if it has another."""
 
     key: str
     items: int
     md5: bytes
+    etag: str = ""
 
 
 class Layout(NamedTuple):
@@ -72,12 +75,10 @@ class Layout(NamedTuple):
 
 
 def _file_entry(file: ExportedFile) -> dict[str, Any]:
-    # The service uploads in parts, and the ETag of an object of one part is the hash of its hash.
-    etag = hashlib.md5(file.md5, usedforsecurity=False).hexdigest()
     return {
         "itemCount": file.items,
         "md5Checksum": base64.b64encode(file.md5).decode(),
-        "etag": f"{etag}-1",
+        "etag": file.etag or one_part_etag(file.md5),
         "dataFileS3Key": file.key,
     }
 

@@ -6,10 +6,11 @@ an object only when it is complete: it is written under another name first.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
 _UNFINISHED: Final = ".isotone-part"
 
@@ -21,6 +22,21 @@ class StoredObject(NamedTuple):
     size: int
 
 
+class Bucket(NamedTuple):
+    """A bucket as a request names it: who must own it, and how its new objects are to be encrypted."""
+
+    name: str
+    owner: str | None = None
+    encryption: str | None = None  # AES256 or KMS
+    kms_key: str | None = None
+
+
+def bucket_of(request: Mapping[str, Any]) -> Bucket:
+    """The bucket that the members of a request name."""
+    others = ("S3BucketOwner", "S3SseAlgorithm", "S3SseKmsKeyId")
+    return Bucket(request["S3Bucket"], *(request.get(name) for name in others))
+
+
 class ObjectStoreError(Exception):
     """A bucket or an object cannot be used: `code` and `message` as the service reports them of S3."""
 
@@ -30,17 +46,28 @@ class ObjectStoreError(Exception):
         self.message = message
 
 
-class ObjectStore(Protocol):
-    """Buckets of objects. Every method raises `ObjectStoreError` if it fails."""
+class ObjectStoreUnavailable(ObjectStoreError):
+    """The buckets do not answer. Other objects would fail, too."""
 
-    def list(self, bucket: str, prefix: str) -> list[StoredObject]:
+
+class ObjectStoreClosed(Exception):
+    """The object store was closed while it worked: nothing has failed, and another process can continue."""
+
+
+class ObjectStore(Protocol):
+    """Buckets of objects. A method that fails raises `ObjectStoreError`; after `close`, `ObjectStoreClosed`."""
+
+    def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
         """The objects whose keys begin with a prefix, in the order of their keys."""
 
-    def open(self, bucket: str, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str) -> BinaryIO:
         """The content of an object, from its beginning. The caller closes it."""
 
-    def put(self, bucket: str, key: str, content: bytes) -> None:
-        """Store an object, in place of any with the same key. It is durable on return."""
+    def put(self, bucket: Bucket, key: str, content: bytes) -> str:
+        """Store an object, in place of any with the same key; returns its ETag. It is durable on return."""
+
+    def close(self) -> None:
+        """End what another thread waits for."""
 
 
 class Folder:
@@ -51,8 +78,8 @@ class Folder:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).absolute()
 
-    def list(self, bucket: str, prefix: str) -> list[StoredObject]:
-        folder = self.root / bucket
+    def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
+        folder = self.root / bucket.name
         if not folder.is_dir():
             raise ObjectStoreError(
                 "S3NoSuchBucket",
@@ -64,14 +91,14 @@ class Folder:
         ]
         return sorted(found)
 
-    def open(self, bucket: str, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str) -> BinaryIO:
         path = self._path(bucket, key)
         try:
             return path.open("rb")
         except OSError as error:
             raise _failure(error, path) from error
 
-    def put(self, bucket: str, key: str, content: bytes) -> None:
+    def put(self, bucket: Bucket, key: str, content: bytes) -> str:
         path = self._path(bucket, key)
         unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
         try:
@@ -84,13 +111,22 @@ class Folder:
             _sync_folder(path.parent)
         except OSError as error:
             raise _failure(error, path) from error
+        return one_part_etag(hashlib.md5(content, usedforsecurity=False).digest())
 
-    def _path(self, bucket: str, key: str) -> Path:
+    def close(self) -> None:
+        """Do nothing: what a folder does ends by itself."""
+
+    def _path(self, bucket: Bucket, key: str) -> Path:
         if ".." in key.split("/") or "\0" in key:
             raise ObjectStoreError(
                 "S3InvalidKey", f"The key {key!r} leaves its bucket: write it without '..'"
             )
-        return self.root / bucket / key.lstrip("/")
+        return self.root / bucket.name / key.lstrip("/")
+
+
+def one_part_etag(md5: bytes) -> str:
+    """The ETag of an object that was uploaded in one part, as the service does: the hash of its hash."""
+    return f"{hashlib.md5(md5, usedforsecurity=False).hexdigest()}-1"
 
 
 def _files(bucket: Path, begin: Path) -> Iterator[tuple[str, int]]:

@@ -52,7 +52,6 @@ from isotone.operations.request_decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
 
-maintenance.WORK.append(transfers)
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -141,6 +140,22 @@ class Api:
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""
         return maintenance.step(self.engine)
+
+    def transfer(self) -> float:
+        """Do a slice of each export and import, which may wait for a network; as `maintain` otherwise."""
+        regions = list(self.engine.home.regions.values())
+        return 0.0 if sum(transfers.step(each) for each in regions) else maintenance.IDLE_INTERVAL
+
+    @property
+    def can_transfer(self) -> bool:
+        """Whether there is an export or an import that this process can continue."""
+        return any(map(transfers.pending, list(self.engine.home.regions.values())))
+
+    def finish_maintenance(self) -> None:
+        """Do all background work that is due, exports and imports included."""
+        maintenance.finish(self.engine)
+        while self.transfer() == 0.0:
+            maintenance.finish(self.engine)
 
     def close(self) -> None:
         """Close the database."""

@@ -23,7 +23,7 @@ from isotone.engine.transfers import DataFile, Export, Failure
 from isotone.errors import SerializationException, ValidationException
 from isotone.exchange.export_layout import ExportedFile, Layout, summary_of
 from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
-from isotone.exchange.objects import ObjectStore, ObjectStoreError
+from isotone.exchange.objects import ObjectStore, ObjectStoreError, bucket_of
 from isotone.expressions import Projection
 from isotone.operations.item_validation import check_key_condition
 from isotone.operations.request_expressions import Binding, Matches, bound
@@ -48,7 +48,7 @@ def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
 
 
 def _step(engine: Engine, objects: ObjectStore, export: Export) -> None:
-    bucket = export.request["S3Bucket"]
+    bucket = bucket_of(export.request)
     if not export.begun:
         objects.put(bucket, manifest_key(export, "_started"), b"")
         _change(engine, export, begun=True)
@@ -223,8 +223,9 @@ def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
         parts = transfers.staged(engine, export.id)
     content = b"".join(parts) or _compressed(b"")
     key = _layout(export).data_key(len(export.files))
-    objects.put(export.request["S3Bucket"], key, content)
-    file = DataFile(key, export.staged_items, hashlib.md5(content, usedforsecurity=False).digest())
+    etag = objects.put(bucket_of(export.request), key, content)
+    digest = hashlib.md5(content, usedforsecurity=False).digest()
+    file = DataFile(key, export.staged_items, digest, etag)
     with engine.writing:
         if transfers.find(engine, export.id) != export:
             return
@@ -252,13 +253,13 @@ def manifest_key(export: Export, name: str) -> str:
 
 def _write_manifest(engine: Engine, objects: ObjectStore, export: Export) -> None:
     layout = _layout(export)
-    bucket = export.request["S3Bucket"]
+    bucket = bucket_of(export.request)
     summary = summary_of(
         layout,
         export_arn=job_arn(engine, export),
         table_arn=table_arn(engine, export.table),
         table_id=export.table_id,
-        bucket=bucket,
+        bucket=bucket.name,
         started=export.started,
         ended=engine.clock.now(),
         moments=tuple(moment / 1000 for moment in export.moments),
@@ -266,6 +267,6 @@ def _write_manifest(engine: Engine, objects: ObjectStore, export: Export) -> Non
         size=export.size,
         request=export.request,
     )
-    files = [ExportedFile(file.key, file.items, file.md5) for file in export.files]
+    files = [ExportedFile(file.key, file.items, file.md5, file.etag) for file in export.files]
     for key, content in layout.manifests(files, summary):
         objects.put(bucket, key, content)

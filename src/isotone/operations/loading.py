@@ -36,7 +36,13 @@ from isotone.engine.vector_index import VectorIndex
 from isotone.errors import ApiError
 from isotone.exchange.compression import damage, decompressed
 from isotone.exchange.item_files import CsvOptions, ItemFile, Put, Record, Unreadable
-from isotone.exchange.objects import ObjectStore, ObjectStoreError
+from isotone.exchange.objects import (
+    Bucket,
+    ObjectStore,
+    ObjectStoreError,
+    ObjectStoreUnavailable,
+    bucket_of,
+)
 from isotone.operations.capacity import vector_write_bytes
 from isotone.operations.item_validation import check_item
 from isotone.operations.request_expressions import Binding, Matches, bound
@@ -128,7 +134,7 @@ class _Buffer:
     def file(self, objects: ObjectStore, job: Load, key: str) -> ItemFile:
         """The file of the present object, at its position."""
         if self._file is None:
-            raw = objects.open(_source(job)["S3Bucket"], key)
+            raw = objects.open(bucket_of(_source(job)), key)
             try:
                 content = decompressed(raw, _compression(job))
                 self._file = ItemFile(content, _format(job), _csv_options(job))
@@ -219,7 +225,7 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
     prefix = source.get("S3KeyPrefix", "")
     found = [
         (each.key, each.size)
-        for each in objects.list(source["S3Bucket"], prefix)
+        for each in objects.list(bucket_of(source), prefix)
         if not _NOT_DATA.fullmatch(each.key)
     ]
     if not found:
@@ -298,6 +304,8 @@ def _read(
             buffer.count += 1
         buffer.position = file.position
         is_over = file.ended
+    except ObjectStoreUnavailable:
+        raise  # the other objects cannot be read either: the job ends
     except damage() as error:
         message = f"The object cannot be read: {error}"
         buffer.refused.append(_Refused((key, buffer.number), message))
@@ -449,13 +457,28 @@ def _line(engine: Engine, job: Load, refused: _Refused) -> bytes:
 
 
 def _finish(engine: Engine, objects: ObjectStore, job: Load) -> None:
-    _report(engine, objects, job)
-    if not job.errors:
-        _end(engine, job, "COMPLETED")
-    elif job.is_bulk:
-        _end(engine, job, "COMPLETED_WITH_ERRORS")
+    if job.is_bulk:
+        _report(engine, objects, job)
+        _end(engine, job, "COMPLETED_WITH_ERRORS" if job.errors else "COMPLETED")
+    elif job.errors:
+        _end(engine, job, "FAILED", _failure(engine, objects, job))
     else:
-        _end(engine, job, "FAILED", _FAILED)
+        _end(engine, job, "COMPLETED")
+
+
+def _failure(engine: Engine, objects: ObjectStore, job: Load) -> Failure:
+    """Why an import of bad records failed, after its log is written. The service has a log elsewhere, so ours may fail."""
+    try:
+        _report(engine, objects, job)
+    except ObjectStoreError as error:
+        where = f"s3://{LOG_BUCKET}/{_log_key(job)}"
+        message = f"{_FAILED.message} The log cannot be written to {where}: {error.message}"
+        return Failure(_FAILED.code, message)
+    return _FAILED
+
+
+def _log_key(job: Load) -> str:
+    return f"imports/{job.id}/error"
 
 
 def _report(engine: Engine, objects: ObjectStore, job: Load) -> None:
@@ -466,9 +489,9 @@ def _report(engine: Engine, objects: ObjectStore, job: Load) -> None:
         output = job.request["OutputS3Configuration"]
         prefix = str(output.get("S3KeyPrefix", "")).rstrip("/")
         key = f"{prefix}/AWSDynamoDB/{job.id}/output.json".lstrip("/")
-        objects.put(output["S3Bucket"], key, content)
+        objects.put(bucket_of(output), key, content)
     elif content:
-        objects.put(LOG_BUCKET, f"imports/{job.id}/error", content)
+        objects.put(Bucket(LOG_BUCKET), _log_key(job), content)
 
 
 def _end(engine: Engine, job: Load, status: str, failure: Failure | None = None) -> None:

@@ -34,7 +34,7 @@ PageSize: TypeAlias = Annotated[int, Meta(ge=1, le=limits.TRANSFER_PAGE)]
 InputCompression: TypeAlias = Literal["GZIP", "ZSTD", "NONE"]
 
 _NO_BUCKETS: Final = (
-    "There are no buckets: name a folder for them, "
+    "There are no buckets: name a folder for them, or the URL of an S3 endpoint, "
     "with isotone.open(..., s3='folder') or isotone serve --s3 folder"
 )
 

@@ -1,17 +1,20 @@
 """The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
 
-It needs the buckets: in a process that was given none, the jobs of a file wait until one has them.
+It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
+network, so this work has a thread of its own, and holds the lock only while it reads or writes the database.
 """
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
 from isotone.engine.transfers import Export
+from isotone.exchange.objects import ObjectStoreClosed
 from isotone.operations import export_files, loading
 
 
@@ -33,7 +36,7 @@ def step(engine: Engine) -> bool:
     if not identities:
         return False
     worker = _worker(engine)
-    with worker.lock:
+    with worker.lock, suppress(ObjectStoreClosed):
         for identity in identities:
             with engine.reading:
                 job = transfers.find(engine, identity)
