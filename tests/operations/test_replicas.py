@@ -347,6 +347,26 @@ def test_a_replica_has_settings_of_its_own(world: World) -> None:
     assert "TableClassSummary" not in world.describe(HOME)
 
 
+def test_an_index_of_a_replica_has_reads_of_its_own(world: World) -> None:
+    world.create(attributes=G, GlobalSecondaryIndexes=[INDEX, {**INDEX, "IndexName": "by_h"}])
+    for kind, name, most in (("Create", "by_g", 11), ("Update", "by_h", 12)):
+        limits = {"OnDemandThroughputOverride": {"MaxReadRequestUnits": most}}
+        member = {"RegionName": AWAY, "GlobalSecondaryIndexes": [{"IndexName": name, **limits}]}
+        world[HOME].update_table(TableName="tab", ReplicaUpdates=[{kind: member}])
+    own = world.describe(AWAY)["GlobalSecondaryIndexes"]
+    assert [each["OnDemandThroughput"] for each in own] == [
+        {"MaxReadRequestUnits": 11},
+        {"MaxReadRequestUnits": 12},
+    ]
+    (replica,) = world.describe(HOME)["Replicas"]
+    shown = [each["OnDemandThroughputOverride"] for each in replica["GlobalSecondaryIndexes"]]
+    assert shown == [{"MaxReadRequestUnits": 11}, {"MaxReadRequestUnits": 12}]
+    assert "OnDemandThroughput" not in world.describe(HOME)["GlobalSecondaryIndexes"][0]
+    member = {"RegionName": AWAY, "GlobalSecondaryIndexes": [{"IndexName": "other"}]}
+    with pytest.raises(ApiError, match="does not have the specified index: other"):
+        world[HOME].update_table(TableName="tab", ReplicaUpdates=[{"Update": member}])
+
+
 def test_deleting_a_replica_leaves_the_others(world: World) -> None:
     world.create()
     world.replicate(AWAY, THIRD)

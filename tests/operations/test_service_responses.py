@@ -16,7 +16,7 @@ import pytest
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from tests.operations.session import CHAPTERS, FILES, Chapter, Exchange, play
-from tests.service_model import SERVICES, document, model
+from tests.service_model import document, model, service_of
 
 from isotone.operations.action import ACTIONS
 
@@ -74,10 +74,6 @@ class Place(NamedTuple):
     member: str
     value: Any
     fault: str | None = None
-
-
-def service_of(action: str) -> str:
-    return next(each for each in SERVICES if action in model(each).operations)
 
 
 @cache

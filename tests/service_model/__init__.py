@@ -88,6 +88,11 @@ def model(service: str) -> Model:
     return Model(document(service))
 
 
+def service_of(action: str) -> str:
+    """The service that has an action."""
+    return next(each for each in SERVICES if action in model(each).operations)
+
+
 def newest_session(session: Any) -> Any:
     """A boto3 session, with the newest model from now on."""
     loader = session._session.get_component("data_loader")

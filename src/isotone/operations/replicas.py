@@ -7,7 +7,7 @@ transaction. What the service keeps equal in all regions, indexes, billing, writ
 from __future__ import annotations
 
 import uuid
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from isotone.engine import backfill, backups, replication, streams, views
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT, LEGACY
 from isotone.engine.table_indexes import Table
-from isotone.engine.table_schema import Replication, TableSchema, Throughput
+from isotone.engine.table_schema import IndexSchema, Replication, TableSchema, Throughput
 from isotone.errors import ResourceInUseException, ValidationException
 from isotone.operations.auto_scaling import settings_key
 from isotone.operations.descriptions import with_table_class
@@ -23,11 +23,13 @@ from isotone.operations.request_members import Structure
 from isotone.operations.table_lookup import IN_USE
 from isotone.operations.table_requests import (
     CreateReplicationGroupMemberAction,
+    ReplicaGlobalSecondaryIndex,
     UpdateReplicationGroupMemberAction,
     UpdateTable,
 )
 
 Member = CreateReplicationGroupMemberAction | UpdateReplicationGroupMemberAction
+Readable = TypeVar("Readable", TableSchema, IndexSchema)
 _LOCAL_REGION: Final = (
     "Cannot add, delete, or update the local region through ReplicaUpdates. "
     "Use CreateTable, DeleteTable, or UpdateTable as required."
@@ -100,10 +102,11 @@ def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSc
     changed = [each.update for each in updates if each.update is not None]
     deleted = [each.delete.region_name for each in updates if each.delete is not None]
     _check_regions(engine, schema, created, [*(each.region_name for each in changed), *deleted])
-    group = _group_after(engine, schema, request, created, deleted)
     members: list[Member] = [*created, *changed]
+    _check_indexes(schema, members)
+    group = _group_after(engine, schema, request, created, deleted)
     for member in members:
-        given = {**group.overrides.get(member.region_name, {}), **_overrides(member)}
+        given = _merged(group.overrides.get(member.region_name, {}), _overrides(member))
         group = msgspec.structs.replace(
             group, overrides={**group.overrides, member.region_name: given}
         )
@@ -145,6 +148,16 @@ def _check_regions(
         raise ValidationException(
             "Table write capacity should either be Pay-Per-Request or AutoScaled."
         )
+
+
+def _check_indexes(schema: TableSchema, members: list[Member]) -> None:
+    known = {index.name for index in schema.indexes if index.kind == "global"}
+    for member in members:
+        for index in member.global_secondary_indexes or ():
+            if index.index_name not in known:
+                raise ValidationException(
+                    f"The table does not have the specified index: {index.index_name}"
+                )
 
 
 def _group_after(
@@ -303,29 +316,36 @@ def remove(engine: Engine, table: Table, *, group: bool = True) -> None:
 # Overrides
 
 
-def _overrides(
-    member: Member,
-) -> dict[str, Any]:
+_INDEXES: Final = "GlobalSecondaryIndexes"
+
+
+def _overrides(member: Member) -> dict[str, Any]:
     given: dict[str, Any] = {
         "KMSMasterKeyId": member.kms_master_key_id,
         "ProvisionedThroughputOverride": _plain(member.provisioned_throughput_override),
         "OnDemandThroughputOverride": _plain(member.on_demand_throughput_override),
-        "GlobalSecondaryIndexes": [
-            _plain(index) for index in member.global_secondary_indexes or ()
-        ],
+        _INDEXES: [_plain(index) for index in member.global_secondary_indexes or ()],
         "TableClass": member.table_class_override,
     }
     return {name: value for name, value in given.items() if value}
 
 
-def _override(
-    engine: Engine,
-    name: str,
-    member: Member,
-) -> None:
+def _merged(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The overrides of a replica after more are given; those of each index by themselves."""
+    merged = {**before, **given}
+    if _INDEXES in given:
+        indexes = {each["IndexName"]: each for each in before.get(_INDEXES, ())}
+        for each in given[_INDEXES]:
+            name = each["IndexName"]
+            indexes[name] = {**indexes.get(name, {}), **each}
+        merged[_INDEXES] = list(indexes.values())
+    return merged
+
+
+def _override(engine: Engine, name: str, member: Member) -> None:
     """Give a replica the settings of its own."""
     schema = engine.catalog.tables[name].schema
-    settings, throughput = dict(schema.settings), schema.throughput
+    settings = dict(schema.settings)
     if member.table_class_override is not None:
         is_changed = isinstance(member, UpdateReplicationGroupMemberAction)
         changed = engine.clock.now() if is_changed else None
@@ -333,17 +353,27 @@ def _override(
     if member.kms_master_key_id is not None:
         key = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": member.kms_master_key_id}
         settings["SSESpecification"] = key
-    reads = member.on_demand_throughput_override
-    if reads is not None:
-        limits = settings.get("OnDemandThroughput", {})
-        settings["OnDemandThroughput"] = {**limits, **_plain(reads)}
-    capacity = member.provisioned_throughput_override
-    if capacity is not None and capacity.read_capacity_units is not None:
-        throughput = Throughput(capacity.read_capacity_units, throughput.write)
+    given = {index.index_name: index for index in member.global_secondary_indexes or ()}
+    indexes = tuple(
+        _with_reads(index, given[index.name]) if index.name in given else index
+        for index in schema.indexes
+    )
+    schema = msgspec.structs.replace(schema, settings=settings, indexes=indexes)
     with engine.writing:
-        engine.catalog.save(
-            msgspec.structs.replace(schema, settings=settings, throughput=throughput)
-        )
+        engine.catalog.save(_with_reads(schema, member))
+
+
+def _with_reads(of: Readable, given: Member | ReplicaGlobalSecondaryIndex) -> Readable:
+    """A table or an index with the reads of one region."""
+    settings, throughput = of.settings, of.throughput
+    most = given.on_demand_throughput_override
+    if most is not None:
+        limits = settings.get("OnDemandThroughput", {})
+        settings = {**settings, "OnDemandThroughput": {**limits, **_plain(most)}}
+    units = given.provisioned_throughput_override
+    if units is not None and units.read_capacity_units is not None:
+        throughput = Throughput(units.read_capacity_units, throughput.write)
+    return msgspec.structs.replace(of, settings=settings, throughput=throughput)
 
 
 def _plain(value: Structure | None) -> dict[str, Any]:

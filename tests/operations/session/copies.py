@@ -174,8 +174,11 @@ def exports(play: Player) -> None:
     play("PutItem", TableName="tab", Item={**VALUES, "p": s("b")})
     play("PutItem", TableName="tab", Item={**VALUES, "s": n(2), "z": s("z")})
     play.clock.advance(3600)
-    play("PutItem", TableName="tab", Item={**VALUES, "p": s("c")})
-    play.clock.advance(3600)
+    play("PutItem", TableName="tab", Item={**VALUES, "s": n(3)})
+    play("PutItem", TableName="tab", Item={**VALUES, "x": n(3)})
+    play.clock.advance(3000)
+    play("PutItem", TableName="tab", Item={**VALUES, "s": n(4)})
+    play.clock.advance(600)
     whole = {"TableArn": arn, "S3Bucket": "bucket"}
     export = play(
         "ExportTableToPointInTime",

@@ -49,8 +49,10 @@ def replicas(play: Player) -> None:
         ],
         "TableClassOverride": "STANDARD",
     }
+    play.away("DescribeTable", TableName="tab")
     play("UpdateTable", TableName="tab", ReplicaUpdates=[{"Update": update}])
     play("DescribeTable", TableName="tab")
+    play.away("DescribeTable", TableName="tab")
     play("UpdateTable", TableName="tab", ReplicaUpdates=[{"Delete": {"RegionName": AWAY}}])
     play("DescribeTable", TableName="tab")
 
@@ -78,6 +80,7 @@ def provisioned_replicas(play: Player) -> None:
         play("UpdateTable", TableName="tab", ReplicaUpdates=[{kind: overrides}])
         play.work()
         play("DescribeTable", TableName="tab")
+        play.away("DescribeTable", TableName="tab")
 
 
 def strong_replicas(play: Player) -> None:
