@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import open as open  # noqa: A004
     from isotone.backends.embedded import restore as restore
     from isotone.backends.endpoint import Timeouts as Timeouts
+    from isotone.backends.engines import ENGINES as ENGINES
     from isotone.backends.interface import Capabilities as Capabilities
     from isotone.backends.request_retries import Retries as Retries
     from isotone.backends.s3 import S3 as S3
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.table import Local as Local
     from isotone.model.declaring.table import Number as Number
     from isotone.model.declaring.table import Table as Table
+    from isotone.model.engine_needs import EngineWarning as EngineWarning
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
     from isotone.model.observing import Observation as Observation
@@ -107,6 +109,8 @@ _HOMES = {
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
     "Database": "isotone.backends.embedded",
+    "ENGINES": "isotone.backends.engines",
+    "EngineWarning": "isotone.model.engine_needs",
     "Entity": "isotone.model.entity",
     "EntityKey": "isotone.model.declaring.entity_key",
     "Event": "isotone.model.streams",
@@ -178,6 +182,7 @@ _HOMES = {
 
 # All but `open`, which `from isotone import *` would put in the place of Python's own.
 __all__ = [
+    "ENGINES",
     "KSUID",
     "S3",
     "ULID",
@@ -192,6 +197,7 @@ __all__ = [
     "Condition",
     "Credentials",
     "Database",
+    "EngineWarning",
     "Entity",
     "EntityKey",
     "Event",

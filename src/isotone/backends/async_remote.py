@@ -61,8 +61,14 @@ class AsyncRemote(Native):
                     raise
             await self._sleep(delay)
 
+    async def get(self, path: str) -> Reply:
+        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
+        return await self._exchange(self._conversation.question(path))
+
     async def _send(self, operation: str, body: bytes) -> Reply:
-        message = self._conversation.message(operation, body)
+        return await self._exchange(self._conversation.message(operation, body))
+
+    async def _exchange(self, message: bytes) -> Reply:
         connection = await self._pool.take()
         try:
             reply = await connection.exchange(message)

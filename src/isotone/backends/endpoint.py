@@ -70,6 +70,11 @@ class Endpoint(Address):
 
     hint: ClassVar[str] = "; `isotone serve` starts a server"
 
+    @property
+    def is_amazon(self) -> bool:
+        """Whether it is Amazon's service, by its host."""
+        return _AMAZON.search(self.host) is not None
+
     def conversation(self) -> Conversation:
         """The encoder of requests and decoder of answers for the endpoint."""
         host = self.authority

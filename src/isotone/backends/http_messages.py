@@ -49,20 +49,23 @@ def encode_request(operation: str, request: Request) -> bytes:
 class Conversation:
     """Encodes requests to one host, and decodes its answers."""
 
-    __slots__ = ("_head", "_signer")
+    __slots__ = ("_get_head", "_head", "_signer")
 
     def __init__(self, host: str, signer: Signer, *, compressed: bool) -> None:
         accepted = "gzip" if compressed else "identity"
-        self._head = (
-            f"POST / HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: {accepted}\r\n"
-            "User-Agent: isotone\r\n"
-        )
+        head = f"HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: {accepted}\r\nUser-Agent: isotone\r\n"
+        self._head = f"POST / {head}"
+        self._get_head = head
         self._signer = signer
 
     def message(self, operation: str, body: bytes) -> bytes:
         """A whole signed HTTP request."""
         signed = self._signer.headers(operation, body)
         return f"{self._head}{signed}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    def question(self, path: str) -> bytes:
+        """A whole HTTP request for a page: a GET, which needs no signature."""
+        return f"GET {path} {self._get_head}\r\n".encode()
 
     def answer(self, reply: Reply) -> Response:
         """The response in a reply; raises `ApiError` for an error, `ConnectionFailed` for a damaged reply."""

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import msgspec
 
+from isotone import limits
 from isotone.errors import ApiError, Unsupported, UsageError
 from isotone.expressions import Writer
 
@@ -69,32 +70,126 @@ def as_text(request: Request) -> Request:
     return rendered
 
 
+Reads = Literal["table", "local", "global"]
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The features of an engine. DynamoDB has all of them; other engines may not.
+    """What an engine can do, and its limits. The defaults are those of Amazon's DynamoDB.
 
-    Creating a table or a structure that needs a missing feature raises `Unsupported`.
+    `isotone.ENGINES` has the known engines by name. What needs a missing feature is refused where it is made:
+    creating a table, a structure or a transaction raises `Unsupported`. For a limit, None means that there is none.
 
-    >>> ALTERNATOR = Capabilities(transactions=False, streams=False)
+    >>> mine = Capabilities("my engine", transactions=False, item_size=64 * 1024)
+    >>> mine.require(["transactions"], "a transaction", "write the entities one by one")
+    Traceback (most recent call last):
+    ...
+    isotone.errors.Unsupported: a transaction needs transactions, which my engine does not have; write the \
+entities one by one
     """
 
+    engine: str = "this engine"
+    """The engine's name, for messages."""
+
+    # Writes
+
     transactions: bool = True
-    streams: bool = True
-    expiry: bool = True
-    local_indexes: bool = True
+    """TransactWriteItems and TransactGetItems: several items change together, or are read as of one moment."""
+    conditional_writes: bool = True
+    """A write can depend on the stored item: conditions, versions, `create`."""
+
+    # Reads
+
+    consistent_reads: frozenset[Reads] = frozenset(("table", "local"))
+    """What a consistent read may read: the table, its local indexes, its global ones."""
+    descending: bool = True
+    """A query can read from the end of its range; otherwise it is read whole, and reversed."""
+    parallel_scan: bool = True
+    """A scan can be divided into segments that are read at the same time."""
+    partiql: bool = True
+    """ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
     vectors: bool = True
+    """Vector indexes and SearchVectors."""
+    capacity_units: bool = True
+    """Responses say how many units a request consumed."""
 
-    def require(self, needs: Iterable[str], what: str) -> None:
-        """Raise `Unsupported` if one of these features, given by their field names, is missing."""
-        missing = [need for need in needs if not getattr(self, need)]
-        if missing:
-            raise Unsupported(
-                f"{what} needs {' and '.join(missing).replace('_', ' ')}, which this engine does not have; "
-                "use another engine, or connect with other capabilities="
-            )
+    # Indexes
+
+    global_indexes: bool = True
+    """Global secondary indexes."""
+    local_indexes: bool = True
+    """Local secondary indexes."""
+    added_indexes: bool = True
+    """A global index can be added to a table that exists."""
+    index_projections: bool = True
+    """An index stores only the attributes that it declares; otherwise it stores all."""
+    wide_index_keys: bool = True
+    """Each part of a global index's key can have several attributes."""
+
+    # Streams and expiry
+
+    streams: bool = True
+    """The table's stream of changes, which feeds and workers read."""
+    exact_streams: bool = True
+    """A write is one record, which says whether the item was inserted, modified or removed."""
+    stream_lag: float = 1.0
+    """Seconds until a change is in the stream, usually."""
+    expiry: bool = True
+    """Items are deleted after the time in an attribute (TTL)."""
+    expiry_lag: float = 48 * 3600.0
+    """Seconds until an expired item is deleted, at most or by the engine's default setting."""
+    marked_expiry: bool = True
+    """The stream tells the deletion of an expired item from another one."""
+
+    # Tables
+
+    tags: bool = True
+    """Tags of tables."""
+    provisioned_throughput: bool = True
+    """A table can have provisioned units, beyond which it throttles."""
+    backups: bool = True
+    """Backups on demand, and recovery of a point in time, by the API."""
+    exports: bool = True
+    """Exports and imports by the API."""
+    global_tables: bool = True
+    """Replicas of a table in other regions, made by the API."""
+
+    # Limits
+
+    item_size: int | None = limits.ITEM_SIZE
+    """Bytes of one item, names and values."""
+    attribute_size: int | None = None
+    """Bytes of one attribute's value."""
+    attributes: int | None = None
+    """Attributes of one item."""
+    partition_key_size: int = limits.PARTITION_KEY_SIZE
+    """Bytes of a partition key's value."""
+    sort_key_size: int = limits.SORT_KEY_SIZE
+    """Bytes of a sort key's value."""
+    key_types: frozenset[str] = frozenset(("S", "N", "B"))
+    """The types that a key attribute may have."""
+    page_size: int | None = limits.QUERY_PAGE
+    """Bytes that one request of a query or a scan reads."""
+    page_items: int | None = None
+    """Items that one request of a query or a scan returns, at most."""
+    batch_items: int = limits.BATCH_WRITE_ITEMS
+    """Writes in one BatchWriteItem; 1 if they are executed one by one."""
+    transaction_items: int = limits.TRANSACTION_ITEMS
+    """Writes in one transaction."""
+
+    def lacking(self, needs: Iterable[str]) -> list[str]:
+        """The features among these, given by their field names, that the engine does not have."""
+        return [need for need in needs if not getattr(self, need)]
+
+    def require(self, needs: Iterable[str], what: str, instead: str = "") -> None:
+        """Raise `Unsupported` if one of these features is missing; `instead` says what to do then."""
+        if missing := self.lacking(needs):
+            names = " and ".join(missing).replace("_", " ")
+            advice = instead or "use another engine, or leave out what needs it"
+            raise Unsupported(f"{what} needs {names}, which {self.engine} does not have; {advice}")
 
 
-DYNAMODB: Final = Capabilities()
+DYNAMODB: Final = Capabilities("DynamoDB")
 
 
 class Backend(Protocol):

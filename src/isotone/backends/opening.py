@@ -11,21 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
+from isotone.backends.engines import (
+    ENGINES,
+    Engine,
+    capabilities_of,
+    engine_of_answer,
+    engine_of_scheme,
+    without_engine,
+)
 from isotone.backends.interface import (
     AsyncBackend,
     AsyncPlain,
     AtOnce,
     Backend,
+    Capabilities,
     InThread,
     Native,
     OverTransport,
     Plain,
 )
 from isotone.clock import Clock
-from isotone.errors import UsageError
+from isotone.errors import ConnectionFailed, UsageError
 
 if TYPE_CHECKING:
     from isotone.backends.credentials import Credentials, CredentialSource
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
 MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
+_PATIENCE: Final = 2.0  # seconds for the question what a server is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
 
 Target = Any
@@ -78,7 +89,7 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
         return Opened(_backend_of(target), _nothing)
-    address = _address(target)
+    address, _ = without_engine(_address(target))
     if _is_server(address):
         from isotone.backends.remote import Remote
 
@@ -92,7 +103,7 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
         return OpenedAsync(_async_backend_of(target), _nothing)
-    address = _address(target)
+    address, _ = without_engine(_address(target))
     if _is_server(address):
         from isotone.backends.async_remote import AsyncRemote
 
@@ -151,6 +162,52 @@ def _is_server(address: str) -> bool:
             f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://… or dynamodb://region"
         )
     return True
+
+
+# Engines
+
+
+def engine_of(target: Target, name: str | None = None, **options: Unpack[Options]) -> Engine:
+    """The engine of an address or an object; `name` is given by the caller. Nothing is sent before it is asked."""
+    if not isinstance(target, str | PathLike):
+        return Engine(capabilities_of(name)) if name else _engine_of_object(target)
+    address, named = without_engine(_address(target))
+    if name or named:
+        return Engine(capabilities_of(name or cast(str, named)))
+    if not _is_server(address):
+        return Engine(ENGINES["isotone"])
+    known = engine_of_scheme(address.partition("://")[0])
+    if known not in (None, "dynamodb"):
+        return Engine(ENGINES[known])
+    # The question what a server is needs no signature, so none of the caller's keys are resolved for it.
+    from isotone.backends.credentials import PLACEHOLDER
+
+    endpoint = _endpoint(address, {**options, "credentials": PLACEHOLDER})
+    if endpoint.is_amazon:
+        return Engine(ENGINES["dynamodb"])
+    return Engine(None, partial(_ask, endpoint))
+
+
+def _engine_of_object(target: Any) -> Engine:
+    """The engine of an object: that of an `isotone.Database`, of a boto3 client's endpoint, or one that is not known."""
+    client = _boto_client(target)
+    if client is not None:
+        return engine_of(client.meta.endpoint_url)
+    if hasattr(target, "engine") or _send_of_client(target) is not None:
+        return Engine(ENGINES["isotone"])
+    return Engine(ENGINES["dynamodb"])
+
+
+def _ask(endpoint: Endpoint) -> Capabilities | None:
+    from isotone.backends.endpoint import Timeouts
+    from isotone.backends.remote import Remote
+
+    with Remote(endpoint, timeouts=Timeouts(connect=_PATIENCE, read=_PATIENCE)) as remote:
+        try:
+            reply = remote.get("/localnodes")
+        except ConnectionFailed:
+            return None
+    return ENGINES[engine_of_answer(reply.status, reply.headers, reply.body)]
 
 
 # Objects that answer requests

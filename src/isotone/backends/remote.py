@@ -62,8 +62,14 @@ class Remote(Native):
                     raise
             self._sleep(delay)
 
+    def get(self, path: str) -> Reply:
+        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
+        return self._exchange(self._conversation.question(path))
+
     def _send(self, operation: str, body: bytes) -> Reply:
-        message = self._conversation.message(operation, body)
+        return self._exchange(self._conversation.message(operation, body))
+
+    def _exchange(self, message: bytes) -> Reply:
         connection = self._pool.take()
         try:
             reply = connection.exchange(message)

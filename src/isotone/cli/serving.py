@@ -65,6 +65,11 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="faults at random strike the same calls with this seed"
     )
     parser.add_argument(
+        "--localnodes",
+        metavar="HOST:PORT,…",
+        help="all servers of a cluster, for clients that ask at /localnodes (default: this one)",
+    )
+    parser.add_argument(
         "--s3",
         metavar="DIR_OR_URL",
         help="the buckets of exports and imports: a folder, each a sub-folder, or the URL of an S3 endpoint",
@@ -94,6 +99,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     from isotone.server import serve
 
     prepare(arguments)
+    nodes = _nodes(arguments.localnodes)
     path = arguments.file or MEMORY
     database = embedded.open(
         path,
@@ -115,10 +121,23 @@ def _serve(arguments: argparse.Namespace) -> int:
             from isotone.testing import Faults
 
             service = Faults(arguments.seed).served(database)
-            serve(service, arguments.host, arguments.port, ready=ready, threaded=True)
+            serve(service, arguments.host, arguments.port, ready=ready, threaded=True, nodes=nodes)
         else:
-            serve(database, arguments.host, arguments.port, ready=ready)
+            serve(database, arguments.host, arguments.port, ready=ready, nodes=nodes)
     return 0
+
+
+def _nodes(text: str | None) -> list[tuple[str, int]]:
+    """The servers that `--localnodes` lists; raises `UsageError` for one without a port."""
+    nodes = []
+    for each in (text or "").split(",") if text else ():
+        host, _, port = each.strip().rpartition(":")
+        if not host or not port.isdecimal():
+            raise UsageError(
+                f"--localnodes has {each!r}; write HOST:PORT for each server, such as 127.0.0.1:8001"
+            )
+        nodes.append((host.strip("[]"), int(port)))
+    return nodes
 
 
 def prepare(arguments: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from isotone.model.declaring.fields import Attr, computed, created, expires, fie
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire_types import resolve_alias
+from isotone.model.engine_needs import features_of
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
@@ -24,7 +25,16 @@ from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.steps import CONTENTION, THROTTLING, Backoff, Batches, Call, Pause, Steps
+from isotone.model.steps import (
+    CONTENTION,
+    THROTTLING,
+    Backoff,
+    Batches,
+    Call,
+    Pause,
+    Steps,
+    capabilities_of,
+)
 from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.streams import Event, EventKind
 from isotone.model.table_admin import Throughput
@@ -78,12 +88,14 @@ __all__ = [
     "Waits",
     "aconnect",
     "all_of",
+    "capabilities_of",
     "computed",
     "connect",
     "created",
     "desc",
     "escape",
     "expires",
+    "features_of",
     "field",
     "full_jitter",
     "in_order",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
+from isotone.backends.engines import ENGINES, Engine, capabilities_of
 from isotone.backends.interface import DYNAMODB, AtOnce, Capabilities
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
@@ -35,7 +36,8 @@ class StoreOptions(opening.Options, total=False):
     `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without it,
     cursors are valid only for this store object. `cursor_lifetime`: seconds after which cursors expire.
     `deadline`: seconds after which a call stops retrying; 60 by default.
-    `capabilities`: the features of the engine; by default those of DynamoDB.
+    `engine`: the name of the engine (`isotone.ENGINES`), where the address does not say what it is and a server is not
+    to be asked. `capabilities`: what the engine can do, instead of what is known of it.
     `check_keys=False` neither reads nor writes the record of each table's keys (`_keys`).
     `table_prefix` is put before the name of each table. `table_names`: the names of tables, by the declared ones, or
     a function that returns them; the prefix is not put before these.
@@ -48,6 +50,7 @@ class StoreOptions(opening.Options, total=False):
     check_keys: bool
     cursor_secret: bytes
     deadline: float
+    engine: str
     cursor_lifetime: float
     report: Report | None
     observe: Sequence[Observer]
@@ -84,7 +87,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
         clock,
         close,
         options.get("deadline", _DEADLINE),
-        options.get("capabilities", DYNAMODB),
+        _engine(target, options),
         names,
     )
 
@@ -108,9 +111,20 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
         clock,
         close,
         options.get("deadline", _DEADLINE),
-        options.get("capabilities", DYNAMODB),
+        _engine(target, options),
         names,
     )
+
+
+def _engine(target: Target, options: StoreOptions) -> Engine:
+    """The engine that is given, or that of the address; a tape that is replayed stands for DynamoDB."""
+    name, given = options.get("engine"), options.get("capabilities")
+    if given is not None:
+        return Engine(given)
+    tape = options.get("tape")
+    if tape is not None and Path(tape).exists():
+        return Engine(capabilities_of(name) if name else DYNAMODB)
+    return opening.engine_of(target, name, **_of_address(options))
 
 
 def _clock(target: Target, options: StoreOptions) -> Clock:
@@ -193,6 +207,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "cursor_secret": (_is(bytes, bytearray), "bytes, 16 or more"),
     "deadline": (_is(int, float), "seconds"),
     "durability": (_is(str), "'disk', 'process' or 'none'"),
+    "engine": (_is(str), f"one of {', '.join(sorted(ENGINES))}"),
     "observe": (_are_observers, "a list of observers, such as [isotone.to_log()]"),
     "profile": (_is(str), "a text"),
     "region": (_is(str), "a text"),

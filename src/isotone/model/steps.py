@@ -23,7 +23,8 @@ from typing import Final, TypeVar, final
 
 from msgspec import Struct
 
-from isotone.backends.interface import Request, Response
+from isotone.backends.engines import Engine
+from isotone.backends.interface import Capabilities, Request, Response
 from isotone.backends.request_retries import full_jitter
 from isotone.errors import (
     Contended,
@@ -70,7 +71,15 @@ class Together:
     operations: tuple[Steps[None], ...]
 
 
-Steps = Generator[Call | Pause | Together, Response, R]
+@final
+@dataclass(frozen=True, slots=True)
+class Recognise:
+    """Find out what the engine is, unless it is known."""
+
+    engine: Engine
+
+
+Steps = Generator[Call | Pause | Together | Recognise, Response, R]
 Batches = Generator[Steps[list[R]], list[R], None]
 """An operation with results in batches: it yields steps that read a batch, and is sent their results."""
 
@@ -92,6 +101,13 @@ CONTENTION: Final = Backoff(attempts=12, first=0.005, longest=0.5)
 """For writes that lost a race."""
 THROTTLING: Final = Backoff(attempts=10, first=0.1, longest=10.0)
 """For batches of which the service processed nothing."""
+
+
+def capabilities_of(engine: Engine) -> Steps[Capabilities]:
+    """What the engine can do. Asks a server once, if its address does not say what it is."""
+    if engine.known is None:
+        yield Recognise(engine)
+    return engine.capabilities
 
 
 def write_when_free(call: Call) -> Steps[Response]:

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from isotone.backends.engines import Engine
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
 from isotone.errors import IsotoneError
@@ -29,7 +30,7 @@ from isotone.model.reading import parallel_scan
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Reader, Traversal
-from isotone.model.steps import Batches, Call, Deadline, Steps, Together, with_hint
+from isotone.model.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
 from isotone.model.store_operations import Operations
 from isotone.model.table_renaming import TableNames
 
@@ -47,15 +48,20 @@ class Store(Operations[Waits], Waits):
         clock: Clock,
         close: Callable[[], None],
         deadline: float = 60.0,
-        capabilities: Capabilities = DYNAMODB,
+        engine: Engine | None = None,
         names: TableNames | None = None,
     ) -> None:
-        super().__init__(reader, clock, capabilities)
+        super().__init__(reader, clock, engine or Engine(DYNAMODB))
         self.backend = backend
         self._names = names
-        self.calls = Calls(reader, clock, capabilities)
+        self.calls = Calls(reader, clock, self.engine)
         self.deadline = deadline
         self._close = close
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine can do. If its address does not say what it is, the server is asked once."""
+        return self.engine.recognise()
 
     def run(self, steps: Steps[R]) -> R:
         """Run the steps of an operation to their end.
@@ -80,6 +86,9 @@ class Store(Operations[Waits], Waits):
                     continue
                 if type(step) is Together:
                     failure = self._run_together(step)
+                elif type(step) is Recognise:
+                    step.engine.recognise()
+                    failure = None
                 else:
                     retries = retries or Deadline(self.deadline)
                     failure = retries.passed_by(step)
@@ -148,13 +157,13 @@ class AsyncStore(Operations[Awaits], Awaits):
         clock: Clock,
         close: Callable[[], None],
         deadline: float = 60.0,
-        capabilities: Capabilities = DYNAMODB,
+        engine: Engine | None = None,
         names: TableNames | None = None,
     ) -> None:
-        super().__init__(reader, clock, capabilities)
+        super().__init__(reader, clock, engine or Engine(DYNAMODB))
         self.backend = backend
         self._names = names
-        self.calls = Calls(reader, clock, capabilities)
+        self.calls = Calls(reader, clock, self.engine)
         self.deadline = deadline
         self._close = close
 
@@ -178,6 +187,9 @@ class AsyncStore(Operations[Awaits], Awaits):
                     continue
                 if type(step) is Together:
                     failure = await self._run_together(step)
+                elif type(step) is Recognise:
+                    await _in_thread(step.engine.recognise)
+                    failure = None
                 else:
                     retries = retries or Deadline(self.deadline)
                     failure = retries.passed_by(step)
@@ -286,3 +298,9 @@ async def _sleep(seconds: float) -> None:
     import asyncio  # not at the top: a tenth of the time that a program without it takes to start
 
     await asyncio.sleep(seconds)
+
+
+async def _in_thread(function: Callable[[], Any]) -> None:
+    import asyncio
+
+    await asyncio.to_thread(function)

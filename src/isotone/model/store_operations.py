@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
-from typing import Any, Literal, Never, TypeVar, overload
+from typing import Any, Final, Literal, Never, TypeVar, overload
 
 from isotone import limits
-from isotone.backends.interface import DYNAMODB, Capabilities, Request
+from isotone.backends.engines import Engine
+from isotone.backends.interface import Capabilities, Request
 from isotone.clock import Clock
 from isotone.errors import NotFound, UsageError
 from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verification
@@ -21,6 +22,7 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import Table
+from isotone.model.engine_needs import require_for_entity
 from isotone.model.entity import Entity
 from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Host, M_co, iteration, operation
@@ -61,15 +63,25 @@ C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
 
 
+_ONE_BY_ONE: Final = (
+    "write the entities one by one, with conditions where they depend on each other"
+)
+
+
 class Operations(Host[M_co]):
     """The operations of every store, each defined once."""
 
     _names: TableNames | None = None
 
-    def __init__(self, reader: Reader, clock: Clock, capabilities: Capabilities = DYNAMODB) -> None:
+    def __init__(self, reader: Reader, clock: Clock, engine: Engine) -> None:
         self._reader = reader
         self.clock = clock
-        self.capabilities = capabilities
+        self.engine = engine
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine can do, as far as is known; DynamoDB's capabilities before a server was asked."""
+        return self.engine.capabilities
 
     def _write(self, write: Write[R]) -> Steps[R]:
         if write.schema not in self._reader.records.recorded:
@@ -81,6 +93,7 @@ class Operations(Host[M_co]):
     def _first_write(self, write: Write[R]) -> Steps[R]:
         """Execute the first write of an entity by this store, which records its keys."""
         write.prepare()
+        yield from require_for_entity(write.schema, self.engine)
         yield from self._reader.records.record(write.schema)
         yield from migrate_keys([write], self.clock)
         return (yield from execute(write, self.clock, is_prepared=True))
@@ -133,13 +146,13 @@ class Operations(Host[M_co]):
         something that a table or its entities need.
         """
         return table_admin.create_tables(
-            tables, throughput, self.capabilities, records=self._reader.records
+            tables, self.engine, throughput, records=self._reader.records
         )
 
     @operation
     def differences(self, *tables: Table) -> Steps[list[Difference]]:
         """Compare tables with their declarations; return the differences. Changes nothing."""
-        return table_admin.differences(tables)
+        return table_admin.differences(tables, self.engine)
 
     @operation
     def add_indexes(
@@ -149,7 +162,7 @@ class Operations(Host[M_co]):
         progress: table_admin.Progress | None = None,
     ) -> Steps[list[str]]:
         """Add missing global indexes, and wait until they are filled; return their names."""
-        return table_admin.add_indexes(tables, throughput, progress)
+        return table_admin.add_indexes(tables, self.engine, throughput, progress)
 
     @operation
     def drop_tables(self, *tables: Table) -> Steps[list[str]]:
@@ -339,7 +352,7 @@ class Operations(Host[M_co]):
         Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
         `Unsupported` if the engine has no transactions.
         """
-        self.capabilities.require(["transactions"], "a transaction")
+        self.capabilities.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
 
     @operation

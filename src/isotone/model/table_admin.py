@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from isotone.backends.interface import DYNAMODB, Capabilities, Response
+from isotone.backends.engines import Engine
+from isotone.backends.interface import Capabilities, Response
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
@@ -21,8 +22,9 @@ from isotone.errors import (
 )
 from isotone.model import key_records
 from isotone.model.declaring.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
+from isotone.model.engine_needs import require_for
 from isotone.model.key_records import KeyRecords
-from isotone.model.steps import Call, Steps, poll_pauses
+from isotone.model.steps import Call, Steps, capabilities_of, poll_pauses
 from isotone.model.streams import ensure_stream, specification, view_of
 
 _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
@@ -82,15 +84,16 @@ def _check_tables(call: str, given: Sequence[Any]) -> None:
 
 def create_tables(
     tables: Sequence[Table],
+    engine: Engine,
     throughput: Throughput | None = None,
-    capabilities: Capabilities = DYNAMODB,
     *,
     records: KeyRecords,
 ) -> Steps[list[str]]:
     """Create the missing tables. All are requested before the first wait."""
     _check_tables("create_tables", tables)
+    capabilities = yield from capabilities_of(engine)
     for table in tables:
-        capabilities.require(_needs(table), f"table {table.name!r}")
+        require_for(table, capabilities)
     made = []
     for table in tables:
         if (yield from _create(table, throughput)):
@@ -99,30 +102,34 @@ def create_tables(
     for table in tables:
         description = yield from _wait_until_active(table)
         if table.name not in made:
-            found += _compare(table, description)
-            found += yield from _compare_expiry(table, may_lack=True)
+            found += _compare(table, description, capabilities)
+            if capabilities.expiry:
+                found += yield from _compare_expiry(table, may_lack=True)
     if found:
         raise TableDiffers(found)
     for table in tables:
-        yield from ensure_expiry(table)
+        if capabilities.expiry:
+            yield from ensure_expiry(table)
         yield from ensure_stream(table)
         if table.name in made:
             yield from records.record_all(table)
     return made
 
 
-def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
+def differences(tables: Sequence[Table], engine: Engine) -> Steps[list[Difference]]:
     """Compare tables with their declarations."""
     _check_tables("differences", tables)
+    capabilities = yield from capabilities_of(engine)
     found: list[Difference] = []
     for table in tables:
         description = yield from _describe(table)
         if description is None:
             found.append(Difference(table.name, None, "does not exist"))
             continue
-        of_table = list(_compare(table, description))
+        of_table = list(_compare(table, description, capabilities))
         found += of_table
-        found += yield from _compare_expiry(table)
+        if capabilities.expiry:
+            found += yield from _compare_expiry(table)
         if table.stream and not view_of(description):
             found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
         if not of_table:
@@ -132,10 +139,16 @@ def differences(tables: Sequence[Table]) -> Steps[list[Difference]]:
 
 
 def add_indexes(
-    tables: Sequence[Table], throughput: Throughput | None = None, progress: Progress | None = None
+    tables: Sequence[Table],
+    engine: Engine,
+    throughput: Throughput | None = None,
+    progress: Progress | None = None,
 ) -> Steps[list[str]]:
     """Add the missing global indexes, and wait until each is filled."""
     _check_tables("add_indexes", tables)
+    capabilities = yield from capabilities_of(engine)
+    for table in tables:
+        require_for(table, capabilities)
     added = []
     for table in tables:
         description = yield from _wait_until_active(table)
@@ -148,6 +161,8 @@ def add_indexes(
                     f"index {name!r} of table {table.name!r} is local, and a local index is created "
                     "only with its table; declare a Global one, or create the table again"
                 )
+            what = f"index {name!r} of table {table.name!r}, which exists without it,"
+            capabilities.require(["added_indexes"], what, "create the table again with the index")
             yield from _add_index(table, name, index, throughput, progress)
             added.append(name)
     return added
@@ -303,17 +318,6 @@ def _current_expiry(table: Table) -> Steps[str | None]:
     return described.get("AttributeName") if is_on else None
 
 
-def _needs(table: Table) -> list[str]:
-    """The capabilities of an engine that a table and its entities need."""
-    needs = {
-        "transactions": any(schema.unique for schema in table.entities.values()),
-        "streams": table.stream is not None,
-        "expiry": expiry_attribute(table) is not None,
-        "local_indexes": any(index.kind == "local" for index in table.indexes.values()),
-    }
-    return [name for name, is_needed in needs.items() if is_needed]
-
-
 # Declaration to request
 
 
@@ -377,7 +381,9 @@ def _throughput_request(throughput: Throughput | None) -> dict[str, Any]:
 # Comparison
 
 
-def _compare(table: Table, description: Response) -> Iterator[Difference]:
+def _compare(
+    table: Table, description: Response, capabilities: Capabilities
+) -> Iterator[Difference]:
     types = {
         each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
     }
@@ -393,8 +399,9 @@ def _compare(table: Table, description: Response) -> Iterator[Difference]:
             continue
         for what in _compare_keys(table.layout(name), present[name], types):
             yield Difference(table.name, name, what)
-        for what in _compare_projection(index.projection, present[name]["Projection"]):
-            yield Difference(table.name, name, what)
+        if capabilities.index_projections:
+            for what in _compare_projection(index.projection, present[name]["Projection"]):
+                yield Difference(table.name, name, what)
 
 
 def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:

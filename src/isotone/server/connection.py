@@ -27,6 +27,7 @@ from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
     HEAD_TOO_LARGE,
+    LOCAL_NODES,
     OVERLOADED,
     TIMED_OUT,
     TOO_LARGE,
@@ -221,6 +222,9 @@ class Connection(asyncio.Protocol):
             rendered = render_result(request.style, request.error, keep_alive=keep_alive)
             self._send(rendered, keep_alive)
         elif type(request) is Page:
+            if request is LOCAL_NODES:
+                host, port = self._transport.get_extra_info("sockname")[:2]
+                request = request._replace(body=self._dispatcher.local_nodes((host, port)))
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)
 
     def _answer(self, result: Result) -> None:

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from isotone.errors import ApiError, ConnectionFailed, InternalServerError, IsotoneError
 from isotone.server.request import Call
 
@@ -21,6 +23,9 @@ Result = bytes | ApiError | ConnectionFailed
 
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
+
+Address = tuple[str, int]
+"""The host and the port of a node."""
 
 log = logging.getLogger("isotone.server")
 
@@ -45,12 +50,26 @@ class Service(Protocol):
 class Dispatcher:
     """Runs calls on one service, on the thread of one event loop."""
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, service: Service, loop: asyncio.AbstractEventLoop, nodes: Sequence[Address] = ()
+    ) -> None:
         self._service = service
+        self._nodes = nodes
         self._loop = loop
         self._is_grouped = service.is_grouped
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
+
+    def local_nodes(self, own: Address) -> bytes:
+        """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
+
+        As in ScyllaDB's Alternator they are addresses without a port, if all nodes have the same.
+        """
+        nodes = self._nodes or (own,)
+        if all(port == own[1] for _, port in nodes):
+            return msgspec.json.encode([host for host, _ in nodes])
+        shown = [(f"[{host}]" if ":" in host else host, port) for host, port in nodes]
+        return msgspec.json.encode([f"{host}:{port}" for host, port in shown])
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""

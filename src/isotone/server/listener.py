@@ -15,12 +15,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from isotone.errors import UsageError
 from isotone.server.connection import Connection, Patience
-from isotone.server.dispatcher import Dispatcher, Service, ThreadedDispatcher
+from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -40,11 +40,12 @@ class Listener:
         patience: Patience | None = None,
         most_connections: int | None = None,
         threaded: bool = False,
+        nodes: Sequence[Address] = (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
-        self._dispatcher = dispatcher(service, self._loop)
+        self._dispatcher = dispatcher(service, self._loop, nodes)
         self._patience = patience or Patience()
         self._most_connections = most_connections or _affordable_connections()
         self._connections: set[Connection] = set()
@@ -173,15 +174,16 @@ def serve(
     *,
     ready: Callable[[str], None] | None = None,
     threaded: bool = False,
+    nodes: Sequence[Address] = (),
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
     `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
-    that waits. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
+    that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
     """
     loop = new_event_loop()
     try:
-        loop.run_until_complete(_serve(service, host, port, ready, threaded))
+        loop.run_until_complete(_serve(service, host, port, ready, threaded, nodes))
     finally:
         service.close()
         loop.close()
@@ -193,9 +195,10 @@ async def _serve(
     port: int,
     ready: Callable[[str], None] | None,
     threaded: bool,
+    nodes: Sequence[Address],
 ) -> None:
     stopping = asyncio.Event()
-    listener = Listener(service, threaded=threaded)
+    listener = Listener(service, threaded=threaded, nodes=nodes)
     with _on_signal(stopping.set):
         url = await listener.start(host, port)
         if ready is not None:

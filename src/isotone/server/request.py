@@ -35,6 +35,7 @@ from isotone.server.auth import parse_signature, signature_error
 from isotone.server.response import (
     CODINGS,
     JSON_1_0,
+    LOCAL_NODES,
     NOT_FOUND,
     ORDINARY,
     TOO_LARGE,
@@ -54,6 +55,7 @@ _WHOLE_SIGNATURE: Final = re.compile(
     rb"AWS4-\S+ Credential=[^,=]+, ?SignedHeaders=[^,=]+, ?Signature=[0-9a-f]{64}"
 )
 _FAULTS: Final = b"/faults"
+_LOCAL_NODES: Final = b"/localnodes"  # by which clients of a cluster find its nodes
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
@@ -181,6 +183,8 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
         host = headers.get(b"host", b"").partition(b":")[0]
         region = host.split(b".")[1] if host.startswith(b"dynamodb.") else b"us-east-1"
         return Page(200, b"healthy: dynamodb.%b.amazonaws.com " % region, cors)
+    if method == b"GET" and path == _LOCAL_NODES:
+        return LOCAL_NODES
     if method == b"OPTIONS" and cors:
         return Page(200, b"", cors, _preflight(headers))
     body = b"" if method == b"HEAD" else NOT_FOUND.body

@@ -90,6 +90,7 @@ class Refusal(NamedTuple):
     style: Style
 
 
+LOCAL_NODES: Final = Page(200)  # its body depends on who is asked: `Dispatcher.local_nodes`
 NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = Page(413)
 BAD_REQUEST: Final = Page(400)

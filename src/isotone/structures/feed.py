@@ -56,6 +56,7 @@ _ATTEMPTS: Final = 20  # to take a tick before another post does
 _FAN_OUT_PAGE: Final = 1000  # followers between two checks of the post, and two saved positions
 # A long fan-out resumes, so several processes may end during one without being crashed by it.
 _PATIENT: Final = WorkerSettings(attempts=25)
+_WITHOUT: Final = "use an entity of posts by time, which followers read one author at a time"
 
 
 class Feed(Structure[S]):
@@ -82,7 +83,8 @@ class Feed(Structure[S]):
         timelines: Table | None = None,
     ) -> None:
         super().__init__(store, table or FEEDS)
-        self.require("transactions", "streams")
+        self.require("transactions", _WITHOUT)
+        self.require("streams", _WITHOUT)
         if threshold < 0 or backfill < 0:
             raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
         if not 0 <= lag <= MAX_TICK / TICKS:

@@ -146,7 +146,7 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
-        self.require("transactions")
+        self.require("transactions", "use a SortedSet without ranks, and add scores with zincrby")
         self.name = name
         _check(name, shards, digits, scale)
         if expire_after is not None and expire_after < timedelta(0):

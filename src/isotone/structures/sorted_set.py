@@ -87,7 +87,9 @@ class SortedSet(Structure[S]):
     ) -> None:
         super().__init__(store, table or SORTED_SETS)
         if ranked:
-            self.require("transactions")
+            self.require(
+                "transactions", "leave out ranked=True: zrank then counts the members before"
+            )
         if ranked and expires is True:
             raise UsageError(
                 "a set with ranks cannot take expires=True, because the ranks would not expire; give a datetime"

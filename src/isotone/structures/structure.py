@@ -23,7 +23,18 @@ from typing_extensions import TypeVar
 
 from isotone import model
 from isotone.errors import UsageError
-from isotone.model import AsyncStore, Batches, Calls, Entity, Host, Steps, Store, Table
+from isotone.model import (
+    AsyncStore,
+    Batches,
+    Calls,
+    Entity,
+    Host,
+    Steps,
+    Store,
+    Table,
+    capabilities_of,
+    features_of,
+)
 from isotone.structures.argument_checks import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
@@ -45,6 +56,7 @@ else:
         return model.iteration(function, _argument_check(function))
 
 
+_WITHOUT_INDEX: Final = "keep what it orders in an entity of yours, whose sort key is that order"
 _BINDING: Final = threading.Lock()
 
 
@@ -80,15 +92,35 @@ class Structure(Host[S]):
         self.run, self.run_batches = store.run, store.run_batches
         self.calls = store.calls
         self.table = table
+        for feature in features_of(table):
+            self.require(feature, _WITHOUT_INDEX)
 
     def __repr__(self) -> str:
         names = map(vars(self).get, ("name", "relation", "namespace", "scope"))
         parts = [repr(name) for name in names if name is not None]
         return f"{type(self).__name__}({', '.join([*parts, f'table={self.table.name!r}'])})"
 
-    def require(self, *capabilities: str) -> None:
-        """Raise `Unsupported` if the engine lacks something that the structure needs."""
-        self.store.capabilities.require(capabilities, f"this {type(self).__name__}")
+    def require(self, feature: str, instead: str = "") -> None:
+        """Raise `Unsupported` if the engine lacks a feature that the structure needs; `instead` says what to do.
+
+        An async store that does not know its engine yet cannot ask in a constructor: the first operation does.
+        """
+        store, what = self.store, f"this {type(self).__name__}"
+        if isinstance(store, Store) or store.engine.known is not None:
+            store.capabilities.require([feature], what, instead)
+            return
+        following = self.run
+
+        def checked_run(steps: Steps[Any]) -> Any:
+            def check_first() -> Steps[Any]:
+                capabilities = yield from capabilities_of(store.engine)
+                capabilities.require([feature], what, instead)
+                self.run = store.run
+                return (yield from steps)
+
+            return following(check_first())
+
+        self.run = checked_run
 
     def now(self) -> float:
         """Seconds since the epoch, by the store's clock."""

@@ -78,7 +78,7 @@ class TimeSeries(Structure[S]):
     ) -> None:
         super().__init__(store, table or TIME_SERIES)
         if roll_ups:
-            self.require("transactions")
+            self.require("transactions", "give roll_ups={}, and aggregate the points when you read")
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
             raise UsageError(f"a time series has 1 to {MAX_SHARDS} shards, not {shards}")
