@@ -78,3 +78,46 @@ def test_a_query_of_an_index_may_not(ask: Asker, index: str, key: str) -> None:
         f"One or more parameter values were invalid: Secondary index {index} "
         "does not project one or more filter attributes: [x]"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {},
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        ),
+        ({"N": "x"}, "The parameter cannot be converted to a numeric value: x"),
+        (
+            {"NS": ["1", "1.0"]},
+            "One or more parameter values were invalid: Input collection contains duplicates.",
+        ),
+        ({"S": ""}, "Requested resource not found"),
+    ],
+)
+def test_a_batch_tells_a_wrong_value_before_an_absent_table(
+    ask: Asker, value: dict[str, Any], message: str
+) -> None:
+    error = ask.refused("BatchGetItem", RequestItems={"absent": {"Keys": [{"p": value}]}})
+    assert error.message == message
+
+
+@pytest.mark.parametrize("key", ["p", "q"])
+def test_a_batch_tells_equal_keys_before_all_that_needs_the_table(ask: Asker, key: str) -> None:
+    ask.table()
+    for table in ("tab", "absent"):
+        twice = {table: {"Keys": [{key: {"S": "a"}}, {key: {"S": "a"}}]}}
+        error = ask.refused("BatchGetItem", RequestItems=twice)
+        assert error.message == "Provided list of item keys contains duplicates"
+
+
+def test_a_null_in_a_map_is_no_absent_member(ask: Asker) -> None:
+    ask.table()
+    item = {"TableName": "tab", "Item": {"p": {"S": "a"}}}
+    assert "Value must be provided" in ask.refused("PutItem", Expected={"a": None}, **item).message
+    scan = ask.refused("Scan", TableName="tab", ScanFilter={"a": None})
+    assert "scanFilter.a.member.comparisonOperator" in scan.message
+    assert (
+        "Member must have length"
+        in ask.refused("BatchWriteItem", RequestItems={"tab": None}).message
+    )

@@ -13,6 +13,11 @@ from isotone.operations.request_decoding import decode, explain
 from isotone.operations.table_lookup import table_name
 
 NULL = "Value null at '{}' failed to satisfy constraint: Member must not be null"
+NO_CLASS = (
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class "
+    "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base "
+    "of loader 'bootstrap')"
+)
 PATTERN = (
     "1 validation error detected: Value '{}' at 'tableName' failed to satisfy constraint: "
     "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
@@ -54,6 +59,14 @@ SERIALIZATION = [
         "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue",
     ),
     ("GetItem", {"AttributesToGet": "x"}, "Unexpected field type"),
+    ("CreateTable", {"StreamSpecification": "x"}, "Unexpected field type"),
+    ("CreateTable", {"KeySchema": [5]}, "Unexpected value type in payload"),
+    ("BatchGetItem", {"RequestItems": {"t": "x"}}, "Unexpected value type in payload"),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": "x"}}}, "Unexpected field type"),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": [5]}}}, NO_CLASS),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": [[]]}}}, NO_CLASS),
+    ("BatchWriteItem", {"RequestItems": {"t": {}}}, NO_CLASS),
+    ("BatchWriteItem", {"RequestItems": {"t": [True]}}, "Unexpected value type in payload"),
     ("GetItem", {"AttributesToGet": {}}, "Start of structure or map found where not expected"),
     ("GetItem", {"AttributesToGet": [1]}, "NUMBER_VALUE cannot be converted to String"),
     ("GetItem", {"ConsistentRead": "yes"}, "Unexpected token received from parser"),

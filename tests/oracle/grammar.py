@@ -7,7 +7,8 @@ or an overlap comes up often enough.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import permutations
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -38,6 +39,11 @@ values: st.SearchStrategy[Value] = st.recursive(
     max_leaves=5,
 )
 items = st.dictionaries(st.sampled_from(NAMES), values, max_size=4)
+addends = st.one_of(sets, numbers.map(lambda text: {"N": text}))
+TYPES: Final = ("S", "N", "B", "SS", "NS", "BS", "L", "M", "BOOL", "NULL")
+CLAUSES: Final = tuple(
+    each for size in (1, 2, 3) for each in permutations(("SET", "REMOVE", "ADD", "DELETE"), size)
+)
 
 
 @dataclass
@@ -52,12 +58,16 @@ class Text:
 
     def value(self, strategy: st.SearchStrategy[Value] = values) -> str:
         """A new placeholder for a drawn value."""
+        return self.placeholder(self.draw(strategy))
+
+    def placeholder(self, value: Value) -> str:
+        """A new placeholder."""
         name = f":v{len(self.placeholders)}"
-        self.placeholders[name] = self.draw(strategy)
+        self.placeholders[name] = value
         return name
 
     def path(self) -> str:
-        steps = self.draw(st.lists(st.sampled_from([".x", ".y", "[0]", "[1]"]), max_size=2))
+        steps = [self.any_of(".x", ".y", "[0]", "[1]") for _ in range(self.any_of(0, 0, 1, 2))]
         return str(self.any_of(*NAMES) + "".join(steps))
 
     def operand(self) -> str:
@@ -89,8 +99,7 @@ class Text:
         if name in ("attribute_exists", "attribute_not_exists"):
             return f"{name}({self.path()})"
         if name == "attribute_type":
-            kinds = st.sampled_from(["S", "N", "B", "SS", "NS", "BS", "L", "M", "BOOL", "NULL"])
-            return f"{name}({self.path()}, {self.value(kinds.map(lambda kind: {'S': kind}))})"
+            return f"{name}({self.path()}, {self.placeholder({'S': self.any_of(*TYPES)})})"
         return f"{name}({self.path()}, {self.operand()})"
 
     def _logic(self, depth: int) -> str:
@@ -103,14 +112,7 @@ class Text:
         return f"{one} {operator} {self.condition(depth - 1)}"
 
     def update(self) -> str:
-        clauses = self.draw(
-            st.lists(
-                st.sampled_from(["SET", "REMOVE", "ADD", "DELETE"]),
-                min_size=1,
-                max_size=3,
-                unique=True,
-            )
-        )
+        clauses = self.any_of(*CLAUSES)
         return " ".join(f"{clause} {self._actions(clause)}" for clause in clauses)
 
     def _actions(self, clause: str) -> str:
@@ -121,10 +123,7 @@ class Text:
             return self.path()
         if clause == "SET":
             return f"{self.path()} = {self._assigned()}"
-        amounts = (
-            sets if clause == "DELETE" else st.one_of(sets, numbers.map(lambda text: {"N": text}))
-        )
-        return f"{self.path()} {self.value(amounts)}"
+        return f"{self.path()} {self.value(sets if clause == 'DELETE' else addends)}"
 
     def _assigned(self) -> str:
         kind = self.any_of("plain", "plain", "sum", "append")

@@ -25,14 +25,6 @@ FOLDER: Final = HERE.parents[1] / ".peers" / "dynamodb-local"
 MAIN: Final = "software.amazon.dynamodb.services.local.main.ServerRunner"
 STREAMS: Final = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
 STARTUP_SECONDS: Final = 60.0
-HEADERS: Final = {
-    "Content-Type": "application/x-amz-json-1.0",
-    "Authorization": (
-        "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
-        "SignedHeaders=host;x-amz-date;x-amz-target, Signature=0"
-    ),
-    "X-Amz-Date": "20260101T000000Z",
-}
 
 
 def is_here() -> bool:
@@ -60,10 +52,21 @@ def free_port() -> int:
 
 
 class Endpoint:
-    """A DynamoDB endpoint asked with raw requests over one kept-alive connection."""
+    """A DynamoDB endpoint asked with raw requests over one kept-alive connection.
 
-    def __init__(self, port: int) -> None:
+    DynamoDB Local has a database for each access key, unless it is started with `-sharedDb`.
+    """
+
+    def __init__(self, port: int, access_key: str = "local") -> None:
         self.port = port
+        self._headers = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": (
+                f"AWS4-HMAC-SHA256 Credential={access_key}/20260101/us-east-1/dynamodb/aws4_request, "
+                "SignedHeaders=host;x-amz-date;x-amz-target, Signature=0"
+            ),
+            "X-Amz-Date": "20260101T000000Z",
+        }
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     @property
@@ -74,7 +77,7 @@ class Endpoint:
         """Send one request and return the status and the decoded body."""
         body = request if isinstance(request, bytes) else json.dumps(request).encode()
         service = "DynamoDBStreams" if operation in STREAMS else "DynamoDB"
-        headers = {**HEADERS, "X-Amz-Target": f"{service}_20120810.{operation}"}
+        headers = {**self._headers, "X-Amz-Target": f"{service}_20120810.{operation}"}
         try:
             return self._exchange(body, headers)
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
@@ -94,9 +97,10 @@ class Endpoint:
 class DynamoDBLocal(Endpoint):
     """A DynamoDB Local process of our own, in memory, from `with` to the end of its block."""
 
-    def __init__(self, port: int | None = None, *, heap: str = "512m") -> None:
+    def __init__(self, port: int | None = None, *, heap: str = "512m", shared: bool = True) -> None:
         super().__init__(port or free_port())
         self._heap = heap
+        self._sharing = ["-sharedDb"] if shared else []
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -119,9 +123,9 @@ class DynamoDBLocal(Endpoint):
         """Start the process and wait until it answers."""
         self._process = subprocess.Popen(
             [
-                *("java", f"-Xmx{self._heap}", f"-Djava.library.path={FOLDER}"),
+                *("java", f"-Xmx{self._heap}", "-XX:+UseSerialGC", f"-Djava.library.path={FOLDER}"),
                 *(f"-Dsqlite4java.library.path={FOLDER}", "-cp", f"{FOLDER}/*", MAIN),
-                *("-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(self.port)),
+                *("-inMemory", *self._sharing, "-disableTelemetry", "-port", str(self.port)),
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

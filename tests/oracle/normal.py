@@ -62,6 +62,32 @@ def _is_on_demand(name: str, member: Any) -> bool:
     return name == "ProvisionedThroughput" and not member.get("ReadCapacityUnits")
 
 
+def _table(body: dict[str, Any]) -> dict[str, Any]:
+    """A description without the definitions that no key uses: DynamoDB Local keeps those of UpdateTable."""
+    name = "Table" if "Table" in body else "TableDescription"
+    table = body.get(name, {})
+    indexes = [*table.get("GlobalSecondaryIndexes", []), *table.get("LocalSecondaryIndexes", [])]
+    used = {
+        part["AttributeName"] for each in (table, *indexes) for part in each.get("KeySchema", [])
+    }
+    definitions = [
+        each for each in table.get("AttributeDefinitions", []) if each["AttributeName"] in used
+    ]
+    return {**body, name: {**table, "AttributeDefinitions": definitions}}
+
+
+def _deleted(body: dict[str, Any]) -> dict[str, Any]:
+    """DeleteTable: the service leaves out keys and indexes."""
+    left_out = (
+        "KeySchema",
+        "AttributeDefinitions",
+        "LocalSecondaryIndexes",
+        "GlobalSecondaryIndexes",
+    )
+    table = body["TableDescription"]
+    return {"TableDescription": {name: table[name] for name in table if name not in left_out}}
+
+
 def _scan(body: dict[str, Any]) -> dict[str, Any]:
     """A Scan's order is a secret of each implementation, and with it where its pages end."""
     if "LastEvaluatedKey" in body:
@@ -98,6 +124,9 @@ def _capacity(operation: str, consumed: Any) -> Any:
 
 
 BY_OPERATION: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "DescribeTable": _table,
+    "UpdateTable": _table,
+    "DeleteTable": _deleted,
     "Scan": _scan,
     "BatchGetItem": _batch_get,
     "ExecuteStatement": _statement,

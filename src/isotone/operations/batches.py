@@ -94,19 +94,23 @@ _check_keys: Final = checker(
 DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 
-@action("BatchGetItem")
+def _check_batch_get(request: BatchGetItem) -> None:
+    _projections(request)
+    for entry in request.request_items.values():
+        seen: list[Item] = []
+        for key in entry.keys:
+            canonical_item(key)
+            if (
+                key in seen
+            ):  # equal as written; keys of equal value are found when the table is read
+                raise ValidationException(DUPLICATES)
+            seen.append(key)
+
+
+@action("BatchGetItem", check=_check_batch_get)
 def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
     """Read items of several tables by their keys, up to 16 MB."""
-    for entry in request.request_items.values():
-        _check_keys(entry)
-        if entry.attributes_to_get is not None:
-            legacy.refuse_repeated_names(entry.attributes_to_get)
-    _refuse_too_many(
-        sum(len(entry.keys) for entry in request.request_items.values()),
-        limits.BATCH_GET_ITEMS,
-        "BatchGetItem",
-    )
-    projections = [_projection(entry) for entry in request.request_items.values()]
+    projections = _projections(request)
     answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
     meters: list[Meter] = []
     room = limits.BATCH_GET_SIZE
@@ -131,6 +135,18 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                     items.append(item_in_response(record, projection))
     add_capacity(answer, request.return_consumed_capacity, meters)
     return answer
+
+
+def _projections(request: BatchGetItem) -> list[Projection | None]:
+    """What each entry reads of its items; raises what is wrong with the parameters but for the keys."""
+    entries = request.request_items.values()
+    for entry in entries:
+        _check_keys(entry)
+        if entry.attributes_to_get is not None:
+            legacy.refuse_repeated_names(entry.attributes_to_get)
+    count = sum(len(entry.keys) for entry in entries)
+    _refuse_too_many(count, limits.BATCH_GET_ITEMS, "BatchGetItem")
+    return [_projection(entry) for entry in entries]
 
 
 def _projection(entry: KeysAndAttributes) -> Projection | None:

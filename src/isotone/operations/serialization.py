@@ -1,6 +1,6 @@
 """SerializationException: converts JSON to a document of the right types, as the service's own parser does.
 
-A null is an absent member, a decimal for an integer loses its fraction, and a number outside the range of
+A null is an absent member (in a map: an empty structure or list), a decimal for an integer loses its fraction, and a number outside the range of
 the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
 Constraints come later (`request_validation`).
 """
@@ -19,7 +19,14 @@ from isotone.values.shape import check_value, flag_of_text
 _MODEL: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE: Final = "Start of structure or map found where not expected"
 _FIELD: Final = "Unexpected field type"
+_PAYLOAD: Final = "Unexpected value type in payload"
 _TOKEN: Final = "Unexpected token received from parser"
+_GENERIC: Final = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
+# The service's parser has no words for it.
+_NO_CLASS: Final = (
+    f"class {_GENERIC} cannot be cast to class java.lang.Class "
+    f"({_GENERIC} and java.lang.Class are in module java.base of loader 'bootstrap')"
+)
 
 _CLASSES: Final = {
     "String": "java.lang.String",
@@ -38,6 +45,11 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "Timestamp": (int, float),
     "Double": (int, float),
 }
+
+
+_EMPTY: Final[dict[type, Any]] = {Value: None, Record: {}, Sequence: []}
+"""What a null in a map stands for, by the shape of the map's values; scalars are absent."""
+_COLLECTIONS: Final[dict[type, type]] = {Sequence: list, Mapping: dict}
 
 
 def parse(body: bytes) -> Any:
@@ -98,7 +110,7 @@ def _sequence(document: Any, shape: Sequence) -> Any:
     if not isinstance(document, list):
         raise SerializationException(_FIELD)
     return [
-        conform(member, shape.member)
+        _element(member, shape.member)
         if member is not None or isinstance(shape.member, Value)
         else None
         for member in document
@@ -113,10 +125,21 @@ def _mapping(document: Any, shape: Mapping) -> Any:
     if not all(isinstance(name, str) for name in document):  # a mapping that did not come from JSON
         raise SerializationException
     return {
-        name: conform(value, shape.value)
+        name: _element(_EMPTY[type(shape.value)] if value is None else value, shape.value)
         for name, value in document.items()
-        if value is not None or isinstance(shape.value, Value)
+        if value is not None or type(shape.value) in _EMPTY
     }
+
+
+def _element(document: Any, shape: Shape) -> Any:
+    """A document in a list or a map; of these, the service tells a wrong type in other words."""
+    if isinstance(shape, Sequence | Mapping) and not isinstance(
+        document, _COLLECTIONS[type(shape)]
+    ):
+        raise SerializationException(_NO_CLASS)
+    if isinstance(shape, Record) and not isinstance(document, dict | list):
+        raise SerializationException(_PAYLOAD)
+    return conform(document, shape)
 
 
 def _record(document: Any, shape: Record) -> Any:
