@@ -394,18 +394,12 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r"^GetShardIterator ",
     ),
     Known(
-        "DynamoDB Local ignores the tags of a new table.",
-        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html",
+        "DynamoDB Local 3.3 ignores these parameters of tables.",
+        API + "API_CreateTable.html",
         r".*",
-        rf"{_VALID}One or more parameter values were invalid: Duplicate tag key: .*",
-        r'^CreateTable .*"Tags": ',
-    ),
-    Known(
-        "DynamoDB Local 3.3 has no resource policies.",
-        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/access-control-resource-based.html",
-        r".*",
-        rf"{_VALID}Resource-based policy is malformed: .*",
-        r'^CreateTable .*"ResourcePolicy": ',
+        rf"{_VALID}.*",
+        r'^(Create|Update)Table .*"(VectorIndex(es|Updates)|ReplicaUpdates|GlobalTable\w+|MultiRegionConsistency'
+        r'|ResourcePolicy|Tags)": ',
     ),
     Known(
         "DynamoDB Local breaks on some wrong requests.",
