@@ -419,3 +419,26 @@ def test_a_factory_has_no_value_to_compare() -> None:
         item = {"PK": {"S": "TICKET#a"}, "SK": {"S": "TICKET"}, "_type": {"S": "Ticket"}}
         store.backend.execute("PutItem", {"TableName": "tickets", "Item": item})
         assert store.all(Ticket.primary.scan().filter(Ticket.place >= 0)) == []
+
+
+def test_none_finds_a_stored_null_as_it_finds_a_missing_attribute(store: Store) -> None:
+    null = {**Order.__schema__.to_item(Order(number=3).__dict__), "free": {"NULL": True}}
+    store.backend.execute("PutItem", {"TableName": "defaults", "Item": null})
+
+    def found(condition: Condition) -> list[int]:
+        return sorted(order.number for order in store.all(Order.primary.scan().filter(condition)))
+
+    one = store.get(Order, number=3)
+    assert one is not None
+    assert one.free is None
+    is_none, is_given = Order.free == None, Order.free != None  # noqa: E711
+    assert found(is_none) == found(~is_given) == [1, 3]
+    assert found(is_given) == found(~is_none) == [2]
+    assert (found(Order.free.missing()), found(Order.free.exists())) == ([1], [2, 3])
+    assert (found(is_none & Order.free.exists()), found(is_given & Order.free.missing())) == (
+        [3],
+        [],
+    )
+    assert store.update(Order, Order.count.set(6), when=is_none, number=3).count == 6
+    with pytest.raises(ConditionFailed, match="free != None"):
+        store.update(Order, Order.count.set(7), when=is_given, number=3)

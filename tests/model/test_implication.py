@@ -83,6 +83,10 @@ TRUE = [
     ([T.day > DAY], T.day.exists()),
     ([T.day == DAY], T.day != None),  # noqa: E711
     ([T.day.missing()], ~(T.day > DAY)),
+    ([T.day.missing()], T.day == None),  # noqa: E711
+    ([T.day != None], T.day.exists()),  # noqa: E711
+    ([T.day == None], ~(T.day != None)),  # noqa: E711
+    ([T.day == None], T.day != DAY),  # noqa: E711
     ([T.name.begins_with("ab")], T.name.begins_with("a")),
     ([T.name == "abc"], T.name.begins_with("ab")),
     ([T.name.begins_with("b")], T.name > "a"),
@@ -98,6 +102,8 @@ FALSE: list[tuple[list[Condition], Condition]] = [
     ([T.size != 3], T.size > 3),
     ([T.size.is_in([1, 3])], T.size < 3),
     ([T.day != DAY], T.day.exists()),
+    ([T.day == None], T.day.missing()),  # noqa: E711
+    ([T.day.exists()], T.day != None),  # noqa: E711
     ([~(T.day > DAY)], T.day <= DAY),
     ([T.name.begins_with("a")], T.name.begins_with("ab")),
     ([T.tags.contains("new")], T.tags.contains("old")),

@@ -102,7 +102,7 @@ def test_conditions_and_queries_show_what_they_ask() -> None:
         repr(Order.customer_id.contains("5a")): "customer_id.contains('5a')",
         repr(Order.customer_id.size >= 3): "customer_id.size >= 3",
         repr(Order.status != "PLACED"): "status != 'PLACED'",
-        repr(Order.customer_id == None): "customer_id.missing()",  # noqa: E711
+        repr(Order.customer_id == None): "customer_id == None",  # noqa: E711
         repr((Order.number > 1) & (Order.number < 5)): "(number > 1) & (number < 5)",
         repr(~(Order.number > 1)): "~(number > 1)",
     }

@@ -464,6 +464,25 @@ PRESENCE: Final = frozenset(_METHODS)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NoneTest(FunctionTest):
+    """A field compared with None, which is read where the attribute is missing, and where another program wrote NULL."""
+
+    def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
+        left = self.field.path(*self.path)
+        presence = nodes.Call(self.function, (left,))
+        if self.function == "attribute_not_exists":
+            return nodes.Or((presence, nodes.Comparison("=", left, _NULL)))
+        return nodes.And((presence, nodes.Comparison("<>", left, _NULL)))
+
+    def __repr__(self) -> str:
+        sign = "==" if self.function == "attribute_not_exists" else "!="
+        return f"{place_in(self.field, self.path)} {sign} None"
+
+
+_NULL: Final = nodes.Literal({"NULL": True})
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SizeComparison(Condition):
     """The size of a field compared with a number."""
 

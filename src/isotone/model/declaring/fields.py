@@ -28,6 +28,7 @@ from isotone.model.declaring.conditions import (
     Comparison,
     Condition,
     FunctionTest,
+    NoneTest,
     Operand,
     PathElements,
     SizeComparison,
@@ -539,7 +540,7 @@ class Attr(_Place[T]):
             raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
         if self.writes_none:
             return Comparison(self, operator, values)
-        return self.missing() if operator == "=" else self.exists()
+        return NoneTest(self, "attribute_not_exists" if operator == "=" else "attribute_exists")
 
     def since(self, at: datetime) -> Condition:
         """An id that was made at a time or later, for a field of KSUIDs, ULIDs or UUIDs of version 7.

@@ -23,6 +23,7 @@ from isotone.model.declaring.conditions import (
     Condition,
     FunctionTest,
     Negation,
+    NoneTest,
     PathElements,
     values_in_range,
 )
@@ -36,6 +37,7 @@ _MOST: Final = 20_000  # combinations that are tried
 _ABSENT: Final = -1
 _OTHER: Final = -2  # a value of another type
 _DEFAULT: Final = -3  # no attribute, which means the default
+_NULL: Final = -4  # a NULL that another program wrote, which means None
 
 
 _Place = tuple[str, PathElements]  # by name, because `==` of fields makes a condition
@@ -120,12 +122,7 @@ def _lines(conditions: Iterable[Condition]) -> dict[_Place, _Line]:
         for leaf in _leaves(each):
             if isinstance(place := _atom_of(leaf), tuple):
                 compared.setdefault(place, []).append(leaf)
-    return {
-        place: _Line(
-            leaves[0].field, place[1], [each for each in leaves if isinstance(each, Comparison)]
-        )
-        for place, leaves in compared.items()
-    }
+    return {place: _Line(leaves[0].field, place[1], leaves) for place, leaves in compared.items()}
 
 
 def _test(condition: Condition, lines: dict[_Place, _Line]) -> _Test:
@@ -150,11 +147,11 @@ def _test(condition: Condition, lines: dict[_Place, _Line]) -> _Test:
 class _Line:
     """The values of a place as numbers: odd ones are values that comparisons name, even ones lie between them."""
 
-    def __init__(
-        self, field: Attr[Any], path: PathElements, comparisons: Sequence[Comparison]
-    ) -> None:
+    def __init__(self, field: Attr[Any], path: PathElements, leaves: Sequence[Condition]) -> None:
         listed = None if path else choices(field.annotation)
-        named = [value for each in comparisons for value in _operands(each)]
+        named = [
+            value for leaf in leaves if isinstance(leaf, Comparison) for value in _operands(leaf)
+        ]
         implied = (Inner(field, path) if path else field)._implied()
         named += [] if implied is None else [implied]
         if listed is not None:
@@ -169,6 +166,8 @@ class _Line:
             domain += [_DEFAULT]
         if path or (field.implied is None and EntitySchema.is_optional(field)):
             domain += [_ABSENT]
+            if any(isinstance(leaf, NoneTest) for leaf in leaves):
+                domain += [_NULL]
         if path or field.wire.code is None or (field.writes_none and field.wire.optional):
             domain += [_OTHER]
         self.domain = tuple(domain)
@@ -181,7 +180,8 @@ class _Line:
         """Whether a value satisfies a comparison, or a test of presence."""
         if isinstance(condition, FunctionTest):
             wanted = condition.function == "attribute_exists"
-            return lambda value: (value not in (_ABSENT, _DEFAULT)) is wanted
+            none = (_ABSENT, _DEFAULT, _NULL)[: 3 if isinstance(condition, NoneTest) else 2]
+            return lambda value: (value not in none) is wanted
         test, implied = self._compared(condition), self._implied
         return lambda value: test(implied if value == _DEFAULT else value)
 
