@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Store, Table, desc, field, in_order
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, desc, field, in_order, upgrade
 from isotone.codec import readable
 from isotone.errors import KeysChanged, OutOfRange
 
@@ -193,6 +193,56 @@ def test_another_form_is_another_key(
     started(database, old).put(old(value=value))
     with pytest.raises(KeysChanged):
         started(database, new).all(new.primary.where())
+
+
+def test_an_upgrade_that_renames_an_attribute_of_the_key_is_accepted_without_a_rewrite(
+    database: isotone.Database,
+) -> None:
+    class Old(Entity, table=Table("tickets"), tag="Ticket", version=1):
+        cust: Attr[str] = field()
+        number: Attr[int] = field(max=9, alert=None)
+
+        primary = Key("CUSTOMER", cust).sort("TICKET", number)
+
+    class New(Entity, table=Table("tickets"), tag="Ticket", version=2):
+        customer: Attr[str] = field()
+        number: Attr[int] = field(max=9, alert=None)
+
+        primary = Key("CUSTOMER", customer).sort("TICKET", number)
+
+        @staticmethod
+        @upgrade(1)
+        def rename(item: dict[str, Any]) -> dict[str, Any]:
+            item["customer"] = item.pop("cust")
+            return item
+
+    started(database, Old).put(Old(cust="ann", number=1))
+    store = started(database, New)
+    with pytest.raises(
+        KeysChanged, match=r"\{cust: Text\}, .*\{customer: Text\} \(the same keys, if an @upgrade"
+    ):
+        store.get(New, customer="ann", number=1)
+    store.accept_keys(New)
+    old = New(customer="ann", number=1)
+    assert store.get(New, customer="ann", number=1) == old
+    assert store.all(New.primary.where(New.customer == "ann")) == [old]
+    assert store.rewrite(New).kinds == {"older_version": 1}
+
+
+def test_keys_that_differ_otherwise_are_not_called_the_same(database: isotone.Database) -> None:
+    class Old(Entity, table=Table("tickets"), tag="Ticket"):
+        cust: Attr[str] = field()
+
+        primary = Key("CUSTOMER", cust).sort("TICKET")
+
+    class New(Entity, table=Table("tickets"), tag="Ticket"):
+        customer: Attr[str] = field(case="lower")
+
+        primary = Key("CUSTOMER", customer).sort("TICKET")
+
+    started(database, Old).put(Old(cust="ann"))
+    with pytest.raises(KeysChanged, match=r"case=lower\}\. Reads"):
+        started(database, New).get(New, customer="ann")
 
 
 @pytest.mark.parametrize(

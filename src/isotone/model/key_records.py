@@ -364,12 +364,20 @@ def unique_differences(schema: EntitySchema, field: Attr[Any], record: Item) -> 
 
 def _differences_of(before: Form, declared: Form, title: str, *, is_one_of: bool) -> list[str]:
     was = "of some items is" if is_one_of else "was"
-    return [
+    found = [
         f"{'its when=' if name == 'when' else f'attribute {name!r}'} of {title} "
         f"{was} {before.get(name, 'nothing')}, and is declared as {declared.get(name, 'nothing')}"
         for name in {**before, **declared}
         if _grown(before.get(name, ""), declared.get(name, "")) is None
     ]
+    if found and _unnamed(before) == _unnamed(declared):
+        found[-1] += " (the same keys, if an @upgrade only renames the attribute: then accept them)"
+    return found
+
+
+def _unnamed(form: Form) -> Form:
+    """The form without the names of the attributes that its fields have."""
+    return {name: _NAMES.sub("{", text) for name, text in form.items()}
 
 
 def _listed(forms: Form | list[Form] | None) -> list[Form]:
@@ -384,6 +392,10 @@ def _title(key: BoundKey) -> str:
 
 # The values in the form of a `Choice`, each with a space after it: `{state: Choice digits=1: PLACED SHIPPED }`.
 _VALUES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
+
+
+# The name of an attribute in a form: `customer` in `CUSTOMER#{customer: Text}`.
+_NAMES: Final = re.compile(r"\{[^:{}]*(?=:)")
 
 
 class _Parsed(NamedTuple):
