@@ -92,6 +92,50 @@ def test_an_invalid_message_of_a_group_holds_up_no_other_group(
     assert "put_at" in record.getMessage()
 
 
+@pytest.mark.parametrize("group", [None, "g"])
+def test_a_message_without_a_valid_time_becomes_a_dead_letter(
+    queue: Queue, clock: ManualClock, group: str | None
+) -> None:
+    put = queue.put("broken", group=group)
+    if group is None:
+        corrupt(queue, queue._plan.entries, queue._plan.key(put), "put_at")
+    else:
+        corrupt(queue, queue._plan.messages, queue._plan.message_key(group, 1), "put_at")
+        queue.put("next", group=group)
+    for _ in range(queue.attempts):
+        assert queue.claim(5) == []
+        assert list(queue.dead_letters()) == []
+        clock.advance(queue.hold)
+    queue.claim(5)
+    (letter,) = queue.dead_letters()
+    assert (letter.id, letter.body, letter.group) == (put, "broken", group)
+    assert letter.reason is not None
+    assert "put_at" in letter.reason
+    assert "{'BOOL': True}" in letter.reason
+    if group is not None:
+        assert bodies(queue.claim(5)) == ["next"]
+    assert queue.redrive() == 1
+    assert "broken" in bodies(queue.claim(5)) or group is not None
+    assert queue.counts().dead == 0
+
+
+@pytest.mark.parametrize("attribute", ["attempts", "put_at"])
+def test_an_invalid_dead_letter_hides_no_other(
+    queue: Queue, attribute: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = queue.put_many(["broken", "one", "two"])
+    for message in queue.claim(5):
+        queue.bury(message)
+    corrupt(queue, queue._plan.entries, queue._plan.key(ids[0]), attribute)
+    with caplog.at_level(logging.ERROR, "isotone.queue"):
+        assert sorted(bodies(list(queue.dead_letters()))) == ["one", "two"]
+        assert queue.redrive() == 2
+    (record,) = caplog.records
+    assert attribute in record.getMessage()
+    assert sorted(bodies(queue.claim(5))) == ["one", "two"]
+    assert queue.counts().dead == 1
+
+
 def test_messages_that_were_claimed_before_an_error_are_returned(
     memory: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

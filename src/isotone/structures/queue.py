@@ -26,6 +26,7 @@ from typing import Any, Final
 from isotone.errors import (
     AlreadyExists,
     ConditionFailed,
+    InvalidItem,
     LeaseLost,
     TransactionFailed,
     UsageError,
@@ -41,7 +42,7 @@ from isotone.model import (
 from isotone.structures.argument_checks import require_non_negative, require_positive, validated
 from isotone.structures.lease_block import LeaseBlock
 from isotone.structures.queue_bodies import check_body, split_bodies
-from isotone.structures.queue_claims import QueueClaims
+from isotone.structures.queue_claims import InvalidMessages, QueueClaims
 from isotone.structures.queue_groups import QueueGroups
 from isotone.structures.queue_messages import (
     IS_DEAD,
@@ -122,7 +123,10 @@ class Queue(Structure[S]):
             name, shards, self.bind(QueueEntry), self.bind(QueueMessage), self.bind(QueueToken)
         )
         self._groups = QueueGroups(self.calls, self._plan)
-        self._claims = QueueClaims(self.calls, self._plan, priorities, attempts, self._bury)
+        self._invalid = InvalidMessages(name)
+        self._claims = QueueClaims(
+            self.calls, self._plan, priorities, attempts, self._bury, self._invalid
+        )
 
     layout = staticmethod(_layout)
 
@@ -468,15 +472,31 @@ class Queue(Structure[S]):
     # Steps: dead letters
 
     def _dead_in(self, shard: int) -> Traversal[QueueEntry]:
-        return self.calls.traverse(self._plan.in_shard(shard, "DEAD").page_size(_DEAD_PAGE))
+        dead = self._plan.in_shard(shard, "DEAD").on_invalid(self._invalid.skip)
+        return self.calls.traverse(dead.page_size(_DEAD_PAGE))
 
     def _next_letters(self, traversal: Traversal[QueueEntry]) -> Steps[list[Message]]:
-        """The next dead letters, as whole items: the index has only their keys."""
+        """The next dead letters, as whole items: the index has only their keys. Invalid ones are logged."""
         keys = [self._plan.key(entry.entry) for entry in (yield from traversal.step())]
-        entries = yield from self.calls.get_many(self._plan.entries, keys, consistent=True)
+        try:
+            entries = yield from self.calls.get_many(self._plan.entries, keys, consistent=True)
+        except InvalidItem:
+            entries = yield from self._valid_entries(keys)
         return [
             message_of(entry) for entry in entries if entry is not None and entry.state == "DEAD"
         ]
+
+    def _valid_entries(self, keys: list[dict[str, Any]]) -> Steps[list[QueueEntry | None]]:
+        """The entries, read one by one, so that an invalid one hides no other."""
+        entries = []
+        for key in keys:
+            try:
+                entries.append(
+                    (yield from self.calls.get(self._plan.entries, consistent=True, **key))
+                )
+            except InvalidItem as error:
+                self._invalid.skip(error)
+        return entries
 
 
 def _storable(reason: str | None) -> str | None:

@@ -3,6 +3,9 @@
 Each claim reads the first due entries of a shard, by priority, and writes one after the other, on the condition that
 its due time is as it was read. A consumer that loses such a race chooses among more entries for a while, so that
 consumers do not all compete for the first one.
+
+An item that is not a valid message is skipped and logged. If it is invalid only outside the index, it is claimed and
+skipped as often as a message is delivered, and then buried.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from isotone.errors import ConditionFailed, InvalidItem, IsotoneError, LeaseLost
+from isotone.errors import ConditionFailed, InvalidItem, IsotoneError, LeaseLost, NotFound
 from isotone.model import Calls, Query, Steps
 from isotone.structures.queue_messages import (
     Message,
     QueueEntry,
+    QueueMessage,
     QueuePlan,
     in_place,
     message_of,
@@ -38,14 +42,36 @@ _MAX_CONTENTION: Final = 64
 _MAX_REPORTED: Final = 1000  # invalid items that a consumer logs
 
 
+class InvalidMessages:
+    """Logs each item that is not a valid message once; the messages after it are read all the same."""
+
+    def __init__(self, queue: str) -> None:
+        self._queue = queue
+        self._logged: set[str] = set()
+
+    def skip(self, error: InvalidItem) -> None:
+        """Log an invalid item, unless it was logged before."""
+        text = str(error)
+        if text not in self._logged and len(self._logged) < _MAX_REPORTED:
+            self._logged.add(text)
+            _LOGGER.error("queue %r has an item that is not a valid message: %s", self._queue, text)
+
+
 class QueueClaims:
     """The claims of one consumer.
 
-    `attempts` is how often a message is delivered; after that, the next claim passes it to `bury`.
+    `attempts` is how often a message is delivered; after that, the next claim passes it to `bury`. Items in `invalid`
+    are skipped.
     """
 
     def __init__(
-        self, calls: Calls, plan: QueuePlan, priorities: int, attempts: int, bury: Bury
+        self,
+        calls: Calls,
+        plan: QueuePlan,
+        priorities: int,
+        attempts: int,
+        bury: Bury,
+        invalid: InvalidMessages,
     ) -> None:
         self._calls = calls
         self._plan = plan
@@ -54,7 +80,7 @@ class QueueClaims:
         self._contention = 0  # number of entries beyond the first to choose among
         self._declared = priorities
         self._levels = priorities  # or more, while messages show that other processes declare more
-        self._reported: set[str] = set()  # invalid items
+        self._invalid = invalid
         self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
 
     def claim(self, most: int, hold: float) -> Steps[list[Message]]:
@@ -106,18 +132,25 @@ class QueueClaims:
             place = random.randrange(min(self._contention + 1, len(candidates)))
             try:
                 taken = yield from self._take(candidates.pop(place), hold)
-                self._note_race(is_won=taken is not None)
-                message = None if taken is None else (yield from self._message_in(taken))
             except InvalidItem as error:
-                self._skip(error)
+                self._invalid.skip(error)
+                continue
+            self._note_race(is_won=taken is not None)
+            if taken is None:
+                continue
+            try:
+                message = yield from self._message_in(taken)
+            except InvalidItem as error:
+                self._invalid.skip(error)
+                if taken.attempts > self._attempts:
+                    yield from self._bury_invalid(taken, error)
                 continue
             if message is None:
                 continue
             if message.attempts <= self._attempts:
                 claimed.append(message)
-                continue
-            with contextlib.suppress(LeaseLost):  # then another consumer has it
-                yield from self._bury(message, message.reason or _UNACKNOWLEDGED)
+            else:
+                yield from self._bury_if_held(message, message.reason or _UNACKNOWLEDGED)
 
     def _candidates_of(
         self, shard: int, priority: int, is_highest: bool, most: int
@@ -128,14 +161,7 @@ class QueueClaims:
         """
         level = QueueEntry.priority
         where = level >= priority if is_highest else level == priority
-        return self._plan.in_shard(shard, "READY", where).on_invalid(self._skip).limit(most)
-
-    def _skip(self, error: InvalidItem) -> None:
-        """Log an item that is not a valid entry, once; the entries behind it are claimed all the same."""
-        text = str(error)
-        if text not in self._reported and len(self._reported) < _MAX_REPORTED:
-            self._reported.add(text)
-            _LOGGER.error("queue %r has an item that no claim can take: %s", self._plan.queue, text)
+        return self._plan.in_shard(shard, "READY", where).on_invalid(self._invalid.skip).limit(most)
 
     def _note_race(self, *, is_won: bool) -> None:
         """Choose among more entries after a lost race, and among fewer after a won one."""
@@ -176,3 +202,37 @@ class QueueClaims:
             group = self._plan.group_key(taken.entry)
             yield from self._calls.delete(group, when=as_claimed)
         return None
+
+    def _bury_if_held(self, message: Message, reason: str) -> Steps[None]:
+        with contextlib.suppress(LeaseLost):  # then another consumer has it
+            yield from self._bury(message, reason)
+
+    def _bury_invalid(self, taken: QueueEntry, error: InvalidItem) -> Steps[None]:
+        """Bury a message whose time of the `put` is invalid, with the time of the claim; the reason has its value.
+
+        A message that is invalid otherwise stays as it is, and its claims are skipped.
+        """
+        if error.field != "put_at":
+            return
+        plan, now = self._plan, after(self._calls, 0)
+        try:
+            if taken.kind == "MESSAGE":
+                is_held = QueueEntry.claim == taken.claim
+                taken = yield from self._calls.update(
+                    plan.entries, QueueEntry.put_at.set(now), when=is_held, **plan.key(taken.entry)
+                )
+            else:
+                numbers = plan.first_of(taken.entry).select(QueueMessage.number)
+                head = yield from self._calls.first(numbers)
+                if head is None:
+                    return
+                key = plan.message_key(taken.entry, head.number)
+                yield from self._calls.update(plan.messages, QueueMessage.put_at.set(now), **key)
+            message = yield from self._message_in(taken)
+        except (ConditionFailed, NotFound):  # another consumer has it
+            return
+        except InvalidItem as further:
+            self._invalid.skip(further)
+            return
+        if message is not None:
+            yield from self._bury_if_held(message, str(error))
