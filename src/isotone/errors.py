@@ -322,13 +322,15 @@ class ApiError(IsotoneError):
     """An error of the DynamoDB API, which DynamoDB returns instead of a result.
 
     `members` are the other members of the error's body (`CancellationReasons`, `Item`). `hint` is advice that the
-    library adds after AWS's message.
+    library adds after AWS's message. `follows_lost_answer`: the request was a retry of one without an answer, which may
+    have been executed; then a condition may be false because of it.
     """
 
     status: ClassVar[int] = 400
     namespace: ClassVar[str] = _DYNAMODB
     message_member: ClassVar[str] = "message"
     hint: str = ""
+    follows_lost_answer: bool = False
     # As botocore's errors have them; set on errors that a client raises.
     response: dict[str, Any]
     operation_name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,6 +182,23 @@ def test_a_rewrite_calls_its_function_once_for_each_item() -> None:
         assert (done.rewritten, done.invalid, done.is_clean) == (20, 0, True)
         assert all(each.before != each.after for each in done.examples)
         assert store.get(Renamed, person_id="7") == Renamed(person_id="7", first="Ann7")
+
+
+def test_an_undo_counts_what_it_restored_though_the_answer_was_lost(tmp_path: Path) -> None:
+    faults = Faults(3, retries=QUICK)
+    log = tmp_path / "rewrite.undo"
+    with isotone.open() as database, faults.on(database):
+        store = isotone.connect(database, check_keys=False)
+        store.create_tables(Person.__schema__.table)
+        store.put_many([Person(person_id=str(n), name=f"Ann{n} Lee") for n in range(20)])
+        store.rewrite(Renamed, change=first_name, undo=log)
+        lost = faults.lose_answers("PutItem", rate=0.5)
+        done = store.undo(log)
+        assert lost.count > 5
+        # The items, and the record of their keys.
+        assert (done.restored, done.changed, done.unmade) == (20 + 1, 0, 0)
+        assert store.get(Person, person_id="7") == Person(person_id="7", name="Ann7 Lee")
+        assert store.undo(log).unmade == 20 + 1
 
 
 def test_what_excludes_others_never_relies_on_a_stale_read() -> None:

@@ -133,7 +133,7 @@ class Retries:
 
 
 class Attempts:
-    """Counts the failed attempts of one request.
+    """Counts the failed attempts of one request, and marks the errors that follow a lost answer.
 
     >>> attempts = Retries(attempts=2, random=lambda: 1.0).begin()
     >>> lost = ConnectionFailed("the connection broke")
@@ -141,14 +141,19 @@ class Attempts:
     (0.05, None)
     """
 
-    __slots__ = ("_deadline", "_failed", "_retries")
+    __slots__ = ("_deadline", "_failed", "_is_answer_lost", "_retries")
 
     def __init__(self, retries: Retries, deadline: float) -> None:
         self._retries = retries
         self._deadline = deadline
         self._failed = 0
+        self._is_answer_lost = False
 
     def delay(self, error: Exception) -> float | None:
         """Seconds to wait before the next attempt; None if there is none, and the error is to be raised."""
         self._failed += 1
+        if isinstance(error, ApiError) and error.status < 500:
+            error.follows_lost_answer = self._is_answer_lost
+        else:
+            self._is_answer_lost = True
         return self._retries.delay(self._failed, error, self._deadline)

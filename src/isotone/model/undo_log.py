@@ -184,7 +184,7 @@ def _undo(line: _Line) -> Steps[str]:
             if all(
                 _is_as(item, each.before) for item, each in zip(current, line.items, strict=True)
             ):
-                return "unmade"
+                return "restored" if error.follows_lost_answer else "unmade"
             if not all(
                 _is_as(item, each.after) for item, each in zip(current, line.items, strict=True)
             ):
