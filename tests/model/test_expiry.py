@@ -86,3 +86,14 @@ def test_null_in_the_place_of_an_expiry_is_none() -> None:
         assert store.replace(Invitation(code="a", ends=None, note="z")).note == "z"
         with pytest.raises(AlreadyExists):
             store.create(Invitation(code="a", ends=None))
+
+
+def test_an_optional_expiry_may_be_left_out_even_without_a_default() -> None:
+    class Note(Entity, table=Table("notes")):
+        name: Attr[str] = field()
+        until: Attr[datetime | None] = expires()
+
+        primary = Key("NOTE", name).sort("NOTE")
+
+    note = Note(name="a")  # type: ignore[call-arg] # checkers know a default from the declaration alone
+    assert note.until is None
