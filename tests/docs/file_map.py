@@ -6,7 +6,9 @@ python -m tests.docs.file_map        # write it again
 from __future__ import annotations
 
 import ast
+import tokenize
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -49,9 +51,13 @@ def files() -> list[Path]:
     return [path for path in sorted(SOURCE.rglob("*.py")) if path.read_text(encoding="utf-8")]
 
 
+@cache
 def summary(path: Path) -> str:
     """The first paragraph of a module's docstring, as one line."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    with path.open(encoding="utf-8") as source:
+        tokens = tokenize.generate_tokens(source.readline)
+        first = next(token for token in tokens if token.type not in (tokenize.COMMENT, tokenize.NL))
+    text = ast.literal_eval(first.string) if first.type == tokenize.STRING else ""
     return " ".join(text.partition("\n\n")[0].split())
 
 
