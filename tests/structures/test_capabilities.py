@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import isotone
 from isotone import (
@@ -23,7 +27,7 @@ from isotone import (
 )
 from isotone.backends.interface import Tape
 from isotone.errors import Unsupported
-from isotone.structures import Counter, Feed, Leaderboard, Queue, SortedSet, TimeSeries
+from isotone.structures import Counter, Feed, Leaderboard, Queue, SortedSet, TimeSeries, Worker
 
 people = Table("people")
 
@@ -131,3 +135,88 @@ def test_what_expires_stays_stored_where_nothing_deletes_it() -> None:
         assert store.differences(sessions) == []
         clock.advance(20)
         assert store.get(Session, token="a") is None
+
+
+# Without transactions
+
+SCORES = st.dictionaries(st.sampled_from("abcdef"), st.integers(-3, 3), min_size=1)
+COMMANDS = st.one_of(
+    st.tuples(st.just("zadd"), SCORES),
+    st.tuples(st.just("zrem"), st.lists(st.sampled_from("abcdef"), min_size=1)),
+    st.tuples(st.just("zincrby"), st.integers(-2, 2), st.sampled_from("abcdef")),
+    st.tuples(st.just("zpopmin"), st.integers(1, 3)),
+    st.tuples(st.just("zadd_nx"), SCORES),
+)
+
+
+@given(st.lists(COMMANDS, max_size=12), st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_a_set_without_transactions_is_the_same_set(commands: list[Any], shards: int) -> None:
+    operations: list[str] = []
+    observe = [isotone.at_end(lambda each: operations.append(each.operation))]
+    with isotone.connect(engine="alternator", observe=observe) as store:
+        tried = SortedSet(store, "a", shards=shards)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tried.create_table()
+        model: dict[str, int] = {}
+        for name, *arguments in commands:
+            if name == "zadd":
+                tried.zadd(arguments[0])
+                model |= arguments[0]
+            elif name == "zadd_nx":
+                new = {key: value for key, value in arguments[0].items() if key not in model}
+                assert tried.zadd(arguments[0], nx=True) == len(new)
+                model |= new
+            elif name == "zrem":
+                gone = model.keys() & set(arguments[0])
+                assert tried.zrem(*arguments[0]) == len(gone)
+                model = {key: model[key] for key in model.keys() - gone}
+            elif name == "zincrby":
+                by, member = arguments
+                model[member] = model.get(member, 0) + by
+                assert tried.zincrby(by, member) == model[member]
+            else:
+                first = sorted((score, member) for member, score in model.items())[: arguments[0]]
+                assert [m for m, _ in tried.zpopmin(arguments[0])] == [m for _, m in first]
+                for _, member in first:
+                    del model[member]
+        order = sorted(model, key=lambda member: (model[member], member))
+        assert tried.zrange(0, -1) == order
+        assert [tried.zrank(member) for member in order] == list(range(len(order)))
+    assert not {each for each in operations if each.startswith("Transact")}
+
+
+def test_a_queue_without_transactions() -> None:
+    with isotone.connect(engine="alternator") as store:
+        jobs = Queue(store, "jobs")
+        with pytest.warns(
+            isotone.EngineWarning, match="index 'queue' of table 'queues' stores all"
+        ):
+            jobs.create_table()
+        jobs.put("one")
+        jobs.put_many(["two", "three"])
+        claimed = jobs.claim(3)
+        assert [message.body for message in claimed] == ["one", "two", "three"]
+        jobs.acknowledge(claimed[0])
+        jobs.bury(claimed[1], "broken")
+        assert [letter.body for letter in jobs.dead_letters()] == ["two"]
+        for use in ({"group": "ann"}, {"token": "once"}):
+            with pytest.raises(Unsupported, match="needs transactions, which Alternator does not"):
+                jobs.put("four", **use)
+
+
+def test_a_worker_is_refused_without_streams_and_warned_of_inexact_ones() -> None:
+    site = Table("site", stream="NEW_AND_OLD_IMAGES")
+    worker = Worker("counting", site)
+    worker.on()(lambda event, context: None)
+    with (
+        isotone.connect(engine="alternator") as store,
+        pytest.raises(Unsupported, match="worker 'counting' needs streams, which Alternator does"),
+    ):
+        worker.run(store)
+    inexact = Capabilities("Mine", exact_streams=False)
+    with isotone.connect(capabilities=inexact) as store:
+        worker.create_tables(store)
+        with pytest.warns(isotone.EngineWarning, match="stream of Mine may have several events"):
+            worker.run(store, until_idle=True)

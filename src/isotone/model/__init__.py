@@ -15,7 +15,7 @@ from isotone.model.declaring.fields import Attr, computed, created, expires, fie
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire_types import resolve_alias
-from isotone.model.engine_needs import features_of
+from isotone.model.engine_needs import EngineWarning, features_of
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
@@ -40,6 +40,7 @@ from isotone.model.streams import Event, EventKind
 from isotone.model.table_admin import Throughput
 from isotone.model.transactions import Transaction
 from isotone.model.verification import FindingCount, Verification
+from isotone.model.warn_caller import warn_caller
 
 __all__ = [
     "CONTENTION",
@@ -55,6 +56,7 @@ __all__ = [
     "Change",
     "Composes",
     "Condition",
+    "EngineWarning",
     "Entity",
     "EntityKey",
     "EntitySchema",
@@ -114,5 +116,6 @@ __all__ = [
     "upgrade",
     "uuid7",
     "version",
+    "warn_caller",
     "written",
 ]

@@ -625,6 +625,11 @@ class Operations(Host[M_co]):
         `Table(…, stream=…)`. To process new changes as they happen, without losing any, use
         `isotone.structures.Worker`.
         """
+        self.capabilities.require(
+            ["streams"],
+            f"the changes of table {table.name!r}",
+            "keep a list of changes in an entity",
+        )
         changes = Changes(table, since)
         while not changes.is_over:
             yield changes.step()

@@ -2,7 +2,7 @@
 
 A change is read, decided, and written on the condition that what was read is unchanged; otherwise it is decided
 again. So no increment is lost, and no member is popped twice. Up to a hundred members change in one transaction;
-in a set with ranks, one. A plain increment of a set without ranks needs none of that: the database adds.
+in a set with ranks, one. On an engine without transactions, each member changes by a conditional write. A plain increment of a set without ranks needs none of that: the database adds.
 
 Each member carries the time when the set expires. A set with a fixed time gets it from its constructor. Otherwise
 an item keeps it, which writers read before and after: one that crossed a change stamps its members again.
@@ -25,7 +25,7 @@ from isotone.errors import (
     NotFound,
     ValidationException,
 )
-from isotone.model import CONTENTION, Change, Steps, Transaction
+from isotone.model import CONTENTION, Calls, Change, Steps, Transaction, capabilities_of
 from isotone.structures.exact_numbers import added, plain
 from isotone.structures.ranking import ranking_key
 from isotone.structures.sorted_set_ranges import EVERY_SCORE, ScoreRange, Slice
@@ -79,7 +79,8 @@ class Changes:
     def change(self, members: Iterable[str], decide: Decide) -> Steps[list[ScoreChange]]:
         """Give each member the score that is decided from its own; returns all changes, also without effect."""
         done: list[ScoreChange] = []
-        at_once = _AT_ONCE if self.members.ranking is None else 1
+        together = self.members.ranking is None and (yield from self._has_transactions())
+        at_once = _AT_ONCE if together else 1
         for part in in_parts(list(dict.fromkeys(members)), at_once):
             attempt = partial(self._attempt, part, decide)
             if self.members.ranking is None:
@@ -179,7 +180,12 @@ class Changes:
             for member, score in zip(members, before, strict=True)
         ]
         effective = [change for change in changes if change.before != change.after]
-        if effective and not self.members.has_expired():
+        if not effective or self.members.has_expired():
+            return changes, expiry
+        if not (yield from self._has_transactions()):
+            for change in effective:  # one: `change` takes members one by one
+                yield from self._write(self.members.calls, change, expiry)
+        else:
             tx = self.members.calls.transaction()
             for change in effective:
                 self._write(tx, change, expiry)
@@ -189,18 +195,20 @@ class Changes:
             yield from tx.commit()
         return changes, expiry
 
-    def _write(self, tx: Transaction, change: ScoreChange, expiry: datetime | None) -> None:
+    def _has_transactions(self) -> Steps[bool]:
+        return (yield from capabilities_of(self.members.calls.engine)).transactions
+
+    def _write(self, to: Transaction | Calls, change: ScoreChange, expiry: datetime | None) -> Any:
+        """A conditional write: `to` is the calls, which return its steps, or a transaction, which collects it."""
         member, before, after = change
         if before is None:
             assert after is not None
-            tx.create(self.members.new(member, after, expiry))
-            return
+            return to.create(self.members.new(member, after, expiry))
         key, as_read = self.members.key_of(member), SortedSetMember.score == before
         if after is None:
-            tx.delete(self.members.kind, when=as_read, **key)
-        else:
-            changes = [SortedSetMember.score.set(after), *self._stamp_of(expiry)]
-            tx.update(self.members.kind, *changes, when=as_read, **key)
+            return to.delete(self.members.kind, when=as_read, **key)
+        changes = [SortedSetMember.score.set(after), *self._stamp_of(expiry)]
+        return to.update(self.members.kind, *changes, when=as_read, **key)
 
     # The whole set
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar, overload
 
 from isotone.errors import UsageError
-from isotone.model import Entity, Event, EventKind, Store, Table
+from isotone.model import EngineWarning, Entity, Event, EventKind, Store, Table, warn_caller
 from isotone.structures.structure import bind_entity
 from isotone.structures.worker_delivery import (
     KINDS,
@@ -221,6 +221,18 @@ class Worker:
         if not self.handlers:
             raise UsageError(
                 f"worker {self.name!r} has no handlers; declare one with @worker.on(…)"
+            )
+        store.capabilities.require(
+            ["streams"],
+            f"worker {self.name!r}",
+            "call what the handlers do where the entities are written, or put it into a Queue",
+        )
+        if not store.capabilities.exact_streams:
+            warn_caller(
+                EngineWarning(
+                    f"the stream of {store.capabilities.engine} may have several events for one write, and call a "
+                    "replacement an insertion; handlers must be idempotent and compare event.before with event.after"
+                )
             )
         members = [Member(self.plan, store, settings) for _ in range(workers)]
         store.create_tables(self.leases)
