@@ -1,0 +1,166 @@
+"""What DynamoDB would answer: requests are executed in a database in memory that has only the items they touch.
+
+Azure stores entities, and knows neither expressions nor DynamoDB's rules. So the items of a request are read from Azure
+and put into a scratch database; the request is executed there, and what it changed is written to Azure. Every rule, every
+message and every expression is that of Isotone's own engine.
+
+A scratch database serves one request at a time, and is empty again afterwards. There are as many as there were requests
+at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from isotone.backends import embedded
+from isotone.backends.interface import Request, Response
+from isotone.errors import ApiError
+from isotone.values.types import Item
+
+_BATCH: Final = 25  # items in a BatchWriteItem
+
+
+class Definition(NamedTuple):
+    """A table: the CreateTable request that made it, its name in Azure, when it was made, and its id."""
+
+    request: dict[str, Any]
+    azure_name: str
+    created: float
+    id: str
+
+    @property
+    def name(self) -> str:
+        name: str = self.request["TableName"]
+        return name
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The names and types of the key attributes, the partition key first."""
+        types = {
+            each["AttributeName"]: each["AttributeType"]
+            for each in self.request["AttributeDefinitions"]
+        }
+        schema = sorted(self.request["KeySchema"], key=lambda each: each["KeyType"])
+        return [(each["AttributeName"], types[each["AttributeName"]]) for each in schema]
+
+
+class Stored(NamedTuple):
+    """An item of a table."""
+
+    table: Definition
+    item: Item
+
+
+class Outcome(NamedTuple):
+    """The response to a request, and the watched items as they are after it."""
+
+    response: Response
+    after: list[Item | None]
+
+
+class Evaluator:
+    """Executes requests on items that are given with them."""
+
+    __slots__ = ("_idle",)
+
+    def __init__(self) -> None:
+        self._idle: list[_Scratch] = []
+
+    def execute(
+        self,
+        operation: str,
+        request: Request,
+        tables: Iterable[Definition] = (),
+        items: Iterable[Stored] = (),
+        watched: Sequence[Stored] = (),
+    ) -> Outcome:
+        """The outcome of a request to tables that have these items and no others. Raises its `ApiError`.
+
+        `watched` are keys of items that the request may change.
+        """
+        scratch = self._idle.pop() if self._idle else _Scratch()
+        outcome = scratch.execute(operation, request, tables, items, watched)
+        # After an error that is not DynamoDB's, the scratch database is not used again.
+        self._idle.append(scratch)
+        if isinstance(outcome, ApiError):
+            raise outcome
+        return outcome
+
+
+class _Scratch:
+    """A database in memory with the tables that requests have named so far."""
+
+    __slots__ = ("_database", "_tables")
+
+    def __init__(self) -> None:
+        self._database = embedded.open()
+        self._tables: dict[str, Definition] = {}
+
+    def execute(
+        self,
+        operation: str,
+        request: Request,
+        tables: Iterable[Definition],
+        items: Iterable[Stored],
+        watched: Sequence[Stored],
+    ) -> Outcome | ApiError:
+        self._define(list(tables))
+        database = self._database
+        with database.rolled_back():
+            self._put(items)
+            try:
+                response = database.execute(operation, request)
+            except ApiError as error:
+                # Its items are still JSON, as they are stored.
+                error.members = msgspec.json.decode(msgspec.json.encode(error.members))
+                return error
+            after = [self._item(each) for each in watched]
+        return Outcome(response, after)
+
+    def _define(self, tables: list[Definition]) -> None:
+        """Have these tables and no others: a request to any other fails as it should."""
+        wanted = {table.name: table for table in tables}
+        if len(self._tables) > 100:  # tables of tests, which nobody uses again
+            wanted_only = {name for name in self._tables if name not in wanted}
+            for name in wanted_only:
+                self._drop(name)
+        for name, table in wanted.items():
+            known = self._tables.get(name)
+            if known is not None and known.request != table.request:
+                self._drop(name)
+            if name not in self._tables:
+                self._database.execute("CreateTable", table.request)
+                self._tables[name] = table
+
+    def _drop(self, name: str) -> None:
+        del self._tables[name]
+        self._database.execute(
+            "UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False}
+        )
+        self._database.execute("DeleteTable", {"TableName": name})
+
+    def _put(self, items: Iterable[Stored]) -> None:
+        waiting: list[Stored] = []
+        for each in items:
+            waiting.append(each)
+            if len(waiting) == _BATCH:
+                self._put_batch(waiting)
+                waiting = []
+        self._put_batch(waiting)
+
+    def _put_batch(self, items: list[Stored]) -> None:
+        if not items:
+            return
+        requests: dict[str, list[Any]] = {}
+        for table, item in items:
+            requests.setdefault(table.name, []).append({"PutRequest": {"Item": item}})
+        self._database.execute("BatchWriteItem", {"RequestItems": requests})
+
+    def _item(self, watched: Stored) -> Item | None:
+        key = {name: watched.item[name] for name, _ in watched.table.key}
+        request = {"TableName": watched.table.name, "Key": key}
+        item: Item | None = self._database.execute("GetItem", request).get("Item")
+        return item
