@@ -41,7 +41,8 @@ ALLOWED = {
     "operations": FLOOR | {"engine", "exchange", "expressions"},
     "server": FLOOR,
     "client": {"errors"},
-    "backends": FLOOR | {"client", "expressions"},
+    # A store whose keys are strings needs what sorts; a backend that evaluates, what an expression means.
+    "backends": FLOOR | {"client", "codec", "expressions"},
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
     "structures": {"clock", "errors", "model"},

@@ -1,9 +1,10 @@
-"""Opens the backend of an address: `memory:`, a file, `http://…`, a region of AWS, a boto3 client.
+"""Opens the backend of an address: `memory:`, a file, `http://…`, a region of AWS, Azure, a boto3 client.
 
 ":memory:"                  a database in memory
 "shop.db", Path("shop.db")  a database in a file, which is created if it does not exist
 "http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
 "dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
+"azure-table://shop"        Azure Table storage: the account `shop`, or the emulator at a loopback address
 an `isotone.Database`, a boto3 client or resource, or any `Backend`: used directly, and not closed
 """
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from isotone.backends.request_retries import Retries
 
 MEMORY: Final = ":memory:"
-_SERVERS: Final = ("http", "https", "dynamodb")
+_SERVERS: Final = ("http", "https", "dynamodb", "azure-table")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _PATIENCE: Final = 2.0  # seconds for the question what a server is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
@@ -90,6 +91,11 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
         _check_no_address_needed(options)
         return Opened(_backend_of(target), _nothing)
     address, _ = without_engine(_address(target))
+    if _is_azure(address):
+        from isotone.backends.azure_table import AzureTable
+
+        azure = AzureTable(address, **_of_azure(address, options))
+        return Opened(azure, azure.close)
     if _is_server(address):
         from isotone.backends.remote import Remote
 
@@ -104,6 +110,11 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
         _check_no_address_needed(options)
         return OpenedAsync(_async_backend_of(target), _nothing)
     address, _ = without_engine(_address(target))
+    if _is_azure(address):
+        from isotone.backends.azure_table import AsyncAzureTable
+
+        azure = AsyncAzureTable(address, **_of_azure(address, options))
+        return OpenedAsync(azure, azure.close)
     if _is_server(address):
         from isotone.backends.async_remote import AsyncRemote
 
@@ -144,6 +155,20 @@ def _transport(options: Options) -> Any:
     return {name: each for name, each in options.items() if name in wanted}
 
 
+def _is_azure(address: str) -> bool:
+    return address.startswith("azure-table://")
+
+
+def _of_azure(address: str, options: Options) -> Any:
+    """The options of a connection to Azure. Its credentials are in the environment, or given to `AzureTable`."""
+    wrong = sorted(options.keys() - {"retries", "timeouts", "clock"})
+    if wrong:
+        raise UsageError(
+            f"{wrong[0]}= is not for Azure Table storage; {address!r} takes retries=, timeouts= and clock="
+        )
+    return {name: each for name, each in options.items() if name != "clock"}
+
+
 def _address(target: str | PathLike[str]) -> str:
     address = fspath(target)
     if not address:
@@ -159,7 +184,8 @@ def _is_server(address: str) -> bool:
         return False
     if scheme not in _SERVERS:
         raise UsageError(
-            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://… or dynamodb://region"
+            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region or "
+            "azure-table://account"
         )
     return True
 

@@ -8,6 +8,7 @@ from base64 import b64encode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from isotone.backends.azure_table import keys
 from isotone.errors import MalformedKey
 from isotone.values.number import canonical_number
@@ -26,9 +27,7 @@ numbers = st.one_of(
 values = st.one_of(
     st.tuples(*[st.builds(lambda text: {"S": text}, texts)] * 2),
     st.tuples(*[st.builds(lambda number: {"N": number}, numbers)] * 2),
-    st.tuples(
-        *[st.builds(lambda raw: {"B": b64encode(raw).decode()}, st.binary(max_size=6))] * 2
-    ),
+    st.tuples(*[st.builds(lambda raw: {"B": b64encode(raw).decode()}, st.binary(max_size=6))] * 2),
 )
 
 

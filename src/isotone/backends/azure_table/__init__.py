@@ -1,0 +1,150 @@
+"""Azure Table storage as a backend: DynamoDB's requests, over Microsoft's `azure-data-tables`.
+
+Azure stores entities under two strings, and knows neither expressions nor indexes. Items are entities (`entities`,
+`keys`), tables are listed in a table of ours (`tables`), requests are executed here on what was read (`evaluation`), and
+changes are written under ETags (`actions`). `service` asks Azure, `account` says where it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from isotone.backends.azure_table.account import SCHEME, Account, account_of, credential_of
+from isotone.backends.azure_table.actions import LARGEST_REVERSAL, Actions
+from isotone.backends.azure_table.service import AsyncService, Service
+from isotone.backends.endpoint import Timeouts
+from isotone.backends.interface import Native, Request, Response
+from isotone.backends.request_retries import Retries
+from isotone.errors import UsageError
+
+__all__ = ["LARGEST_REVERSAL", "SCHEME", "AsyncAzureTable", "AzureTable"]
+
+
+class AzureTable(Native):
+    """The `Backend` of an account of Azure Table storage, by its address. Safe to use from several threads.
+
+    `credential` is one of `azure-core` or `azure-identity`; without it the environment is searched.
+    """
+
+    __slots__ = ("_actions", "_service")
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        credential: Any = None,
+        retries: Retries | None = None,
+        timeouts: Timeouts | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        account = account_of(address)
+        with _extra():
+            from azure.data.tables import TableServiceClient
+
+            client = TableServiceClient(**_configuration(account, credential, retries, timeouts))
+        self._actions = Actions()
+        self._service = Service(client, sleep)
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        """Answer one action; raises `ApiError`, `Unsupported`, or `ConnectionFailed` where there was no answer."""
+        return self._service.run(self._actions.answer(operation, request), deadline)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncAzureTable(Native):
+    """The `AsyncBackend` of an account of Azure Table storage, by its address."""
+
+    __slots__ = ("_actions", "_service")
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        credential: Any = None,
+        retries: Retries | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        account = account_of(address)
+        with _extra():
+            import aiohttp
+            from azure.core.pipeline.transport import AioHttpTransport
+            from azure.data.tables.aio import TableServiceClient
+
+            configuration = _configuration(account, credential, retries, timeouts)
+
+        def connect() -> tuple[Any, Callable[[], None]]:
+            connector = aiohttp.TCPConnector()
+            session = aiohttp.ClientSession(
+                connector=connector,
+                trust_env=True,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+            transport = AioHttpTransport(session=session, session_owner=False)
+
+            def close() -> None:
+                closing = connector.close()
+                with contextlib.suppress(StopIteration):
+                    # The first step closes the connections; the others wait for them to be closed.
+                    closing.send(None)
+                closing.close()
+                session.detach()
+
+            return TableServiceClient(**configuration, transport=transport), close
+
+        self._actions = Actions()
+        self._service = AsyncService(connect)
+
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Answer one action; raises as `AzureTable.execute` does."""
+        return await self._service.run(self._actions.answer(operation, request), deadline)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._service.close()
+
+
+def _configuration(
+    account: Account, credential: Any, retries: Retries | None, timeouts: Timeouts | None
+) -> dict[str, Any]:
+    """The arguments of the SDK's client."""
+    retries, timeouts = retries or Retries(), timeouts or Timeouts()
+    return {
+        "endpoint": account.endpoint,
+        "credential": credential or credential_of(account),
+        "retry_total": retries.attempts - 1,
+        "retry_backoff_factor": retries.base,
+        "retry_backoff_max": retries.longest,
+        "connection_timeout": timeouts.connect,
+        "read_timeout": timeouts.read,
+    }
+
+
+@contextlib.contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            "Azure Table storage needs Microsoft's client; install it with: pip install 'isotone[azure]'"
+        ) from error

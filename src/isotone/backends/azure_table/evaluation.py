@@ -16,11 +16,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.backends import embedded
+from isotone.backends.azure_table.entities import Layout
 from isotone.backends.interface import Request, Response
 from isotone.errors import ApiError
 from isotone.values.types import Item
 
 _BATCH: Final = 25  # items in a BatchWriteItem
+_MOST_TABLES: Final = 100  # that a scratch database remembers
 
 
 class Definition(NamedTuple):
@@ -35,6 +37,11 @@ class Definition(NamedTuple):
     def name(self) -> str:
         name: str = self.request["TableName"]
         return name
+
+    @property
+    def layout(self) -> Layout:
+        """How its items are entities."""
+        return Layout(self.name, self.key)
 
     @property
     def key(self) -> list[tuple[str, str]]:
@@ -89,6 +96,11 @@ class Evaluator:
             raise outcome
         return outcome
 
+    def refuse(self, operation: str, request: Request) -> None:
+        """Raise the error of a request to an account without tables, if it has one."""
+        with embedded.open() as database:
+            database.execute(operation, request)
+
 
 class _Scratch:
     """A database in memory with the tables that requests have named so far."""
@@ -121,19 +133,18 @@ class _Scratch:
         return Outcome(response, after)
 
     def _define(self, tables: list[Definition]) -> None:
-        """Have these tables and no others: a request to any other fails as it should."""
-        wanted = {table.name: table for table in tables}
-        if len(self._tables) > 100:  # tables of tests, which nobody uses again
-            wanted_only = {name for name in self._tables if name not in wanted}
-            for name in wanted_only:
-                self._drop(name)
-        for name, table in wanted.items():
-            known = self._tables.get(name)
+        """Have these tables. There may be others, which the request does not name."""
+        if len(self._tables) >= _MOST_TABLES:
+            self._database.close()
+            self._database = embedded.open()
+            self._tables = {}
+        for table in tables:
+            known = self._tables.get(table.name)
             if known is not None and known.request != table.request:
-                self._drop(name)
-            if name not in self._tables:
+                self._drop(table.name)
+            if table.name not in self._tables:
                 self._database.execute("CreateTable", table.request)
-                self._tables[name] = table
+                self._tables[table.name] = table
 
     def _drop(self, name: str) -> None:
         del self._tables[name]

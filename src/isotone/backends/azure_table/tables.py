@@ -1,0 +1,250 @@
+"""The tables of an account: what DynamoDB knows of a table and Azure does not is in a table of ours.
+
+A table in Azure has a name of 3 to 63 letters and digits, and nothing else: no key schema, no types. So one table,
+`isotonetables`, has an entity for each table of DynamoDB, with its CreateTable request and its name in Azure, which is
+the same if it can be: `orders` is `orders`, `my-orders.2024` is `myorders2024` and eight digits of its hash.
+
+A table is in the list before it is in Azure, and in Azure no longer before it leaves the list. After a crash in between,
+CreateTable or DeleteTable finishes what was begun.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends.azure_table import keys
+from isotone.backends.azure_table.entities import PARTITION, ROW, Entity
+from isotone.backends.azure_table.evaluation import Definition, Evaluator
+from isotone.backends.azure_table.service import (
+    Absent,
+    Conflict,
+    DropTable,
+    Found,
+    Get,
+    Insert,
+    MakeTable,
+    Page,
+    Remove,
+    Replace,
+    Steps,
+    TableExists,
+    TableGone,
+    Write,
+)
+from isotone.backends.interface import Request, Response
+from isotone.errors import ResourceInUseException, ResourceNotFoundException, Unsupported
+
+REGISTRY: Final = "isotonetables"
+_TABLES: Final = "tables"  # the PartitionKey of all its entities
+
+_KNOWN_FOR: Final = 60.0  # seconds until a table's definition is read again
+_PAGE: Final = 1000
+_SAME_NAME: Final = re.compile("[a-z][a-z0-9]{2,49}")
+_RESERVED: Final = frozenset((REGISTRY, "tables"))
+
+# What Azure has not: members of CreateTable, and what to do instead.
+_LACKING: Final[Mapping[str, str]] = {
+    "GlobalSecondaryIndexes": "an index; write a second item whose key is the index's, or use an engine with indexes",
+    "LocalSecondaryIndexes": "an index; write a second item whose key is the index's, or use an engine with indexes",
+    "VectorIndexes": "a vector index; use an engine that has them",
+    "StreamSpecification": "a stream; use an engine with streams",
+}
+
+
+def azure_name(name: str) -> str:
+    """The name of a table in Azure.
+
+    >>> azure_name("orders"), azure_name("my-orders.2024")
+    ('orders', 'myorders2024d5e9e2a5')
+    """
+    if _SAME_NAME.fullmatch(name) and name not in _RESERVED:
+        return name
+    letters = re.sub("[^a-z0-9]", "", name.lower())
+    digest = blake2b(name.encode(), digest_size=4).hexdigest()
+    return ("t" + letters if not letters[:1].isalpha() else letters)[:50] + digest
+
+
+class Tables:
+    """The tables of an account, as they were read not long ago."""
+
+    __slots__ = ("_evaluator", "_known")
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._known: dict[str, tuple[float, Definition]] = {}
+
+    def find(self, name: str) -> Steps[Definition | None]:
+        """The table of a name or an ARN; None if there is none. Reads an entity once a minute."""
+        plain = name.rpartition(":table/")[2] if isinstance(name, str) else ""
+        known = self._known.get(plain)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        definition = yield from self._read(plain)
+        if definition is None:
+            self._known.pop(plain, None)
+        else:
+            self._remember(definition)
+        return definition
+
+    def forget(self) -> None:
+        """Read all definitions again."""
+        self._known.clear()
+
+    def _remember(self, definition: Definition) -> None:
+        self._known[definition.name] = (time.monotonic() + _KNOWN_FOR, definition)
+
+    def _read(self, name: str) -> Steps[Definition | None]:
+        try:
+            found = yield Get(REGISTRY, _TABLES, keys.encode_text(name))
+        except (Absent, TableGone):
+            return None
+        return _definition(found)
+
+    def create(self, request: Request) -> Steps[Response]:
+        """Create a table. Raises `Unsupported` for one that needs what Azure has not."""
+        definition = Definition(
+            _plain(request),
+            azure_name(request.get("TableName") or ""),
+            time.time(),
+            str(uuid.uuid4()),
+        )
+        self._evaluator.refuse("CreateTable", definition.request)
+        _check_supported(definition.request)
+        entity = _entity(definition)
+        is_listed = yield from self._list(entity)
+        try:
+            yield MakeTable(definition.azure_name)
+        except TableExists:
+            if not is_listed:
+                yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+                raise ResourceInUseException(
+                    f"Azure has a table {definition.azure_name!r} that Isotone did not create; use another name"
+                ) from None
+            raise ResourceInUseException(f"Table already exists: {definition.name}") from None
+        except BaseException:
+            if not is_listed:
+                yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+            raise
+        if is_listed:  # a table that was not made, or not wholly deleted, before a crash
+            yield Write(REGISTRY, Replace(entity))
+        self._remember(definition)
+        return {"TableDescription": self._description(definition, "CREATING")}
+
+    def _list(self, entity: Entity) -> Steps[bool]:
+        """Enter a table in the list; returns whether it was there."""
+        for _ in range(2):
+            try:
+                yield Write(REGISTRY, Insert(entity))
+            except TableGone:
+                with suppress(TableExists):
+                    yield MakeTable(REGISTRY)
+            except Conflict:
+                return True
+            else:
+                return False
+        raise ResourceInUseException(f"the table {REGISTRY!r} is being deleted; try again later")
+
+    def delete(self, request: Request) -> Steps[Response]:
+        """Delete a table with all its items."""
+        definition = yield from self._existing("DeleteTable", request)
+        self._evaluator.execute("DeleteTable", request, [definition])
+        yield DropTable(definition.azure_name)
+        entity = _entity(definition)
+        yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+        self.forget()
+        return {"TableDescription": self._description(definition, "DELETING")}
+
+    def describe(self, request: Request) -> Steps[Response]:
+        """Describe a table. Azure counts no entities, so there are no counts."""
+        definition = yield from self._existing("DescribeTable", request)
+        return {"Table": self._description(definition, "ACTIVE")}
+
+    def names(self, request: Request) -> Steps[Response]:
+        """ListTables: names in order."""
+        self._evaluator.refuse("ListTables", request)
+        start, limit = request.get("ExclusiveStartTableName", ""), request.get("Limit", 100)
+        names = sorted(each.name for each in (yield from self._all()) if each.name > start)
+        response: Response = {"TableNames": names[:limit]}
+        if len(names) > limit:
+            response["LastEvaluatedTableName"] = names[limit - 1]
+        return response
+
+    def _all(self) -> Steps[list[Definition]]:
+        found: list[Definition] = []
+        token: Any = None
+        while True:
+            try:
+                entities, token = yield Page(REGISTRY, f"{PARTITION} eq '{_TABLES}'", _PAGE, token)
+            except TableGone:
+                return found
+            found += map(_definition, entities)
+            if token is None:
+                return found
+
+    def _existing(self, operation: str, request: Request) -> Steps[Definition]:
+        name = request.get("TableName", "")
+        self._known.pop(name, None)
+        definition = yield from self.find(name)
+        if definition is None:
+            self._evaluator.refuse(operation, request)
+            raise ResourceNotFoundException(
+                f"Requested resource not found: Table: {name} not found"
+            )
+        return definition
+
+    def _description(self, definition: Definition, status: str) -> Response:
+        request = {"TableName": definition.name}
+        response, _ = self._evaluator.execute("DescribeTable", request, [definition])
+        description: Response = response["Table"]
+        for unknown in ("ItemCount", "TableSizeBytes"):
+            description.pop(unknown, None)
+        return description | {
+            "TableStatus": status,
+            "TableId": definition.id,
+            "CreationDateTime": definition.created,
+        }
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    """The request as JSON has it."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(request))
+    return plain
+
+
+def _check_supported(request: Mapping[str, Any]) -> None:
+    for member, lacking in _LACKING.items():
+        value = request.get(member)
+        if value and (member != "StreamSpecification" or value.get("StreamEnabled")):
+            named = "".join(_index_names(value) if isinstance(value, Sequence) else [])
+            raise Unsupported(
+                f"table {request['TableName']!r} declares {member}{named}, and Azure Table storage has no {lacking.removeprefix('an ').removeprefix('a ')}"
+            )
+
+
+def _index_names(indexes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield " " + ", ".join(repr(each.get("IndexName")) for each in indexes)
+
+
+def _entity(definition: Definition) -> Entity:
+    return {
+        PARTITION: _TABLES,
+        ROW: keys.encode_text(definition.name),
+        "AzureName": definition.azure_name,
+        "Created": definition.created,
+        "Id": definition.id,
+        "CreateTable": msgspec.json.encode(definition.request).decode(),
+    }
+
+
+def _definition(found: Found) -> Definition:
+    entity = found.entity
+    request = msgspec.json.decode(entity["CreateTable"], type=dict[str, Any])
+    return Definition(request, entity["AzureName"], float(entity["Created"]), entity["Id"])
