@@ -1,13 +1,13 @@
-"""Install the clients that cannot live in the development environment.
+"""Install the clients that cannot live in the development environment, and Azurite, the emulator of Azure's storage.
 
-These are the AWS CLI, the JavaScript SDK, and `aws-sdk-dynamodb`, AWS's new SDK for Python.
+The clients are the AWS CLI, the JavaScript SDK, and `aws-sdk-dynamodb`, AWS's new SDK for Python.
 
 python tests/sdks/install.py
 
 The AWS CLI pins a botocore of its own, and `aws-sdk-dynamodb` needs Python 3.12 or later: each gets a virtual
 environment of its own. All are put under `.peers`, in the versions that are pinned beside this file. Without node,
-the JavaScript SDK is left out, and without such a Python, `aws-sdk-dynamodb`.
-The tests that find a client missing are skipped.
+the JavaScript SDK and Azurite are left out, and without such a Python, `aws-sdk-dynamodb`.
+The tests that find one of them missing are skipped.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PEERS = HERE.parents[1] / ".peers"
 AWS_CLI = PEERS / "awscli"
 AWS_SDK = PEERS / "awssdk"
 JAVASCRIPT = PEERS / "js"
+AZURITE = PEERS / "azurite"
 HOW = "run `make clients` to install it"
 
 
@@ -68,20 +69,22 @@ def install_aws_sdk() -> None:
     subprocess.run([*pip, "install", "--requirement", pins], check=True)
 
 
-def install_javascript() -> None:
+def install_from_npm(pins: str, folder: Path) -> None:
+    """Install the packages that are pinned in a folder beside this file."""
     npm = shutil.which("npm")
     if npm is None:
-        print("there is no npm: the JavaScript SDK is left out", file=sys.stderr)
+        print(f"there is no npm: {folder.name} is left out", file=sys.stderr)
         return
-    JAVASCRIPT.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / "javascript" / name, JAVASCRIPT)
+        shutil.copy(HERE / pins / name, folder)
     quietly = ["--no-audit", "--no-fund", "--loglevel=error"]
-    subprocess.run([npm, "ci", *quietly], cwd=JAVASCRIPT, check=True)
+    subprocess.run([npm, "ci", *quietly], cwd=folder, check=True)
 
 
 if __name__ == "__main__":
     PEERS.mkdir(exist_ok=True)
     install_aws_cli()
     install_aws_sdk()
-    install_javascript()
+    install_from_npm("javascript", JAVASCRIPT)
+    install_from_npm("azurite", AZURITE)

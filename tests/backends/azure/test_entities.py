@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
+from typing import Any
 
 import msgspec
 import pytest
+from azure.data.tables._deserialize import _convert_to_entity
+from azure.data.tables._serialize import _add_entity_properties
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,15 +64,15 @@ items = st.dictionaries(names, values, max_size=8).map(
 )
 
 
-def through_the_service(entity):
-    """What the SDK gives back: a JSON document with other numbers than Python's is not told apart."""
+def through_the_sdk(entity: dict[str, Any]) -> Any:
+    """An entity as the SDK sends it, and as it reads the same JSON."""
     assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in entity)
-    return {name: value for name, value in entity.items()}
+    return _convert_to_entity(json.loads(json.dumps(_add_entity_properties(entity))))
 
 
 @given(items)
 def test_an_item_comes_back_exactly(item):
-    assert LAYOUT.item(through_the_service(LAYOUT.entity(item))) == item
+    assert LAYOUT.item(through_the_sdk(LAYOUT.entity(item))) == item
 
 
 def test_what_azure_shows():

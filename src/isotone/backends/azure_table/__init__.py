@@ -88,6 +88,7 @@ class AsyncAzureTable(Native):
             from azure.core.pipeline.transport import AioHttpTransport
             from azure.data.tables.aio import TableServiceClient
 
+            credential = credential or credential_of(account, awaited=True)
             configuration = _configuration(account, credential, retries, timeouts)
 
         def connect() -> tuple[Any, Callable[[], None]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -67,8 +68,10 @@ def account_of(address: str) -> Account:
     return Account(f"https://{host}.table.core.windows.net", host, is_local=False)
 
 
-def credential_of(account: Account, environment: Mapping[str, str] = os.environ) -> Any:
-    """The credential of an account. Raises `NoCredentials` if there is none."""
+def credential_of(
+    account: Account, *, awaited: bool = False, environment: Mapping[str, str] = os.environ
+) -> Any:
+    """The credential of an account, for clients that wait or are awaited. Raises `NoCredentials` without one."""
     from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 
     settings = _connection(environment.get("AZURE_STORAGE_CONNECTION_STRING", ""))
@@ -85,13 +88,13 @@ def credential_of(account: Account, environment: Mapping[str, str] = os.environ)
     if account.is_local and account.name == _EMULATOR:
         return AzureNamedKeyCredential(account.name, _EMULATOR_KEY)
     try:
-        import azure.identity
+        identity = import_module("azure.identity.aio" if awaited else "azure.identity")
     except ImportError:
         raise NoCredentials(
             f"there are no credentials for the Azure account {account.name!r}; set AZURE_STORAGE_CONNECTION_STRING or "
             "AZURE_STORAGE_KEY, or install azure-identity"
         ) from None
-    return azure.identity.DefaultAzureCredential()
+    return identity.DefaultAzureCredential()
 
 
 def _connection(text: str) -> dict[str, str]:

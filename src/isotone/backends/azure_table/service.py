@@ -20,7 +20,6 @@ from isotone.errors import (
     AccessDeniedException,
     ConnectionFailed,
     InternalServerError,
-    IsotoneError,
     ProvisionedThroughputExceededException,
     ResourceInUseException,
     ThrottlingException,
@@ -32,15 +31,19 @@ R = TypeVar("R")
 _AT_ONCE: Final = 10  # requests of one action that run at the same time
 
 
-class Conflict(IsotoneError):
+class Conflict(Exception):
     """An entity is not as it was read: another writer changed, made or deleted it."""
 
 
-class TableGone(IsotoneError):
+class Absent(Conflict):
+    """The entity is not there."""
+
+
+class TableGone(Exception):
     """Azure has no table of this name."""
 
 
-class TableExists(IsotoneError):
+class TableExists(Exception):
     """Azure has a table of this name."""
 
 
@@ -357,10 +360,6 @@ _ABSENT: Final = frozenset(("ResourceNotFound", "EntityNotFound"))
 _BUSY: Final = frozenset(("ServerBusy", "OperationTimedOut", "TooManyRequests"))
 _DENIED: Final = frozenset((401, 403))
 _BY_STATUS: Final = {404: "ResourceNotFound", 409: "EntityAlreadyExists", 412: "ConditionNotMet"}
-
-
-class Absent(Conflict):
-    """The entity is not there."""
 
 
 def translated(error: Exception) -> Exception:
