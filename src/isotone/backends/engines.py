@@ -65,6 +65,7 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
         "azure-table": Capabilities(
             "Azure Table storage",
             transactions=False,
+            partition_transactions=True,
             descending=False,
             parallel_scan=False,
             partiql=False,
@@ -85,13 +86,9 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
             exports=False,
             global_tables=False,
             consistent_reads=frozenset(("table",)),
-            item_size=1024 * 1024,
-            attribute_size=64 * 1024,
-            attributes=252,
-            partition_key_size=1024,
-            sort_key_size=1024,
-            page_size=None,
-            page_items=1000,
+            # Isotone keeps DynamoDB's limits of items; a key has 512 characters of Azure's.
+            partition_key_size=512,
+            sort_key_size=512,
         ),
     }
 )

@@ -95,6 +95,8 @@ entities one by one
 
     transactions: bool = True
     """TransactWriteItems and TransactGetItems: several items change together, or are read as of one moment."""
+    partition_transactions: bool = False
+    """Without `transactions`: those of items of one partition only."""
     conditional_writes: bool = True
     """A write can depend on the stored item: conditions, versions, `create`."""
 

@@ -219,6 +219,8 @@ def _engine_of_object(target: Any) -> Engine:
     client = _boto_client(target)
     if client is not None:
         return engine_of(client.meta.endpoint_url)
+    if (named := getattr(target, "ENGINE", None)) is not None:
+        return Engine(capabilities_of(named))
     if hasattr(target, "engine") or _send_of_client(target) is not None:
         return Engine(ENGINES["isotone"])
     return Engine(ENGINES["dynamodb"])

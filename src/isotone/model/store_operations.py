@@ -350,9 +350,11 @@ class Operations(Host[M_co]):
         """Collect writes to several entities; the end of the block sends all or none.
 
         Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
-        `Unsupported` if the engine has no transactions.
+        `Unsupported` if the engine has no transactions; its end, if the engine has those of one partition only,
+        and the entities have several.
         """
-        self.capabilities.require(["transactions"], "a transaction", _ONE_BY_ONE)
+        if not self.capabilities.partition_transactions:
+            self.capabilities.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
 
     @operation

@@ -362,6 +362,7 @@ def test_the_async_form_answers_alike_on_any_loop(
         await backend.execute("BatchWriteItem", {"RequestItems": {table: entries}})
         keys = {"Keys": [item(pk, 1) for pk in "abcd"]}
         answer = await backend.execute("BatchGetItem", {"RequestItems": {table: keys}})
+        backend.close()
         return answer["Responses"][table]
 
     async def read() -> Json:
@@ -378,11 +379,11 @@ def test_the_async_form_answers_alike_on_any_loop(
         with pytest.raises(ResourceNotFoundException):
             await backend.execute("GetItem", {"TableName": "nothing", "Key": item("a", 1)})
         await backend.execute("DeleteItem", {"TableName": table, "Key": item("a", 1)})
+        backend.close()
         return answer
 
     assert len(asyncio.run(write())) == 4
     answer = asyncio.run(read())
-    backend.close()
     assert answer["Count"] == 5
     stored = [each["n"] for each in answer["Items"] if "n" in each]
     assert stored == [{"N": "5"}, {"N": "5"}]

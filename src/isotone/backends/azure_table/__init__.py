@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from isotone.backends.azure_table.account import SCHEME, Account, account_of, credential_of
 from isotone.backends.azure_table.actions import LARGEST_REVERSAL, Actions
@@ -29,6 +29,8 @@ class AzureTable(Native):
 
     `credential` is one of `azure-core` or `azure-identity`; without it the environment is searched.
     """
+
+    ENGINE: ClassVar[str | None] = "azure-table"
 
     __slots__ = ("_actions", "_service")
 
@@ -71,6 +73,8 @@ class AzureTable(Native):
 
 class AsyncAzureTable(Native):
     """The `AsyncBackend` of an account of Azure Table storage, by its address."""
+
+    ENGINE: ClassVar[str | None] = "azure-table"
 
     __slots__ = ("_actions", "_service")
 

@@ -226,7 +226,8 @@ class Service:
 class AsyncService:
     """Executes steps, and awaits each.
 
-    A connection belongs to the event loop that opened it: each loop has a client, which `connect` makes.
+    A connection belongs to the event loop that opened it: each loop has a client, which `connect` makes. `close` is called
+    before the loop is closed; a later request opens new connections.
     """
 
     __slots__ = ("_clients", "_connect")
