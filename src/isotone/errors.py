@@ -239,6 +239,10 @@ class BatchIncomplete(IsotoneError):
         self.remaining = remaining
 
 
+class ChangesLost(IsotoneError):
+    """A stream dropped changes before a copy had applied them; the copy has to begin again."""
+
+
 class ReadIncomplete(IsotoneError):
     """A read stopped before it had everything; `stats` has its cost."""
 

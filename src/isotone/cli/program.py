@@ -59,6 +59,8 @@ COMMANDS: Final = {
     "worker": Entry("worker", "call handlers with each change of a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),
     "rewrite": Entry("rewriting", "bring items to what a program writes now"),
+    "copy": Entry("copying", "copy tables from one engine to another, also while they change"),
+    "diff": Entry("copying", "compare tables of two engines, and show what differs"),
     "backup": Entry("backups", "copy a file while it is in use"),
     "restore": Entry("backups", "make a database of a backup"),
     "compact": Entry("backups", "give a file's free space back to the disk"),

@@ -25,7 +25,7 @@ from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
 from isotone.model.steps import Call, Steps, poll_pauses
-from isotone.values.json import item_from_wire
+from isotone.values.json import item_from_wire, with_empty_maps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -149,25 +149,10 @@ class Event(Generic[E]):
         image: Item | None = self._change.get(member)
         if image is None or self.schema is None:
             return None
-        return cast("E", self.schema.from_item(_repaired(image), require_all_fields=True))
+        return cast("E", self.schema.from_item(with_empty_maps(image), require_all_fields=True))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.keys!r} at {self.sequence}>"
-
-
-def _repaired(image: Item) -> Item:
-    """An image with empty maps as `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
-    return {name: _repaired_value(value) for name, value in image.items()}
-
-
-def _repaired_value(value: Any) -> Any:
-    if not value:
-        return {"M": {}}
-    if "M" in value:
-        return {"M": _repaired(value["M"])}
-    if "L" in value:
-        return {"L": [_repaired_value(each) for each in value["L"]]}
-    return value
 
 
 _EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read

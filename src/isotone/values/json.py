@@ -53,6 +53,21 @@ def from_wire(value: AttributeValue) -> Any:
     return _FROM_WIRE[code](content)
 
 
+def with_empty_maps(image: Item) -> Item:
+    """An image of a stream record with empty maps as `{"M": {}}`: in streams of DynamoDB Local they are `{}`."""
+    return {name: _with_empty_map(value) for name, value in image.items()}
+
+
+def _with_empty_map(value: Any) -> Any:
+    if not value:
+        return {"M": {}}
+    if "M" in value:
+        return {"M": with_empty_maps(value["M"])}
+    if "L" in value:
+        return {"L": [_with_empty_map(each) for each in value["L"]]}
+    return value
+
+
 def text_of_bytes(raw: bytes | bytearray | memoryview) -> str:
     """Base64, the form of binary values in JSON."""
     return b2a_base64(raw, newline=False).decode()

@@ -1,0 +1,343 @@
+"""`isotone copy` and `isotone diff`: tables from one engine to another, and whether both are the same."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import msgspec
+
+from isotone import moving
+from isotone.cli.database import MEMORY
+from isotone.cli.notation import item_text, value_text
+from isotone.cli.output import LiveLine
+from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.errors import IsotoneError, UsageError
+from isotone.text_table import printable
+from isotone.values.types import AttributeValue
+
+_NOT_EQUAL: Final = 1
+_NOT_COMPARED: Final = 2
+_WIDEST: Final = 60  # characters of a value that is shown
+
+
+def _add_ends(parser: argparse.ArgumentParser) -> None:
+    ends = "a file, http://…, https://… or dynamodb://region"
+    parser.add_argument("source", metavar="SOURCE", help=ends)
+    parser.add_argument("target", metavar="TARGET", help="the same, for the other side")
+    tables = "a table; TABLE=OTHER if it is called otherwise at the target; all if none is given"
+    parser.add_argument("tables", metavar="TABLE", nargs="*", help=tables)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    segments = "parts of a table that are read at the same time"
+    add("--segments", metavar="N", type=int, default=None, help=segments)
+    read = "capacity units that reads may use in a second"
+    add("--read-units", metavar="N", type=float, help=read)
+    add("--quiet", action="store_true", help="print nothing but errors")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def _add_copy_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_ends(parser)
+    add = parser.add_argument
+    add("--dry-run", action="store_true", help="write nothing, and print what would be copied")
+    live = "follow the source's stream after the copy, until Ctrl-C"
+    add("--live", action="store_true", help=live)
+    cut_over = "end a live copy: apply the last changes, compare, and say when to switch"
+    add("--cut-over", action="store_true", help=cut_over)
+    add("--yes", action="store_true", help="do not ask whether all writers have stopped")
+    existing = "write into tables that have items; equal keys are replaced"
+    add("--into-existing", action="store_true", help=existing)
+    add("--on-demand", action="store_true", help="make tables without provisioned throughput")
+    write = "capacity units that writes may use in a second"
+    add("--write-units", metavar="N", type=float, help=write)
+    state = "where to keep the state of the copy; by default in the user's folder for states"
+    add("--state", metavar="FILE", help=state)
+    add("--restart", action="store_true", help="forget the state of an interrupted copy")
+    _add_common(parser)
+
+
+def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_ends(parser)
+    shown = "keys to show of each kind of difference (default 20)"
+    parser.add_argument("--limit", metavar="N", type=int, default=20, help=shown)
+    _add_common(parser)
+
+
+# Copy
+
+
+def _copy(arguments: argparse.Namespace) -> int:
+    _check_exists(arguments.source)
+    if arguments.cut_over and not arguments.dry_run:
+        _confirm_no_writers(arguments)
+    line = LiveLine(silent=arguments.quiet)
+    stop = threading.Event()
+    try:
+        with _stopped_by_interrupt(stop):
+            done = moving.copy(
+                arguments.source,
+                arguments.target,
+                _tables(arguments.tables),
+                live=arguments.live,
+                cut_over=arguments.cut_over,
+                until=_never if arguments.live and not arguments.cut_over else None,
+                into_existing=arguments.into_existing,
+                on_demand=arguments.on_demand,
+                dry_run=arguments.dry_run,
+                restart=arguments.restart,
+                segments=arguments.segments,
+                read_units=arguments.read_units,
+                write_units=arguments.write_units,
+                state=arguments.state,
+                progress=line.show,
+                notice=_silent if arguments.quiet else _note,
+                stop=stop,
+            )
+    finally:
+        line.clear()
+    if arguments.json:
+        print(_json_of(done))
+    elif not arguments.quiet:
+        _print_copied(done, arguments)
+    if stop.is_set():
+        complain(_how_to_continue(done))
+        return INTERRUPTED
+    if arguments.cut_over and not done.is_complete and not done.is_dry_run:
+        complain(
+            "the tables differ: something still writes to the source, or has written to the target; "
+            "stop it and cut over again"
+        )
+        return _NOT_EQUAL
+    return 0
+
+
+def _how_to_continue(done: moving.Copied) -> str:
+    if done.state is None:
+        return "interrupted; nothing remembers where it was, because one side is in memory"
+    return f"interrupted; the same command continues where it was ({done.state})"
+
+
+def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
+    for name, progress in done.tables.items():
+        if done.is_dry_run:
+            print(f"{name}: about {progress.of_items:,} items would be copied")
+        else:
+            print(f"{progress}, {_seconds(progress.seconds)}")
+    for comparison in done.comparisons.values():
+        _print_comparison(comparison)
+    if arguments.cut_over and done.is_complete:
+        print(f"both sides are equal: switch to {arguments.target} now")
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.1f} s"
+
+
+def _json_of(done: moving.Copied) -> str:
+    return msgspec.json.encode(
+        {
+            "tables": {name: _plain(each) for name, each in done.tables.items()},
+            "missing": done.missing,
+            "is_complete": done.is_complete,
+            "is_dry_run": done.is_dry_run,
+            "state": None if done.state is None else str(done.state),
+            "comparisons": {name: _plain(each) for name, each in done.comparisons.items()},
+        }
+    ).decode()
+
+
+def _plain(dataclass: Any) -> Any:
+    return msgspec.to_builtins(dataclass)
+
+
+def _never(_: object) -> bool:
+    """A live copy follows until it is stopped."""
+    return False
+
+
+def _silent(_: object) -> None:
+    """Print nothing."""
+
+
+def _note(text: str) -> None:
+    complain(f"note: {text}")
+
+
+def _confirm_no_writers(arguments: argparse.Namespace) -> None:
+    """Ask whether the writers have stopped; raises `UsageError` if not, or if nobody can be asked."""
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "--cut-over needs the source's writers to have stopped; give --yes when they have"
+        )
+    sys.stderr.write(f"have all programs stopped writing to {arguments.source}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("not cut over; stop the writers first")
+
+
+@contextmanager
+def _stopped_by_interrupt(stop: threading.Event) -> Iterator[None]:
+    """Let the first Ctrl-C end the copy after the pages that are under way, and the second one at once."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    try:
+        before = signal.signal(signal.SIGINT, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# Diff
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    try:
+        report = _compare(arguments)
+    except IsotoneError as error:
+        complain(explanation(error))
+        return _NOT_COMPARED
+    if arguments.json:
+        print(_json_of_diff(report))
+    elif not arguments.quiet:
+        for comparison in report.comparisons.values():
+            _print_comparison(comparison)
+        for name in report.only_in_source:
+            print(f"{name}: only in the source")
+        for name in report.only_in_target:
+            print(f"{name}: only in the target")
+    return 0 if report.is_equal else _NOT_EQUAL
+
+
+def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
+    for end in (arguments.source, arguments.target):
+        _check_exists(end)
+    line = LiveLine(silent=arguments.quiet)
+    try:
+        return moving.diff(
+            arguments.source,
+            arguments.target,
+            _tables(arguments.tables),
+            shown=arguments.limit,
+            segments=arguments.segments,
+            read_units=arguments.read_units,
+            progress=line.show,
+        )
+    finally:
+        line.clear()
+
+
+def _json_of_diff(report: moving.DiffReport) -> str:
+    return msgspec.json.encode(
+        {
+            "is_equal": report.is_equal,
+            "only_in_source": report.only_in_source,
+            "only_in_target": report.only_in_target,
+            "tables": {
+                name: {**_plain(each), "is_equal": each.is_equal}
+                for name, each in report.comparisons.items()
+            },
+        }
+    ).decode()
+
+
+def _print_comparison(comparison: moving.Comparison) -> None:
+    print(comparison)
+    for text in comparison.settings:
+        print(f"  (setting) {text}")
+    for each in comparison.examples:
+        key = printable(item_text(each.key))
+        if each.target is None:
+            print(f"- {key}  only in the source")
+        elif each.source is None:
+            print(f"+ {key}  only in the target")
+        else:
+            print(f"! {key}")
+            for name, (mine, theirs) in each.attributes.items():
+                print(f"    {printable(name)}: {_shown(mine)} → {_shown(theirs)}")
+
+
+def _shown(value: AttributeValue | None) -> str:
+    if value is None:
+        return "(missing)"
+    text = printable(value_text(value))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+# Both
+
+
+def _tables(words: list[str]) -> Mapping[str, str] | None:
+    """The tables that a command line names; None for all."""
+    names: dict[str, str] = {}
+    for word in words:
+        name, _, to = word.partition("=")
+        names[name] = to or name
+    return names or None
+
+
+def _check_exists(address: str) -> None:
+    if address != MEMORY and "://" not in address and not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+
+
+DEFINITIONS: Final = {
+    "copy": Command(
+        """\
+Copy tables from one engine to another: a file, a server, Amazon's service, in any direction. The tables are made on the
+target with their indexes; expiry, tags and the stream follow when the items are there. What the target cannot have is
+said before the first item.
+
+An interrupted copy, also a killed one, continues when the same command is given again.
+
+With --live, the source may be written meanwhile: its changes are taken from its stream. When there is no lag any more,
+stop the writers, give the same command with --cut-over, and switch to the target when it says so.
+
+Exits with 0 when everything was copied, with 1 after an error or if a cut-over found differences, with 130 after
+Ctrl-C.""",
+        examples="""
+isotone copy shop.db http://localhost:8000 --dry-run
+isotone copy shop.db dynamodb://eu-west-1 Orders --write-units 500
+isotone copy dynamodb://eu-west-1 shop.db Orders=Orders-2026
+isotone copy shop.db http://localhost:8000 --live             follow until Ctrl-C
+isotone copy shop.db http://localhost:8000 --live --cut-over  when all writers have stopped
+""",
+        add_arguments=_add_copy_arguments,
+        run=_copy,
+    ),
+    "diff": Command(
+        """\
+Compare tables of two engines: their definitions, how many items they have, whether the items are the same, and the keys
+that differ, with the attributes that do. Numbers are compared by their value, sets without an order.
+
+Each table is read once, and once more if it differs. Compare while nobody writes.
+
+Exits with 0 if all is equal, with 1 if something differs, with 2 if it could not be compared.""",
+        examples="""
+isotone diff shop.db dynamodb://eu-west-1
+isotone diff shop.db http://localhost:8000 Orders --limit 100
+isotone diff monday.db tuesday.db Orders=Orders-old --json
+""",
+        add_arguments=_add_diff_arguments,
+        run=_diff,
+    ),
+}

@@ -1,0 +1,523 @@
+"""Copies tables from one engine to another, and keeps a copy up to date until its users have moved.
+
+    isotone.moving.copy("shop.db", "dynamodb://eu-west-1")
+    isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True)
+    isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True, cut_over=True)
+
+A table is read in segments, each by a thread of its own, page by page. When a page is written on the target, the
+position after it is saved (`job_state`). A killed copy repeats at most one page of each segment: the puts of a page have
+the same result again.
+
+A live copy notes the position of the source's stream first, copies, and then applies all changes from there on
+(`following`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends import opening
+from isotone.backends.interface import DYNAMODB, Backend, Capabilities
+from isotone.backends.opening import Target
+from isotone.errors import UsageError
+from isotone.moving.batch_writing import BatchWriter, put
+from isotone.moving.comparing import Comparison, compare_table
+from isotone.moving.following import Follower, StreamPosition, note_position
+from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.moving.pacing import Pace, Stopped
+from isotone.moving.progress import Meter, Progress, Report
+from isotone.moving.scanning import Segment, pages
+from isotone.moving.table_making import (
+    TableDefinition,
+    TablePlan,
+    apply_settings,
+    check_same_keys,
+    make_table,
+    plan_table,
+    read_definition,
+    table_names,
+)
+from isotone.values.types import Item
+
+Tables = Sequence[str] | Mapping[str, str]
+"""Names of tables; or a mapping from the names at the source to those at the target."""
+
+_SEGMENTS: Final = 8  # of a table that a server reads or writes
+_ITEMS_A_PAGE: Final = 5000  # between databases in this process
+_ITEMS_A_SENT_PAGE: Final = 500  # from or to a server
+_TICK: Final = 0.2  # seconds between two reports
+_IDLE: Final = 0.3  # seconds between two looks at a stream that had nothing new
+_STREAM_LAG: Final = 2.0  # seconds until a server's change is in its stream
+_CHECKS: Final = 3  # comparisons at a cut-over, each after the last changes were applied
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The result of a copy.
+
+    `tables` has the progress of each table, by its name at the source. `missing` says what the target does not have.
+    `is_complete`: everything was copied; a live copy is complete when it was cut over. `comparisons` are those of a
+    cut-over.
+    """
+
+    tables: Mapping[str, Progress] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    is_complete: bool = False
+    is_dry_run: bool = False
+    state: Path | None = None
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether a cut-over found the same items on both sides."""
+        return bool(self.comparisons) and all(each.is_equal for each in self.comparisons.values())
+
+
+class _Position(msgspec.Struct):
+    after: Item | None = None
+    is_over: bool = False
+
+
+class _Entry(msgspec.Struct):
+    """What is saved of one table: which tables they are, how far it is."""
+
+    source: str
+    target: str
+    segments: list[_Position]
+    items: int = 0
+    read_units: float = 0.0
+    write_units: float = 0.0
+    stream: StreamPosition | None = None
+    is_over: bool = False
+
+
+def copy(
+    source: Target,
+    target: Target,
+    tables: Tables | None = None,
+    *,
+    live: bool = False,
+    cut_over: bool = False,
+    until: Callable[[Progress], bool] | None = None,
+    into_existing: bool = False,
+    on_demand: bool = False,
+    dry_run: bool = False,
+    restart: bool = False,
+    segments: int | None = None,
+    read_units: float | None = None,
+    write_units: float | None = None,
+    state: str | PathLike[str] | None = None,
+    progress: Report | None = None,
+    notice: Callable[[str], object] | None = None,
+    stop: threading.Event | None = None,
+) -> Copied:
+    """Copy tables, all if none are named, from one address or object to another, as `isotone.connect` takes them.
+
+    It makes each table on the target with its indexes, then copies the items, then enables expiry, tags and the
+    stream. A target table that has items is refused, unless the same copy left them, or with `into_existing`. An
+    interrupted copy continues where it was, in any later process: between addresses, its state is in a file,
+    `state`, by default one in the user's folder for states. `restart` forgets it.
+
+    `live` follows the source's stream after the copy, and returns when it is caught up, or when `until` is true for the
+    progress. `cut_over` is the last step of a live copy, when nobody writes to the source any more: it applies the last
+    changes, compares both sides, and enables the settings. Its result `is_equal`, or something still writes.
+
+    `read_units` and `write_units` are budgets of capacity units a second. `notice` is called with everything that the
+    target cannot have, before the first item. With `dry_run`, that is all that happens. `stop` ends the copy early,
+    from another thread, with `is_complete` false.
+
+    Cost: the source is read once with consistent reads, the target written once; a cut-over reads both again.
+    Raises `UsageError` for tables that do not exist or do not fit, `InProgress` if another process is at the same copy,
+    `ChangesLost` if the stream has dropped changes.
+    """
+    stop = stop or threading.Event()
+    with ExitStack() as stack:
+        job = stack.enter_context(
+            _opened(source, target, _state_of(source, target, state), segments)
+        )
+        job.reading = Pace(read_units, stop=stop)
+        job.writing = Pace(write_units, stop=stop)
+        job.stop, job.report = stop, progress or _ignore
+        names = _named(job.source, tables)
+        if restart:
+            job.state.drop(*names)
+        copies = [_TableCopy(job, name, to) for name, to in names.items()]
+        return _run(
+            job,
+            copies,
+            _Wishes(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
+            notice or _ignore,
+        )
+
+
+async def acopy(
+    source: Target, target: Target, tables: Tables | None = None, **options: Any
+) -> Copied:
+    """`copy` in a thread, for async programs. If it is cancelled, it ends after the pages that are under way."""
+    stop = options.setdefault("stop", threading.Event())
+    work = asyncio.ensure_future(
+        asyncio.to_thread(partial(copy, source, target, tables, **options))
+    )
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([work])
+        raise
+
+
+def _ignore(_: object) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What the caller wants, besides two addresses."""
+
+    is_live: bool
+    cut_over: bool
+    into_existing: bool
+    on_demand: bool
+    dry_run: bool
+    until: Callable[[Progress], bool] | None
+
+
+class _Job:
+    """What the copies of all tables share."""
+
+    def __init__(
+        self,
+        source: Backend,
+        target: Backend,
+        capabilities: Capabilities,
+        state: JobState,
+        segments: int,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.capabilities = capabilities
+        self.state = state
+        self.segments = segments
+        self.is_local = _is_local(source, target)
+        self.stream_lag = 0.0 if _is_local(source) else _STREAM_LAG
+        self.reading = self.writing = Pace()
+        self.stop = threading.Event()
+        self.report: Report = _ignore
+
+
+@contextmanager
+def _opened(
+    source: Target, target: Target, state: JobState, segments: int | None
+) -> Iterator[_Job]:
+    if segments is not None and (type(segments) is not int or segments < 1):
+        raise UsageError(f"segments={segments!r} is not a number of segments; give 1 or more")
+    with ExitStack() as stack:
+        ends = []
+        for end in (source, target):
+            opened = opening.open_backend(end)
+            stack.callback(opened.close)
+            ends.append(opened.backend)
+        stack.enter_context(state)
+        number = segments or (1 if _is_local(*ends) else _SEGMENTS)
+        yield _Job(ends[0], ends[1], capabilities_of(target), state, number)
+
+
+def capabilities_of(target: Target) -> Capabilities:
+    """What the engine of an address or an object can do."""
+    return DYNAMODB
+
+
+def _state_of(source: Target, target: Target, path: str | PathLike[str] | None) -> JobState:
+    texts = [address_text(source), address_text(target)]
+    job = ("copy", *(text or "an object" for text in texts))
+    if path is None and None not in texts:
+        return JobState(default_path(job), job)
+    return JobState(path, job)
+
+
+def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
+    """The names of the tables to copy, at the source and at the target."""
+    if tables is None:
+        tables = table_names(source)
+        if not tables:
+            raise UsageError("the source has no tables")
+    if isinstance(tables, str):
+        raise UsageError(f"tables={tables!r} is one name; write [{tables!r}]")
+    names = dict(tables) if isinstance(tables, Mapping) else {name: name for name in tables}
+    if not names:
+        raise UsageError("tables= is empty; leave it out to copy all tables")
+    return names
+
+
+def _run(
+    job: _Job, copies: list[_TableCopy], wishes: _Wishes, notice: Callable[[str], object]
+) -> Copied:
+    for each in copies:
+        each.look(wishes)
+    missing = tuple(f"{each.name}: {text}" for each in copies for text in each.plan.missing)
+    for text in missing:
+        notice(text)
+    if wishes.dry_run:
+        return Copied(
+            {each.name: each.meter.progress() for each in copies}, missing, is_dry_run=True
+        )
+    comparisons: dict[str, Comparison] = {}
+    is_complete = False
+    try:
+        for each in copies:
+            each.prepare(wishes)
+        for each in copies:
+            each.copy_items()
+        if wishes.is_live:
+            comparisons = _follow(job, copies, wishes)
+        if not wishes.is_live or (comparisons and all(c.is_equal for c in comparisons.values())):
+            for each in copies:
+                missing += tuple(each.finish())
+            job.state.drop(*(each.name for each in copies))
+            is_complete = True
+    except Stopped:
+        pass
+    return Copied(
+        {each.name: each.meter.progress(is_over=is_complete) for each in copies},
+        missing,
+        is_complete,
+        state=job.state.path,
+        comparisons=comparisons,
+    )
+
+
+def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, Comparison]:
+    """Apply changes until the caller has enough; at a cut-over, compare when all are applied."""
+    with ThreadPoolExecutor(job.segments, "isotone-follow") as pool:
+        followers = [each.follower(pool) for each in copies]
+
+        def catch_up(is_enough: Callable[[], bool]) -> None:
+            while True:
+                applied = 0
+                for each, follower in zip(copies, followers, strict=True):
+                    applied += follower.step()
+                    job.report(each.meter.progress())
+                if is_enough():
+                    return
+                if job.stop.wait(0.0 if applied else _IDLE):
+                    raise Stopped
+
+        def caught_up() -> bool:
+            return all(follower.is_caught_up for follower in followers)
+
+        until = wishes.until
+        if until is None or wishes.cut_over:
+            catch_up(caught_up)
+        else:
+            catch_up(lambda: all(until(each.meter.progress()) for each in copies))
+        if not wishes.cut_over:
+            return {}
+        comparisons: dict[str, Comparison] = {}
+        for _ in range(_CHECKS):
+            if job.stop.wait(job.stream_lag):  # the last writes may not be in the stream yet
+                raise Stopped
+            for follower in followers:
+                follower.start_over()
+            catch_up(caught_up)
+            comparisons = {each.name: each.compare() for each in copies}
+            if all(comparison.is_equal for comparison in comparisons.values()):
+                break
+        return comparisons
+
+
+class _TableCopy:
+    """The copy of one table: look, prepare, copy the items, follow, finish."""
+
+    def __init__(self, job: _Job, name: str, to: str) -> None:
+        self.name = name
+        self.to = to
+        self.meter = Meter("copy", name)
+        self._job = job
+        self._lock = threading.Lock()
+        self._entry: _Entry | None = None
+
+    # Before the first item
+
+    def look(self, wishes: _Wishes) -> None:
+        """Read the definitions and the saved state; refuse what cannot be copied. Writes nothing."""
+        job = self._job
+        found = read_definition(job.source, self.name)
+        if found is None:
+            raise UsageError(f"the source has no table {self.name!r}")
+        if job.source is job.target and self.name == self.to:
+            raise UsageError(f"table {self.name!r} cannot be copied onto itself")
+        self.definition = found
+        self.plan: TablePlan = plan_table(
+            found, self.to, job.capabilities, on_demand=wishes.on_demand
+        )
+        there = read_definition(job.target, self.to)
+        self._entry = self._saved(there)
+        if self._entry is not None:
+            self._check_same_kind(self._entry, wishes)
+        elif there is not None:
+            check_same_keys(found, there)
+            if not wishes.into_existing and _has_items(job.target, self.to):
+                raise UsageError(
+                    f"table {self.to!r} on the target has items; --into-existing (into_existing=True) writes "
+                    f"over them, and {self.name}=NEW_NAME copies into another table"
+                )
+        self.meter.of_items = found.item_count
+
+    def _saved(self, there: TableDefinition | None) -> _Entry | None:
+        """What an earlier run has saved, if the tables are still the same."""
+        entry = self._job.state.get(self.name, _Entry)
+        if entry is None or there is None:
+            return None
+        if (entry.source, entry.target) != (self.definition.identity, there.identity):
+            return None
+        return entry
+
+    def _check_same_kind(self, entry: _Entry, wishes: _Wishes) -> None:
+        if entry.stream is not None and not wishes.is_live:
+            raise UsageError(
+                f"the copy of {self.name!r} that is under way is live; add --live or --cut-over, or --restart"
+            )
+        if entry.stream is None and wishes.is_live:
+            raise UsageError(
+                f"the copy of {self.name!r} that is under way is not live; go on without --live, or --restart"
+            )
+
+    def prepare(self, wishes: _Wishes) -> None:
+        """Make the table on the target, note the position of the stream, save the beginning."""
+        job = self._job
+        if self._entry is None:
+            made = make_table(job.target, self.plan, sleep=job.stop.wait)
+            position = None
+            if wishes.is_live:
+                position = note_position(job.source, self.definition, sleep=job.stop.wait)
+            self._entry = _Entry(
+                self.definition.identity,
+                made.identity,
+                [_Position() for _ in range(job.segments)],
+                stream=position,
+            )
+            self._save()
+        entry = self._entry
+        self.meter = Meter(
+            "copy",
+            self.name,
+            of_items=self.definition.item_count,
+            items=entry.items,
+            read_units=entry.read_units,
+            write_units=entry.write_units,
+        )
+
+    # Items
+
+    def copy_items(self) -> None:
+        """Copy what is left of each segment, all at the same time."""
+        entry = self._started
+        left = [number for number, each in enumerate(entry.segments) if not each.is_over]
+        if not left:
+            return
+        with ThreadPoolExecutor(len(left), "isotone-copy") as pool:
+            stop = threading.Event()
+            futures = [pool.submit(self._copy_segment, number, stop) for number in left]
+            self._wait_for(futures, stop)
+
+    def _wait_for(self, futures: list[Future[None]], stop: threading.Event) -> None:
+        """Report until all are done; the first error, or Ctrl-C, stops the others after their page."""
+        job = self._job
+        try:
+            pending = set(futures)
+            while pending:
+                done, pending = wait(pending, timeout=_TICK)
+                job.report(self.meter.progress())
+                if any(each.exception() for each in done):
+                    break
+        finally:
+            stop.set()
+            wait(futures)
+        failed = [error for each in futures if (error := each.exception())]
+        real = [error for error in failed if not isinstance(error, Stopped)]
+        if failed:
+            raise (real or failed)[0]
+
+    def _copy_segment(self, number: int, stop: threading.Event) -> None:
+        job, entry = self._job, self._started
+        at = entry.segments[number]
+        segment = Segment(self.name, number, len(entry.segments), at.after, at.is_over)
+        writer = BatchWriter(job.target, self.to, job.writing, shared_by=len(entry.segments))
+        size = _ITEMS_A_PAGE if job.is_local else _ITEMS_A_SENT_PAGE
+        for page in pages(job.source, segment, job.reading, items_a_page=size):
+            units = writer.write([put(item) for item in page.items])
+            self.meter.add(len(page.items), page.units, units)
+            with self._lock:
+                entry.items += len(page.items)
+                entry.read_units += page.units
+                entry.write_units += units
+                entry.segments[number] = _Position(page.after, page.after is None)
+                self._save()
+            if page.after is not None and (stop.is_set() or job.stop.is_set()):
+                raise Stopped
+
+    # Changes
+
+    def follower(self, pool: ThreadPoolExecutor) -> Follower:
+        """What applies the changes since the noted position."""
+        job, entry = self._job, self._started
+        assert entry.stream is not None
+        self.meter.phase = "follow"
+        self.meter.of_items = 0
+        writer = BatchWriter(job.target, self.to, job.writing)
+        return Follower(
+            job.source,
+            self.definition,
+            entry.stream,
+            writer,
+            pace=job.reading,
+            meter=self.meter,
+            save=self._save,
+            pool=pool,
+        )
+
+    def compare(self) -> Comparison:
+        """Whether both tables have the same items now."""
+        job = self._job
+        return compare_table(
+            (job.source, self.name),
+            (job.target, self.to),
+            segments=job.segments,
+            stop=job.stop,
+            report=job.report,
+            items_only=True,
+        )
+
+    def finish(self) -> list[str]:
+        """Enable what follows the items; returns what the target refused."""
+        refused = apply_settings(self._job.target, self.plan, sleep=self._job.stop.wait)
+        return [f"{self.name}: {text}" for text in refused]
+
+    @property
+    def _started(self) -> _Entry:
+        assert self._entry is not None
+        return self._entry
+
+    def _save(self) -> None:
+        self._job.state.set(self.name, self._started)
+
+
+def _is_local(*backends: Backend) -> bool:
+    """Whether these are databases in this process, which take many requests in one transaction."""
+    return all(hasattr(each, "send_many") for each in backends)
+
+
+def _has_items(backend: Backend, name: str) -> bool:
+    """Whether a table has at least one item. Cost: half a unit."""
+    return bool(backend.execute("Scan", {"TableName": name, "Limit": 1})["Items"])

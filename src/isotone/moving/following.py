@@ -1,0 +1,316 @@
+"""Follows a table's stream from a noted position, and applies each change to a copy.
+
+    position = note_position(source, "Orders")          # before the copy begins; enables the stream if there is none
+    …                                                   # copy all pages, with consistent reads
+    follower = Follower(source, "Orders", position, writer, save)
+    while not follower.is_caught_up:
+        follower.step()                                 # a page of each shard
+
+Why this ends with an exact copy: a page is read after the position was noted, with a consistent read. So each key in
+the copy is at least as new as the position, and every later change of it is in the stream after the position. The changes
+of a key are in one shard or its children, which are read in order, parents first. All of them are applied again, so the
+last one wins, whatever the page had. A put or delete that is repeated has the same result, and so has a page of
+changes that a killed process repeats from the saved position.
+
+Shards that were closed when the position was noted hold only older changes, and are skipped. An open one is read from
+its oldest record: up to a few hours of changes are applied once more, which costs writes but changes nothing in the end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends.interface import Backend
+from isotone.errors import (
+    ChangesLost,
+    ExpiredIteratorException,
+    LimitExceededException,
+    ResourceNotFoundException,
+    TrimmedDataAccessException,
+    UsageError,
+)
+from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
+from isotone.moving.item_identity import key_text
+from isotone.moving.pacing import Pace
+from isotone.moving.progress import Meter
+from isotone.moving.table_making import (
+    TableDefinition,
+    read_definition,
+    stream_request,
+    wait_until_active,
+)
+from isotone.values.json import with_empty_maps
+from isotone.values.types import Item
+
+_VIEW: Final = "NEW_IMAGE"  # what a copy needs of a stream that it enables itself
+_WITH_IMAGES: Final = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+_EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read
+_MOST_WAITED: Final = 120.0  # seconds for a stream to be enabled
+_KEYS_A_READ: Final = 100
+
+
+class StreamPosition(msgspec.Struct):
+    """Where a stream is read on.
+
+    `after` has the last applied sequence number of each shard; `waiting` the shards of which nothing was applied yet;
+    `done` those that need no reading any more.
+    """
+
+    arn: str
+    view: str
+    waiting: list[str] = msgspec.field(default_factory=list)
+    after: dict[str, str] = msgspec.field(default_factory=dict)
+    done: list[str] = msgspec.field(default_factory=list)
+    applied: int = 0
+
+
+class _Shard(msgspec.Struct, frozen=True):
+    id: str
+    parent: str | None
+    is_closed: bool
+
+
+def note_position(
+    backend: Backend, definition: TableDefinition, *, sleep: Callable[[float], object] = time.sleep
+) -> StreamPosition:
+    """The position of a table's stream before any later change; enables the stream if there is none."""
+    name = definition.name
+    if definition.stream_view is None:
+        backend.execute("UpdateTable", stream_request(name, _VIEW))
+        definition = wait_until_active(backend, name, sleep=sleep)
+    arn = _wait_until_enabled(backend, name, sleep)
+    shards = _shards(backend, arn)
+    return StreamPosition(
+        arn,
+        definition.stream_view or _VIEW,
+        waiting=[shard.id for shard in shards if not shard.is_closed],
+        done=[shard.id for shard in shards if shard.is_closed],
+    )
+
+
+def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], object]) -> str:
+    pause, until = 0.05, time.monotonic() + _MOST_WAITED
+    while time.monotonic() < until:
+        found = read_definition(backend, name)
+        arn: str | None = found.description.get("LatestStreamArn") if found else None
+        if arn:
+            answer = backend.execute("DescribeStream", {"StreamArn": arn})
+            if answer["StreamDescription"].get("StreamStatus") == "ENABLED":
+                return arn
+        sleep(pause)
+        pause = min(pause * 2, 2.0)
+    raise UsageError(f"the stream of table {name!r} was not enabled in {_MOST_WAITED:.0f} s")
+
+
+def _shards(backend: Backend, arn: str) -> list[_Shard]:
+    found: list[_Shard] = []
+    request: dict[str, Any] = {"StreamArn": arn}
+    while True:
+        try:
+            response = backend.execute("DescribeStream", request)
+        except ResourceNotFoundException:
+            raise _lost(arn, "the stream was deleted") from None
+        description = response["StreamDescription"]
+        for each in description.get("Shards", ()):
+            is_closed = "EndingSequenceNumber" in (each.get("SequenceNumberRange") or {})
+            found.append(_Shard(each["ShardId"], each.get("ParentShardId"), is_closed))
+        last = description.get("LastEvaluatedShardId")
+        if last is None:
+            return found
+        request = {**request, "ExclusiveStartShardId": last}
+
+
+def _lost(arn: str, why: str) -> ChangesLost:
+    return ChangesLost(
+        f"changes of {arn} are lost: {why} before they were applied; a stream keeps them for 24 hours; "
+        "delete the target table and copy again"
+    )
+
+
+class Follower:
+    """Applies the changes of one table's stream to its copy. One thread calls `step`; its shards are read by a pool."""
+
+    def __init__(
+        self,
+        source: Backend,
+        definition: TableDefinition,
+        position: StreamPosition,
+        writer: BatchWriter,
+        *,
+        pace: Pace,
+        meter: Meter,
+        save: Callable[[], None],
+        pool: Executor,
+    ) -> None:
+        self.position = position
+        self._source = source
+        self._definition = definition
+        self._names = definition.key_names
+        self._writer = writer
+        self._pace = pace
+        self._meter = meter
+        self._save = save
+        self._pool = pool
+        self._iterators: dict[str, str] = {}
+        self._empty: dict[str, int] = {}
+        self._newest = 0.0  # when the last applied change was made
+        self._shards: list[_Shard] = []
+        self._must_look = True
+        self._lock = threading.Lock()
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether every shard has answered several times in a row that there is nothing more."""
+        return not self._must_look and all(
+            shard.id in self.position.done or self._empty.get(shard.id, 0) >= _EMPTY_PAGES
+            for shard in self._shards
+        )
+
+    def start_over(self) -> None:
+        """Forget that the stream was read to its end: `is_caught_up` is false until it is read again."""
+        self._empty.clear()
+        self._must_look = True
+
+    def step(self) -> int:
+        """Apply a page of each shard that is not read to its end; returns how many changes there were."""
+        if self._must_look or self._pages_are_empty():
+            self._look_for_shards()
+        ready = [shard for shard in self._shards if self._is_ready(shard)]
+        applied = sum(self._pool.map(self._advance, ready))
+        now = time.time()
+        self._meter.lag = 0.0 if self.is_caught_up else max(now - (self._newest or now), 0.0)
+        return applied
+
+    def _pages_are_empty(self) -> bool:
+        return all(self._empty.get(each.id) for each in self._shards if self._is_ready(each))
+
+    def _look_for_shards(self) -> None:
+        found = _shards(self._source, self.position.arn)
+        ids = {shard.id for shard in found}
+        unread = {*self.position.waiting, *self.position.after} - {*self.position.done}
+        if unread - ids:
+            raise _lost(self.position.arn, "a shard was deleted")
+        self._shards = found
+        self._must_look = False
+
+    def _is_ready(self, shard: _Shard) -> bool:
+        """Whether a shard is to be read now: it is not done, and its parent is, or is gone."""
+        if shard.id in self.position.done:
+            return False
+        ids = {each.id for each in self._shards}
+        return shard.parent is None or shard.parent not in ids or shard.parent in self.position.done
+
+    def _advance(self, shard: _Shard) -> int:
+        page = self._read(shard)
+        records: list[Mapping[str, Any]] = page["Records"]
+        if records:
+            cost = self._apply(records)
+            self._meter.add(items=len(records), write_units=cost)
+        following = page.get("NextShardIterator")
+        with self._lock:
+            if records:
+                changes = [record["dynamodb"] for record in records]
+                self.position.after[shard.id] = changes[-1]["SequenceNumber"]
+                self.position.applied += len(records)
+                self._newest = max(
+                    self._newest, float(changes[-1].get("ApproximateCreationDateTime") or 0)
+                )
+                self._empty[shard.id] = 0
+            else:
+                self._empty[shard.id] = self._empty.get(shard.id, 0) + 1
+            if following is None:
+                self.position.done.append(shard.id)
+                self.position.after.pop(shard.id, None)
+                self._iterators.pop(shard.id, None)
+                self._must_look = True  # for its children
+            else:
+                self._iterators[shard.id] = following
+            if shard.id in self.position.waiting and (records or following is None):
+                self.position.waiting.remove(shard.id)
+            if records or following is None:
+                self._save()
+        return len(records)
+
+    def _read(self, shard: _Shard) -> dict[str, Any]:
+        attempt = 0
+        while True:
+            iterator = self._iterators.get(shard.id) or self._iterator(shard)
+            try:
+                return self._pace.execute(
+                    self._source, "GetRecords", {"ShardIterator": iterator, "Limit": 1000}
+                )
+            except ExpiredIteratorException:
+                self._iterators.pop(shard.id, None)
+            except LimitExceededException:  # by which streams throttle
+                attempt += 1
+                self._pace.throttled(attempt)
+            except TrimmedDataAccessException:
+                raise _lost(self.position.arn, "they were dropped") from None
+
+    def _iterator(self, shard: _Shard) -> str:
+        after = self.position.after.get(shard.id)
+        kind = {"ShardIteratorType": "TRIM_HORIZON"}
+        if after is not None:
+            kind = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": after}
+        try:
+            response = self._source.execute(
+                "GetShardIterator", {"StreamArn": self.position.arn, "ShardId": shard.id, **kind}
+            )
+        except (TrimmedDataAccessException, ResourceNotFoundException):
+            raise _lost(self.position.arn, "they were dropped") from None
+        found: str = response["ShardIterator"]
+        return found
+
+    def _apply(self, records: list[Mapping[str, Any]]) -> float:
+        """Write the last state of each key of a page; returns the units."""
+        last: dict[bytes, Mapping[str, Any]] = {}
+        for record in records:
+            last[key_text(record["dynamodb"]["Keys"], self._names)] = record
+        if self.position.view in _WITH_IMAGES:
+            entries = [_entry(record) for record in last.values()]
+        else:
+            keys = [record["dynamodb"]["Keys"] for record in last.values()]
+            entries = self._present(keys)
+        return self._writer.write(entries)
+
+    def _present(self, keys: list[Item]) -> list[Entry]:
+        """The entries that bring keys to what the source has now, for a stream without images."""
+        entries: list[Entry] = []
+        for at in range(0, len(keys), _KEYS_A_READ):
+            wanted = keys[at : at + _KEYS_A_READ]
+            items = read_items(self._source, self._definition.name, wanted, self._pace)
+            found = {key_text(item, self._names): item for item in items}
+            for key in wanted:
+                item = found.get(key_text(key, self._names))
+                entries.append(delete(key) if item is None else put(item))
+        return entries
+
+
+def _entry(record: Mapping[str, Any]) -> Entry:
+    change = record["dynamodb"]
+    if record["eventName"] == "REMOVE":
+        return delete(change["Keys"])
+    return put(with_empty_maps(change["NewImage"]))
+
+
+def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> list[Item]:
+    """The items with these keys that exist, read consistently; at most 100 keys."""
+    found: list[Item] = []
+    wanted: dict[str, Any] = {table: {"Keys": keys, "ConsistentRead": True}}
+    attempt = 0
+    while wanted:
+        request = {"RequestItems": wanted, "ReturnConsumedCapacity": "TOTAL"}
+        response = pace.execute(backend, "BatchGetItem", request)
+        items = response.get("Responses", {}).get(table, [])
+        found += items
+        wanted = response.get("UnprocessedKeys") or {}
+        attempt = 0 if items else attempt + 1
+        if wanted and attempt:
+            pace.throttled(attempt)
+    return found

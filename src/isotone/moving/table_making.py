@@ -1,0 +1,398 @@
+"""A table like another one: its definition, the requests that make it on a target, and what the target cannot have.
+
+    wanted = read_definition(source, "Orders")
+    plan = plan_table(wanted, "Orders", capabilities)       # .request, .missing: said before the first item
+    make_table(target, plan)                                # the table with its indexes
+    apply_settings(target, plan)                            # expiry, tags, stream: when the items are there
+
+Expiry and the stream are enabled last: a target must not delete items while they are compared, and a copy is no change
+that readers of the stream should see.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends.interface import Backend, Capabilities, Response
+from isotone.errors import ApiError, ResourceNotFoundException, UsageError
+
+_MOST_WAITED: Final = 600.0  # seconds for a table to become active
+_KEY_TYPES: Final = ("HASH", "RANGE")
+
+# Errors by which an engine says that it does not know an action or a parameter.
+_NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException", "AccessDeniedException")
+
+
+class TableDefinition(msgspec.Struct, frozen=True):
+    """What a table is, besides its items: the answer of DescribeTable, the attribute of expiry, tags, recovery."""
+
+    description: dict[str, Any]
+    expiry: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+    has_recovery: bool = False
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        name: str = self.description["TableName"]
+        return name
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes the table from a later one of the same name."""
+        described = self.description
+        return str(described.get("TableId") or described.get("CreationDateTime") or "")
+
+    @property
+    def item_count(self) -> int:
+        """The table's own count, which may be hours old."""
+        return int(self.description.get("ItemCount") or 0)
+
+    @property
+    def key_names(self) -> list[str]:
+        """The attributes of the primary key, the partition key first."""
+        elements = self.description["KeySchema"]
+        ordered = sorted(elements, key=lambda element: _KEY_TYPES.index(element["KeyType"]))
+        return [element["AttributeName"] for element in ordered]
+
+    @property
+    def stream_view(self) -> str | None:
+        """What the stream's records show; None without a stream."""
+        stream: Mapping[str, Any] = self.description.get("StreamSpecification") or {}
+        return stream.get("StreamViewType") if stream.get("StreamEnabled") else None
+
+
+def read_definition(backend: Backend, name: str) -> TableDefinition | None:
+    """The definition of a table; None if it does not exist. What the engine does not know counts as absent."""
+    try:
+        description = backend.execute("DescribeTable", {"TableName": name})["Table"]
+    except ResourceNotFoundException:
+        return None
+    expiry = _asked(backend, "DescribeTimeToLive", {"TableName": name})
+    state: Mapping[str, Any] = expiry.get("TimeToLiveDescription") or {}
+    recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name})
+    backups: Mapping[str, Any] = recovery.get("ContinuousBackupsDescription") or {}
+    in_time: Mapping[str, Any] = backups.get("PointInTimeRecoveryDescription") or {}
+    return TableDefinition(
+        description,
+        state.get("AttributeName") if state.get("TimeToLiveStatus") in _ENABLED else None,
+        tuple(sorted(_tags(backend, description.get("TableArn")))),
+        in_time.get("PointInTimeRecoveryStatus") == "ENABLED",
+    )
+
+
+_ENABLED: Final = ("ENABLED", "ENABLING")
+
+
+def _tags(backend: Backend, arn: str | None) -> Iterator[tuple[str, str]]:
+    request: dict[str, Any] = {"ResourceArn": arn}
+    while arn:
+        answer = _asked(backend, "ListTagsOfResource", request)
+        for tag in answer.get("Tags") or ():
+            if not tag["Key"].startswith("aws:"):  # those of the service itself
+                yield tag["Key"], tag["Value"]
+        if not answer.get("NextToken"):
+            return
+        request = {**request, "NextToken": answer["NextToken"]}
+
+
+def _asked(backend: Backend, operation: str, request: dict[str, Any]) -> Response:
+    """The answer of a read that not every engine knows; empty if this one does not."""
+    try:
+        return backend.execute(operation, request)
+    except ApiError as error:
+        if error.code in _NOT_KNOWN:
+            return {}
+        raise
+
+
+def table_names(backend: Backend) -> list[str]:
+    """The names of all tables."""
+    names: list[str] = []
+    request: dict[str, Any] = {}
+    while True:
+        response = backend.execute("ListTables", request)
+        names += response["TableNames"]
+        if "LastEvaluatedTableName" not in response:
+            return names
+        request = {"ExclusiveStartTableName": response["LastEvaluatedTableName"]}
+
+
+# Planning
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """How a table is made on a target: the CreateTable request, the settings that follow the items, what is missing."""
+
+    name: str
+    request: dict[str, Any]
+    expiry: str | None
+    stream: str | None
+    tags: tuple[tuple[str, str], ...]
+    is_protected: bool
+    missing: list[str] = field(default_factory=list)
+
+
+def plan_table(
+    definition: TableDefinition, name: str, capabilities: Capabilities, *, on_demand: bool = False
+) -> TablePlan:
+    """How to make a table like this one on an engine."""
+    described = definition.description
+    missing: list[str] = []
+
+    def keep(feature: str, what: str) -> bool:
+        has: bool = getattr(capabilities, feature, True)
+        if not has:
+            missing.append(f"{what}: the target has none")
+        return has
+
+    request: dict[str, Any] = {
+        "TableName": name,
+        "KeySchema": described["KeySchema"],
+        **_throughput(described, on_demand=on_demand),
+    }
+    if table_class := (described.get("TableClassSummary") or {}).get("TableClass"):
+        request["TableClass"] = table_class
+    for member, feature, what in (
+        ("LocalSecondaryIndexes", "local_indexes", "local index"),
+        ("GlobalSecondaryIndexes", "global_indexes", "global index"),
+        ("VectorIndexes", "vectors", "vector index"),
+    ):
+        indexes = [
+            _index_request(member, index, capabilities, missing, on_demand=on_demand)
+            for index in described.get(member) or ()
+            if keep(feature, f"{what} {index['IndexName']}")
+        ]
+        if indexes:
+            request[member] = indexes
+    request["AttributeDefinitions"] = _used_attributes(described, request)
+    if definition.has_recovery:
+        missing.append("point-in-time recovery: enable it on the target yourself")
+    sse: Mapping[str, Any] = described.get("SSEDescription") or {}
+    if sse.get("KMSMasterKeyArn"):
+        missing.append("its own encryption key: the target has the default one")
+    if described.get("Replicas"):
+        missing.append("replicas in other regions: add them on the target yourself")
+    expiry, view, tags = definition.expiry, definition.stream_view, definition.tags
+    return TablePlan(
+        name,
+        request,
+        expiry if expiry and keep("expiry", f"expiry by {expiry}") else None,
+        view if view and keep("streams", "the stream") else None,
+        tags if tags and keep("tags", "tags") else (),
+        bool(described.get("DeletionProtectionEnabled")),
+        missing,
+    )
+
+
+def _throughput(described: Mapping[str, Any], *, on_demand: bool) -> dict[str, Any]:
+    mode = (described.get("BillingModeSummary") or {}).get("BillingMode")
+    units: Mapping[str, Any] = described.get("ProvisionedThroughput") or {}
+    if on_demand or mode == "PAY_PER_REQUEST" or not units.get("ReadCapacityUnits"):
+        return {"BillingMode": "PAY_PER_REQUEST"}
+    names = ("ReadCapacityUnits", "WriteCapacityUnits")
+    return {
+        "BillingMode": "PROVISIONED",
+        "ProvisionedThroughput": {name: units[name] for name in names},
+    }
+
+
+_OF_INDEX: Final = {
+    "LocalSecondaryIndexes": ("IndexName", "KeySchema", "Projection"),
+    "GlobalSecondaryIndexes": ("IndexName", "KeySchema", "Projection"),
+    "VectorIndexes": (
+        *("IndexName", "VectorAttribute", "SearchSchema"),
+        *("Projection", "Dimensions", "DistanceFunction"),
+    ),
+}
+
+
+def _index_request(
+    member: str,
+    index: Mapping[str, Any],
+    capabilities: Capabilities,
+    missing: list[str],
+    *,
+    on_demand: bool,
+) -> dict[str, Any]:
+    request = {name: index[name] for name in _OF_INDEX[member] if name in index}
+    if member == "GlobalSecondaryIndexes":
+        throughput = _throughput(index, on_demand=on_demand)
+        if "ProvisionedThroughput" in throughput:
+            request["ProvisionedThroughput"] = throughput["ProvisionedThroughput"]
+    if member != "VectorIndexes" and not getattr(capabilities, "index_projections", True):
+        if request["Projection"].get("ProjectionType") != "ALL":
+            missing.append(f"the projection of index {index['IndexName']}: it will have everything")
+        request["Projection"] = {"ProjectionType": "ALL"}
+    return request
+
+
+def _used_attributes(described: Mapping[str, Any], request: Mapping[str, Any]) -> list[Any]:
+    """The definitions of attributes that the requested keys use; the service refuses others."""
+    indexes = [
+        index
+        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+        for index in request.get(member, ())
+    ]
+    used = {
+        element["AttributeName"]
+        for schema in (request["KeySchema"], *(index["KeySchema"] for index in indexes))
+        for element in schema
+    }
+    for index in request.get("VectorIndexes", ()):
+        used |= {element["AttributeName"] for element in index.get("SearchSchema") or ()}
+    return [each for each in described["AttributeDefinitions"] if each["AttributeName"] in used]
+
+
+# Making
+
+
+def make_table(
+    backend: Backend, plan: TablePlan, *, sleep: Callable[[float], object] = time.sleep
+) -> TableDefinition:
+    """Create the table if it does not exist, and wait until it can be used. Returns what it is."""
+    if read_definition(backend, plan.name) is None:
+        try:
+            backend.execute("CreateTable", plan.request)
+        except ApiError as error:
+            error.add_note(f"table {plan.name!r} could not be created on the target")
+            raise
+    return wait_until_active(backend, plan.name, sleep=sleep)
+
+
+def wait_until_active(
+    backend: Backend, name: str, *, sleep: Callable[[float], object] = time.sleep
+) -> TableDefinition:
+    """Wait until a table and its indexes can be used."""
+    pause, until = 0.05, time.monotonic() + _MOST_WAITED
+    while True:
+        found = read_definition(backend, name)
+        if found is not None and _is_active(found.description):
+            return found
+        if time.monotonic() > until:
+            raise UsageError(f"table {name!r} did not become active; run it again later")
+        sleep(pause)
+        pause = min(pause * 2, 5.0)
+
+
+def _is_active(described: Mapping[str, Any]) -> bool:
+    indexes = described.get("GlobalSecondaryIndexes") or ()
+    states = [described.get("TableStatus"), *(index.get("IndexStatus") for index in indexes)]
+    return all(state in (None, "ACTIVE") for state in states)
+
+
+def apply_settings(
+    backend: Backend, plan: TablePlan, *, sleep: Callable[[float], object] = time.sleep
+) -> list[str]:
+    """Enable expiry, tags, the stream and deletion protection; returns what the target refused."""
+    refused: list[str] = []
+
+    def attempt(what: str, operation: str, request: dict[str, Any]) -> None:
+        try:
+            backend.execute(operation, request)
+        except ApiError as error:
+            refused.append(f"{what}: {error.message or error.code}")
+
+    found = wait_until_active(backend, plan.name, sleep=sleep)
+    if plan.tags and set(plan.tags) - set(found.tags):
+        tags = [{"Key": key, "Value": value} for key, value in plan.tags]
+        arn = found.description.get("TableArn")
+        attempt("tags", "TagResource", {"ResourceArn": arn, "Tags": tags})
+    if plan.expiry and found.expiry is None:
+        specification = {"Enabled": True, "AttributeName": plan.expiry}
+        attempt(
+            "expiry",
+            "UpdateTimeToLive",
+            {"TableName": plan.name, "TimeToLiveSpecification": specification},
+        )
+    if plan.stream and found.stream_view is None:
+        attempt("the stream", "UpdateTable", stream_request(plan.name, plan.stream))
+        wait_until_active(backend, plan.name, sleep=sleep)
+    if plan.is_protected and not found.description.get("DeletionProtectionEnabled"):
+        protection = {"TableName": plan.name, "DeletionProtectionEnabled": True}
+        attempt("deletion protection", "UpdateTable", protection)
+    return refused
+
+
+def stream_request(name: str, view: str) -> dict[str, Any]:
+    """The UpdateTable request that enables a stream."""
+    specification = {"StreamEnabled": True, "StreamViewType": view}
+    return {"TableName": name, "StreamSpecification": specification}
+
+
+def check_same_keys(source: TableDefinition, target: TableDefinition) -> None:
+    """Raise `UsageError` if the items of one table do not fit the other."""
+    mine, theirs = _keys_of(source), _keys_of(target)
+    if mine != theirs:
+        raise UsageError(
+            f"table {target.name!r} on the target has the keys {_shown(theirs)}, and the source's are "
+            f"{_shown(mine)}; copy into another table: {source.name}=NEW_NAME"
+        )
+
+
+def _keys_of(definition: TableDefinition) -> list[tuple[str, str]]:
+    return _typed(definition, definition.key_names)
+
+
+def _typed(definition: TableDefinition, names: list[str]) -> list[tuple[str, str]]:
+    types = {
+        each["AttributeName"]: each["AttributeType"]
+        for each in definition.description["AttributeDefinitions"]
+    }
+    return [(name, types.get(name, "?")) for name in names]
+
+
+def _shown(keys: list[tuple[str, str]]) -> str:
+    return " · ".join(f"{name} ({code})" for name, code in keys)
+
+
+# Comparing
+
+
+def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
+    """How two tables differ in what queries can see: keys, indexes, expiry."""
+    found = []
+    if _keys_of(source) != _keys_of(target):
+        found.append(f"keys: {_shown(_keys_of(source))} and {_shown(_keys_of(target))}")
+    mine, theirs = _indexes_of(source), _indexes_of(target)
+    for name in sorted(mine.keys() | theirs.keys()):
+        if name not in theirs:
+            found.append(f"index {name}: only in the source")
+        elif name not in mine:
+            found.append(f"index {name}: only in the target")
+        elif mine[name] != theirs[name]:
+            found.append(f"index {name}: {mine[name]} and {theirs[name]}")
+    if source.expiry != target.expiry:
+        found.append(f"expiry: {source.expiry or 'off'} and {target.expiry or 'off'}")
+    return found
+
+
+def setting_differences(source: TableDefinition, target: TableDefinition) -> list[str]:
+    """How two tables differ in what only their operators see: stream, tags."""
+    found = []
+    if source.stream_view != target.stream_view:
+        found.append(f"stream: {source.stream_view or 'off'} and {target.stream_view or 'off'}")
+    if source.tags != target.tags:
+        found.append(f"tags: {dict(source.tags)} and {dict(target.tags)}")
+    return found
+
+
+def _indexes_of(definition: TableDefinition) -> dict[str, str]:
+    """A description of each index: kind, keys, projection."""
+    found = {}
+    for member in _OF_INDEX:
+        for index in definition.description.get(member) or ():
+            schema = index.get("KeySchema") or index.get("SearchSchema") or ()
+            keys = _shown(_typed(definition, [each["AttributeName"] for each in schema]))
+            projection: Mapping[str, Any] = index.get("Projection") or {}
+            names = ", ".join(sorted(projection.get("NonKeyAttributes") or ()))
+            kind = projection.get("ProjectionType", "ALL")
+            parts = [member.removesuffix("SecondaryIndexes").removesuffix("Indexes").lower(), keys]
+            found[index["IndexName"]] = " ".join([*parts, kind, names]).strip()
+    return found
