@@ -16,11 +16,11 @@ import msgspec
 
 from isotone import moving
 from isotone.cli.database import MEMORY
-from isotone.cli.notation import item_text, value_text
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
 from isotone.text_table import printable
+from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 
 _NOT_EQUAL: Final = 1

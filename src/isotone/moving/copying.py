@@ -454,9 +454,15 @@ class _TableCopy:
         at = entry.segments[number]
         segment = Segment(self.name, number, len(entry.segments), at.after, at.is_over)
         writer = BatchWriter(job.target, self.to, job.writing, shared_by=len(entry.segments))
-        size = _ITEMS_A_PAGE if job.is_local else _ITEMS_A_SENT_PAGE
-        for page in pages(job.source, segment, job.reading, items_a_page=size):
+        most = _ITEMS_A_PAGE if job.is_local else _ITEMS_A_SENT_PAGE
+        an_item = 1.0  # units of a write, until the first is known
+
+        def page_size() -> int:
+            return job.writing.affordable(an_item, most, len(entry.segments))
+
+        for page in pages(job.source, segment, job.reading, items_a_page=page_size):
             units = writer.write([put(item) for item in page.items])
+            an_item = units / len(page.items) if page.items else an_item
             self.meter.add(len(page.items), page.units, units)
             with self._lock:
                 entry.items += len(page.items)

@@ -10,7 +10,7 @@ items in JSON, they are `msgspec.Raw`: an item that is only passed on need not b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -59,19 +59,23 @@ def pages(
     segment: Segment,
     pace: Pace,
     *,
-    items_a_page: int = ITEMS_A_PAGE,
+    items_a_page: int | Callable[[], int] = ITEMS_A_PAGE,
     as_json: bool = True,
 ) -> Iterator[ScannedPage]:
-    """The rest of a segment. With a budget, a page costs at most a second of its share of it."""
+    """The rest of a segment. With a budget, a page costs at most a second of its share of it.
+
+    `items_a_page` may be a function, which is called before each page.
+    """
     read = getattr(backend, "read_json", None) if as_json else None
     read = read or backend.execute
     unit = 1.0  # an item's units, until the first page is known
     while not segment.is_over:
+        most = items_a_page() if callable(items_a_page) else items_a_page
         request: dict[str, Any] = {
             "TableName": segment.table,
             "ConsistentRead": True,
             "ReturnConsumedCapacity": "TOTAL",
-            "Limit": pace.affordable(unit, items_a_page, segment.total),
+            "Limit": pace.affordable(unit, most, segment.total),
         }
         if segment.total > 1:
             request |= {"Segment": segment.number, "TotalSegments": segment.total}
