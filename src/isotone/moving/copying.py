@@ -28,7 +28,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends import opening
-from isotone.backends.interface import DYNAMODB, Backend, Capabilities
+from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.batch_writing import BatchWriter, put
@@ -58,7 +58,6 @@ _ITEMS_A_PAGE: Final = 5000  # between databases in this process
 _ITEMS_A_SENT_PAGE: Final = 500  # from or to a server
 _TICK: Final = 0.2  # seconds between two reports
 _IDLE: Final = 0.3  # seconds between two looks at a stream that had nothing new
-_STREAM_LAG: Final = 2.0  # seconds until a server's change is in its stream
 _CHECKS: Final = 3  # comparisons at a cut-over, each after the last changes were applied
 
 
@@ -210,7 +209,7 @@ class _Job:
         self.state = state
         self.segments = segments
         self.is_local = _is_local(source, target)
-        self.stream_lag = 0.0 if _is_local(source) else _STREAM_LAG
+        self.stream_lag = 0.0  # seconds until a change of the source is in its stream
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
         self.report: Report = _ignore
@@ -230,12 +229,10 @@ def _opened(
             ends.append(opened.backend)
         stack.enter_context(state)
         number = segments or (1 if _is_local(*ends) else _SEGMENTS)
-        yield _Job(ends[0], ends[1], capabilities_of(target), state, number)
-
-
-def capabilities_of(target: Target) -> Capabilities:
-    """What the engine of an address or an object can do."""
-    return DYNAMODB
+        engines = [opening.engine_of(end).recognise() for end in (source, target)]
+        job = _Job(ends[0], ends[1], engines[1], state, number)
+        job.stream_lag = engines[0].stream_lag
+        yield job
 
 
 def _state_of(source: Target, target: Target, path: str | PathLike[str] | None) -> JobState:

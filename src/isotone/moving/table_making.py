@@ -147,9 +147,9 @@ def plan_table(
     missing: list[str] = []
 
     def keep(feature: str, what: str) -> bool:
-        has: bool = getattr(capabilities, feature, True)
+        has = not capabilities.lacking([feature])
         if not has:
-            missing.append(f"{what}: the target has none")
+            missing.append(f"{what}: {capabilities.engine} has none")
         return has
 
     request: dict[str, Any] = {
@@ -226,7 +226,7 @@ def _index_request(
         throughput = _throughput(index, on_demand=on_demand)
         if "ProvisionedThroughput" in throughput:
             request["ProvisionedThroughput"] = throughput["ProvisionedThroughput"]
-    if member != "VectorIndexes" and not getattr(capabilities, "index_projections", True):
+    if member != "VectorIndexes" and not capabilities.index_projections:
         if request["Projection"].get("ProjectionType") != "ALL":
             missing.append(f"the projection of index {index['IndexName']}: it will have everything")
         request["Projection"] = {"ProjectionType": "ALL"}
