@@ -420,6 +420,10 @@ class TransactionCanceledException(ApiError):
     message_member = "Message"
 
 
+class ReplicatedWriteConflictException(ApiError):
+    """A request in another region is writing the item, of a table with strong consistency."""
+
+
 class TransactionConflictException(ApiError):
     """Another transaction holds the item."""
 

@@ -19,8 +19,11 @@ from isotone import Attr, Entity, Global, Index, Key, Table, field
 from isotone.errors import (
     ApiError,
     ConnectionFailed,
+    ContinuousBackupsUnavailableException,
     ExpiredIteratorException,
+    LimitExceededException,
     ProvisionedThroughputExceededException,
+    ReplicatedWriteConflictException,
     RequestLimitExceeded,
     ResourceInUseException,
     ResourceNotFoundException,
@@ -581,11 +584,46 @@ def test_a_table_stays_creating(site: Site) -> None:
         site.client.put_item(TableName="films", Item=item("a"))
     with pytest.raises(ResourceInUseException, match="being created: films"):
         site.client.delete_table(TableName="films")
-    with pytest.raises(ResourceInUseException, match="already exists"):
+    with pytest.raises(ResourceInUseException, match="being created: films"):
         site.client.create_table(**table("films"))
     site.clock.advance(5)
     assert status() == "ACTIVE"
     site.client.put_item(TableName="films", Item=item("a"))
+
+
+def test_settings_of_a_table_wait_until_it_is_there(site: Site) -> None:
+    site.faults.slow_tables(creating=5)
+    made = site.client.create_table(**table("films"))["TableDescription"]
+    expiry = {"Enabled": True, "AttributeName": "until"}
+    arn = made["TableArn"]
+
+    def settings() -> None:
+        site.client.update_time_to_live(TableName="films", TimeToLiveSpecification=expiry)
+
+    def tags() -> None:
+        site.client.tag_resource(ResourceArn=arn, Tags=[{"Key": "owner", "Value": "ann"}])
+
+    def backup() -> None:
+        site.client.create_backup(TableName="films", BackupName="copy")
+
+    def recovery() -> None:
+        site.client.update_continuous_backups(
+            TableName="films", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+
+    for call in (settings, tags):
+        with pytest.raises(ResourceInUseException, match="still in use: Table is being created"):
+            call()
+    with pytest.raises(TableInUseException, match="being created: films"):
+        backup()
+    with pytest.raises(ContinuousBackupsUnavailableException, match="retry later"):
+        recovery()
+    assert site.client.describe_time_to_live(TableName="films")["TimeToLiveDescription"] == {
+        "TimeToLiveStatus": "DISABLED"
+    }
+    site.clock.advance(5)
+    for call in (settings, tags, backup, recovery):
+        call()
 
 
 def test_a_table_stays_in_restore(site: Site) -> None:
@@ -617,13 +655,22 @@ def test_a_table_stays_updating_and_deleting(site: Site) -> None:
     site.put("a")
     with pytest.raises(ResourceInUseException, match="being updated: music"):
         site.client.update_table(TableName="music", DeletionProtectionEnabled=True)
+    with pytest.raises(ResourceInUseException, match="being updated: music"):
+        site.client.delete_table(TableName="music")
+    with pytest.raises(ResourceInUseException, match="already exists: music"):
+        site.client.create_table(**table())
+    site.client.update_time_to_live(
+        TableName="music", TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
+    )
     site.clock.advance(5)
     assert status() == "ACTIVE"
     site.client.delete_table(TableName="music")
     site.client.delete_table(TableName="music")
     assert (status(), site.client.list_tables()["TableNames"]) == ("DELETING", ["music"])
-    with pytest.raises(ResourceInUseException):
+    with pytest.raises(ResourceInUseException, match="being deleted: music"):
         site.client.create_table(**table())
+    with pytest.raises(ResourceInUseException, match="being deleted: music"):
+        site.client.update_table(TableName="music", DeletionProtectionEnabled=True)
     site.clock.advance(5)
     with pytest.raises(ResourceNotFoundException):
         status()
@@ -653,10 +700,72 @@ def test_an_index_stays_creating(site: Site) -> None:
 
     site.put("a")
     assert status() == {"by-g": "ACTIVE", "by-s": "CREATING"}
+    with pytest.raises(LimitExceededException, match="Only 1 online index"):
+        site.client.update_table(
+            TableName="music",
+            AttributeDefinitions=[{"AttributeName": "s", "AttributeType": "S"}],
+            GlobalSecondaryIndexUpdates=[{"Create": {**create, "IndexName": "by-t"}}],
+        )
     with pytest.raises(ValidationException, match="backfilling global secondary index: by-s"):
         scan()
     site.clock.advance(60)
     assert (status()["by-s"], scan()) == ("ACTIVE", 1)
+
+
+# Replicas
+
+
+def test_replicas_lag_until_the_fault_ends(site: Site) -> None:
+    create = [{"Create": {"RegionName": "eu-west-1"}}]
+    site.client.update_table(TableName="music", ReplicaUpdates=create)
+    away: Any = site.database.region("eu-west-1").client()
+
+    def there() -> int:
+        site.database.finish_maintenance()
+        count: int = away.scan(TableName="music")["Count"]
+        return count
+
+    lag = site.faults.lag_replicas(seconds=10)
+    site.put("a")
+    assert (there(), lag.count) == (0, 1)
+    site.clock.advance(10)
+    assert there() == 1
+    paused = site.faults.lag_replicas(paused=True)
+    site.put("b")
+    site.clock.advance(60)
+    assert there() == 1
+    paused.stop()
+    assert there() == 2
+    site.faults.clear()
+    assert site.database.replication == (0.0, False)
+    site.put("c")
+    assert away.scan(TableName="music")["Count"] == 3
+
+
+def test_replicas_lag_while_the_faults_are_on() -> None:
+    faults = Faults()
+    faults.lag_replicas(paused=True)
+    with isotone.open() as database:
+        with faults.on(database):
+            assert database.replication == (0.0, True)
+        assert database.replication == (0.0, False)
+
+
+@pytest.mark.parametrize("options", [{}, {"seconds": -1}, {"seconds": 1, "paused": True}])
+def test_a_lag_is_of_seconds_or_without_end(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="either seconds="):
+        Faults().lag_replicas(**options)
+
+
+def test_a_write_conflicts_with_one_of_another_region(site: Site) -> None:
+    site.faults.fail("PutItem", "ReplicatedWriteConflictException", at=1)
+    with pytest.raises(ReplicatedWriteConflictException, match="in another Region"):
+        site.put("a")
+    assert site.count() == 0
+    site.faults.fail("PutItem", "ReplicatedWriteConflictException", times=1)
+    store = isotone.connect(site.database)
+    store.backend.execute("PutItem", {"TableName": "music", "Item": item("a")})  # tried again
+    assert site.count() == 1
 
 
 # Stores

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -18,6 +21,7 @@ import isotone
 from isotone.errors import ConnectionFailed
 from isotone.server import running_server
 from isotone.testing import Faults
+from isotone.testing.faults import plan
 
 PUT: dict[str, Any] = {"TableName": "orders", "Item": {"id": {"S": "o-1"}}}
 GET: dict[str, Any] = {"TableName": "orders", "Key": {"id": {"S": "o-1"}}}
@@ -34,10 +38,9 @@ def control(url: str, method: str, body: str = "") -> tuple[int, Any]:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with isotone.open() as database:
-        service = Faults(seed=1).served(database)
-        with running_server(service, threaded=True) as url:
-            yield url
+    service = Faults(seed=1).served(isotone.open())
+    with closing(service), running_server(service, threaded=True) as url:
+        yield url
 
 
 @pytest.fixture
@@ -76,7 +79,14 @@ def test_faults_are_ordered_shown_and_ended(url: str, client: Any) -> None:
     ("method", "body", "message"),
     [
         ("POST", '{"fault": "flood"}', "'flood' is not a fault"),
-        ("POST", '{"fault": "delay"}', "seconds"),
+        ("POST", '{"fault": "delay"}', "delay needs the option 'seconds'"),
+        ("POST", '{"fault": "delay", "seconds": "x"}', "seconds='x' is of a wrong type"),
+        ("POST", '{"fault": "delay", "seconds": -1}', "seconds=-1 is negative"),
+        ("POST", '{"fault": "delay", "second": 1}', "has no option 'second'; it has seconds, op"),
+        ("POST", '{"fault": "leave_unprocessed", "share": 2}', "share=2 is not a share"),
+        ("POST", '{"fault": "lag_replicas"}', "lag_replicas takes either"),
+        ("POST", '{"fault": "fail", "operation": "Scan", "error": "No"}', "'No' is not an error"),
+        ("POST", '{"operation": "Scan"}', "'' is not a fault"),
         ("POST", "[1]", "send"),
         ("POST", "no", "send"),
         ("PUT", "{}", "PUT is not GET, POST or DELETE"),
@@ -86,6 +96,22 @@ def test_a_wrong_order_is_refused(url: str, method: str, body: str, message: str
     status, answer = control(url, method, body)
     assert status == 400
     assert message in answer["message"]
+
+
+def test_of_several_orders_all_are_taken_or_none(url: str, client: Any) -> None:
+    first = '{"fault": "fail", "operation": "GetItem"}'
+    assert control(url, "POST", f'[{first}, {{"fault": "delay"}}]')[0] == 400
+    assert control(url, "GET") == (200, {"Faults": []})
+    client.get_item(**GET)
+    orders = control(url, "POST", f"[{first}, {first}]")[1]["Faults"]
+    assert [each["fault"] for each in orders] == ["fail", "fail"]
+
+
+def test_the_orders_of_the_page_are_taken(url: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+    (orders,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    taken = control(url, "POST", orders)[1]["Faults"]
+    assert {each["fault"] for each in taken} == set(plan.FAULTS)
 
 
 def test_a_lost_answer_breaks_the_connection(url: str, client: Any) -> None:
@@ -117,6 +143,24 @@ def test_a_delay_takes_real_time_and_holds_up_nobody_else(url: str, client: Any)
     for thread in threads:
         thread.join()
     assert took["put"] >= 0.5 > took["get"]
+
+
+def test_replicas_lag(url: str, client: Any) -> None:
+    away = boto3.client(
+        "dynamodb",
+        "eu-west-1",
+        endpoint_url=url,
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+    )
+    create = [{"Create": {"RegionName": "eu-west-1"}}]
+    client.update_table(TableName="orders", ReplicaUpdates=create)
+    control(url, "POST", '{"fault": "lag_replicas", "paused": true}')
+    client.put_item(**PUT)
+    assert "Item" not in away.get_item(**GET)
+    assert "Item" in client.get_item(**GET)
+    assert control(url, "DELETE") == (200, {"Faults": []})
+    assert away.get_item(**GET)["Item"] == PUT["Item"]
 
 
 def test_a_database_with_faults_is_served_as_it_is(client: Any) -> None:

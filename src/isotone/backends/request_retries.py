@@ -42,6 +42,7 @@ THROTTLES: Final = (
 _RETRYABLE: Final = frozenset(
     (
         *(error.__name__ for error in THROTTLES),
+        "ReplicatedWriteConflictException",
         "ThrottledException",
         "Throttling",
         "TransactionInProgressException",

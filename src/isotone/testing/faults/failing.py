@@ -13,14 +13,16 @@ from isotone.errors import (
     TransactionCanceledException,
     TransactionConflictException,
 )
-from isotone.testing.faults.batches import entries_of, with_entries, with_unprocessed
 from isotone.testing.faults.rules import (
     Call,
     Chosen,
     Proceed,
     When,
+    entries_of,
     table_name,
     tables_of_statement,
+    with_entries,
+    with_unprocessed,
 )
 
 _ONGOING: Final = "Transaction is ongoing for the item"

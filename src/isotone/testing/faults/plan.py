@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from inspect import signature
+from typing import Any, Final, TypeVar, get_type_hints
+
+import msgspec
 
 from isotone import errors
 from isotone.backends.interception import Interceptor
@@ -28,14 +31,15 @@ from isotone.testing.faults.failing import (
     LostAnswers,
     Unprocessed,
 )
+from isotone.testing.faults.replica_lag import ReplicaLag
 from isotone.testing.faults.rules import Call, Proceed, Rule, When
 from isotone.testing.faults.serving import FaultyService
 from isotone.testing.faults.slow_tables import SlowTables
 from isotone.testing.faults.stale_reads import StaleReads
 from isotone.testing.faults.throttling import (
-    THROTTLES,
     ErrorName,
     Throttling,
+    is_throttle,
     throttled_without_units,
 )
 
@@ -51,18 +55,26 @@ _CAN_CONFLICT: Final = (
     "ExecuteStatement",
     "ExecuteTransaction",
 )
-# What `order` takes: the names of the methods below.
-_FAULTS: Final = (
+_MESSAGES: Final[Mapping[str, str]] = {
+    "InternalServerError": "Internal server error",
+    "ReplicatedWriteConflictException": (
+        "The request was rejected because one or more items in the request are being modified "
+        "by a request in another Region."
+    ),
+}
+FAULTS: Final = (
     "conflict",
     "delay",
     "expire_iterators",
     "fail",
+    "lag_replicas",
     "leave_unprocessed",
     "lose_answers",
     "slow_tables",
     "stale_reads",
     "throttle",
 )
+"""What `order` takes: the names of the methods below."""
 
 
 class Faults(Interceptor):
@@ -80,6 +92,7 @@ class Faults(Interceptor):
         self._clock: Clock = clock or SystemClock()
         self._retries = retries or Retries()
         self._rules: list[Rule] = []
+        self._databases: list[Any] = []
         self._ordered = 0
 
     # Where
@@ -94,8 +107,19 @@ class Faults(Interceptor):
             yield
             return
         first, *others = databases
-        with first.intercepted(self), self.on(*others):
-            yield
+        self._databases.append(first)
+        try:
+            for lag in self._lags():
+                lag.begin(first)
+            with first.intercepted(self), self.on(*others):
+                yield
+        finally:
+            self._databases.remove(first)
+            for lag in self._lags():
+                lag.end(first)
+
+    def _lags(self) -> list[ReplicaLag]:
+        return [rule for rule in self._rules if isinstance(rule, ReplicaLag)]
 
     def around(self, backend: Any) -> Backend:
         """A backend for `isotone.connect` that asks another one through the faults: a server, for example."""
@@ -186,6 +210,8 @@ class Faults(Interceptor):
         times: int | None = None,
     ) -> Rule:
         """Wait before a request is executed, and before other faults strike it."""
+        if seconds < 0:
+            raise UsageError(f"seconds={seconds!r} is negative; give the seconds to wait")
         when = self._when(operation, table, at=at, rate=rate, times=times)
         rule = Delays(when, seconds, self._wait)
         self._rules.insert(0, rule)  # others may hold their lock while they ask the next one
@@ -202,6 +228,8 @@ class Faults(Interceptor):
         times: int | None = None,
     ) -> Rule:
         """Leave about this share of the entries of a batch unprocessed, but never all."""
+        if not 0 <= share <= 1:
+            raise UsageError(f"share={share!r} is not a share; give a number from 0 to 1")
         when = self._when(operation, table, at=at, rate=rate, times=times)
         return self._add(Unprocessed(when, share))
 
@@ -238,6 +266,20 @@ class Faults(Interceptor):
         when = self._when("GetRecords", None, at=at, rate=rate, times=times)
         return self._add(ExpiredIterators(when))
 
+    def lag_replicas(self, seconds: float = 0.0, *, paused: bool = False) -> Rule:
+        """Deliver writes to other replicas only after so many seconds, or not at all while `paused`.
+
+        It is about the databases that the faults are on. Once it has ended, what waited is delivered.
+        """
+        if (seconds > 0) == paused:
+            raise UsageError(
+                "lag_replicas takes either seconds=, as a positive number, or paused=True"
+            )
+        rule = self._add(ReplicaLag(seconds, paused=paused))
+        for database in self._databases:
+            rule.begin(database)
+        return rule
+
     def slow_tables(
         self,
         table: str | None = None,
@@ -253,12 +295,11 @@ class Faults(Interceptor):
 
     def order(self, fault: str, **options: Any) -> Rule:
         """Order a fault by the name of its method, such as `order("throttle", writes=5)`."""
-        if fault not in _FAULTS:
-            raise UsageError(f"{fault!r} is not a fault; order one of {', '.join(_FAULTS)}")
-        try:
-            rule: Rule = getattr(self, fault)(**options)
-        except TypeError as error:
-            raise UsageError(f"{fault}: {error}") from None
+        if fault not in FAULTS:
+            raise UsageError(f"{fault!r} is not a fault; order one of {', '.join(FAULTS)}")
+        method = getattr(self, fault)
+        _check_options(method, options)
+        rule: Rule = method(**options)
         rule.order = {"fault": fault, **options}
         return rule
 
@@ -270,8 +311,8 @@ class Faults(Interceptor):
 
     @property
     def ordered(self) -> tuple[Rule, ...]:
-        """The faults that were ordered and not cleared."""
-        return tuple(self._rules)
+        """The faults that were ordered and have not ended."""
+        return tuple(rule for rule in self._rules if not rule.is_stopped)
 
     # How
 
@@ -338,11 +379,27 @@ class Backend(Native):
         return self._faults.execute(operation, request, self._backend.execute)
 
 
+def _check_options(method: Callable[..., Rule], options: Mapping[str, Any]) -> None:
+    """Raise UsageError unless a fault takes these options, of these types."""
+    fault = method.__name__
+    parameters = signature(method).parameters
+    kinds = get_type_hints(method)
+    for name, value in options.items():
+        if name not in parameters:
+            raise UsageError(f"{fault} has no option {name!r}; it has {', '.join(parameters)}")
+        try:
+            msgspec.convert(value, kinds[name])
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{fault}: {name}={value!r} is of a wrong type: {error}") from None
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in options:
+            raise UsageError(f"{fault} needs the option {name!r}")
+
+
 def _error_named(name: str) -> Callable[[Call], Exception]:
-    if name in THROTTLES:
+    if is_throttle(name):
         return lambda call: throttled_without_units(name, call)
     kind: Any = vars(errors).get(name)
     if not (isinstance(kind, type) and issubclass(kind, ApiError)):
         raise UsageError(f"{name!r} is not an error of the API; docs/errors.md lists them")
-    known: Mapping[str, str] = {"InternalServerError": "Internal server error"}
-    return lambda call: kind(known.get(name, f"{name} (a fault that was ordered)"))
+    return lambda call: kind(_MESSAGES.get(name, f"{name} (a fault that was ordered)"))

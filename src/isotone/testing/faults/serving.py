@@ -19,8 +19,11 @@ from isotone.errors import ApiError, UsageError, ValidationException
 
 if TYPE_CHECKING:
     from isotone.testing.faults.plan import Faults
+    from isotone.testing.faults.rules import Rule
 
 _PATH: Final = " /faults"
+_EXAMPLE: Final = '; send {"fault": "throttle", "writes": 5}, or a list of these'
+Order = dict[str, Any]
 
 
 class FaultyService:
@@ -60,20 +63,24 @@ class FaultyService:
         if method == "DELETE":
             self._faults.clear()
         elif method == "POST":
-            try:
-                wanted = msgspec.json.decode(body)
-                for order in wanted if isinstance(wanted, list) else [wanted]:
-                    self._faults.order(**order)
-            except (msgspec.DecodeError, TypeError) as error:
-                raise ValidationException(
-                    f'{error}; send {{"fault": "throttle", "writes": 5}}, or a list of these'
-                ) from None
-            except UsageError as error:
-                raise ValidationException(str(error)) from None
+            self._order(body)
         elif method != "GET":
             raise ValidationException(f"{method} is not GET, POST or DELETE")
         faults = [{**rule.order, "count": rule.count} for rule in self._faults.ordered]
         return msgspec.json.encode({"Faults": faults})
+
+    def _order(self, body: bytes) -> None:
+        """Order all faults of a request, or none."""
+        ordered: list[Rule] = []
+        try:
+            wanted = msgspec.json.decode(body, type=Order | list[Order])
+            orders = wanted if isinstance(wanted, list) else [wanted]
+            ordered.extend(self._faults.order(each.pop("fault", ""), **each) for each in orders)
+        except (msgspec.DecodeError, UsageError) as error:
+            for rule in ordered:
+                rule.stop()
+            example = "" if isinstance(error, UsageError) else _EXAMPLE
+            raise ValidationException(f"{error}{example}") from None
 
 
 class _FaultyRegion:

@@ -1,7 +1,8 @@
 """Tables that stay CREATING, UPDATING or DELETING for some seconds, and indexes that stay CREATING.
 
 Changes are made at once; until their time is over, the answers hide it as the service would. A table that is being
-created has no items to read or write, one that is being deleted can still be described, and neither can be changed.
+created has no items to read or write, and one that is being deleted can still be described. Neither can be changed, nor
+can their settings; a table that is being updated cannot be updated or deleted.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any, Final
 from isotone.backends.interface import Response
 from isotone.clock import Clock
 from isotone.errors import (
+    ContinuousBackupsUnavailableException,
+    LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
     TableInUseException,
     ValidationException,
 )
-from isotone.testing.faults.rules import Call, Proceed, Rule
+from isotone.testing.faults.rules import Call, Proceed, Rule, table_name
 
 _NOT_FOUND: Final = "Requested resource not found"
 _STILL_IN_USE: Final = "Attempt to change a resource which is still in use: Table is being {0}: {1}"
@@ -28,6 +31,26 @@ _CHANGES: Final = {
     "DeleteTable": "DELETING",
     **dict.fromkeys(_RESTORES, "CREATING"),
 }
+_SETTINGS: Final = frozenset(
+    {
+        "UpdateTimeToLive",
+        "TagResource",
+        "UntagResource",
+        "PutResourcePolicy",
+        "DeleteResourcePolicy",
+        "EnableKinesisStreamingDestination",
+        "DisableKinesisStreamingDestination",
+        "UpdateKinesisStreamingDestination",
+        "UpdateTableReplicaAutoScaling",
+        "StartBulkPutItems",
+    }
+)
+"""The actions that need a table which is neither being created nor deleted."""
+
+_ONE_INDEX: Final = (
+    "Subscriber limit exceeded: "
+    "Only 1 online index can be created or deleted simultaneously per table"
+)
 _DONE_TO_IT: Final = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}
 
 
@@ -64,6 +87,8 @@ class SlowTables(Rule):
                 return self._list(proceed(call))
             if call.is_read or call.is_write:
                 self._check_ready(call)
+            else:
+                self._check_settings(call)
         return proceed(call)
 
     def _change(self, call: Call, proceed: Proceed) -> Response:
@@ -72,11 +97,13 @@ class SlowTables(Rule):
         if change is not None:
             if call.operation in _RESTORES:
                 raise TableInUseException(f"Table is being {_DONE_TO_IT[change.status]}: {name}")
-            if call.operation == "CreateTable":
+            if call.operation == "CreateTable" and change.status == "UPDATING":
                 raise ResourceInUseException(f"Table already exists: {name}")
             if call.operation == "DeleteTable" and change.status == "DELETING":
                 return {"TableDescription": self._shown(change)}
             raise ResourceInUseException(_STILL_IN_USE.format(_DONE_TO_IT[change.status], name))
+        if call.operation == "UpdateTable":
+            self._check_one_index(call, name)
         response = proceed(call)
         if self._table not in (None, name):
             return response
@@ -92,14 +119,14 @@ class SlowTables(Rule):
     def _begin_indexes(self, call: Call, name: str) -> None:
         if not self._index_seconds:
             return
-        made = [
-            each["Create"]["IndexName"]
-            for each in call.request.get("GlobalSecondaryIndexUpdates", ())
-            if "Create" in each
-        ]
-        for index in made:
+        for index in _created(call):
             self.struck()
             self._indexes[name, index] = self._now() + self._index_seconds
+
+    def _check_one_index(self, call: Call, name: str) -> None:
+        pending = [index for table, index in self._indexes if table == name]
+        if _created(call) and any(self._is_creating(name, index) for index in pending):
+            raise LimitExceededException(_ONE_INDEX)
 
     def _pending(self, name: str) -> _Change | None:
         change = self._changes.get(name)
@@ -136,6 +163,21 @@ class SlowTables(Rule):
                     f"Cannot read from backfilling global secondary index: {index}"
                 )
 
+    def _check_settings(self, call: Call) -> None:
+        name = table_name(call.request.get("ResourceArn") or next(iter(call.tables), ""))
+        change = self._pending(name)
+        if change is None or change.status == "UPDATING":
+            return
+        done = _DONE_TO_IT[change.status]
+        if call.operation in _SETTINGS:
+            raise ResourceInUseException(_STILL_IN_USE.format(done, name))
+        if call.operation == "CreateBackup":
+            raise TableInUseException(f"Table is being {done}: {name}")
+        if call.operation == "UpdateContinuousBackups":
+            raise ContinuousBackupsUnavailableException(
+                f"Backups are being enabled for the table: {name}. Please retry later"
+            )
+
     def _is_creating(self, name: str, index: str) -> bool:
         return self._indexes.get((name, index), 0.0) > self._now()
 
@@ -157,3 +199,9 @@ class SlowTables(Rule):
                 for each in shown["GlobalSecondaryIndexes"]
             ]
         return shown
+
+
+def _created(call: Call) -> list[str]:
+    """The global indexes that an UpdateTable creates."""
+    updates = call.request.get("GlobalSecondaryIndexUpdates", ())
+    return [each["Create"]["IndexName"] for each in updates if "Create" in each]

@@ -14,18 +14,25 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from isotone.backends.interface import Response, as_text
+from isotone.backends.request_retries import THROTTLES
 from isotone.clock import Clock
 from isotone.errors import (
     ApiError,
-    ProvisionedThroughputExceededException,
-    RequestLimitExceeded,
     ResourceNotFoundException,
-    ThrottlingException,
     UsageError,
 )
-from isotone.testing.faults.batches import Entries, entries_of, with_entries, with_unprocessed
 from isotone.testing.faults.failing import cancelled, transacted
-from isotone.testing.faults.rules import Call, Proceed, Rule, key_names, table_name
+from isotone.testing.faults.rules import (
+    Call,
+    Entries,
+    Proceed,
+    Rule,
+    entries_of,
+    key_names,
+    table_name,
+    with_entries,
+    with_unprocessed,
+)
 
 Kind = Literal["Read", "Write"]
 ErrorName = Literal[
@@ -59,12 +66,8 @@ _MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
     * 2,
 }
 _ERRORS: Final[Mapping[str, Callable[..., ApiError]]] = {
-    _PROVISIONED: ProvisionedThroughputExceededException,
-    _ON_DEMAND: ThrottlingException,
-    _ACCOUNT: RequestLimitExceeded,
+    error.__name__: error for error in THROTTLES
 }
-THROTTLES: Final = frozenset(_ERRORS)
-"""The errors by which the service throttles."""
 
 _LIMITS: Final = {
     _PROVISIONED: "ProvisionedThroughputExceeded",
@@ -148,6 +151,11 @@ class _Buckets:
         self._levels[bucket] = self.level(bucket, rate) - units, self._now()
 
 
+def is_throttle(error: str) -> bool:
+    """Whether it is the name of an error by which the service throttles."""
+    return error in _ERRORS
+
+
 def throttled_without_units(error: str, call: Call) -> ApiError:
     """The error of throttling, for a fault that counts no units."""
     table = next(iter(sorted(call.tables)), "")
@@ -175,9 +183,9 @@ class Throttling(Rule):
         clock: Clock,
     ) -> None:
         super().__init__()
-        if error is not None and error not in THROTTLES:
+        if error is not None and error not in _ERRORS:
             raise UsageError(
-                f"{error!r} is not an error of throttling; give one of {sorted(THROTTLES)}"
+                f"{error!r} is not an error of throttling; give one of {sorted(_ERRORS)}"
             )
         self._table = table
         self._index = index
