@@ -38,16 +38,20 @@ from isotone.model import Global, Query, Stats, Steps, Table, Transaction
 from isotone.structures.exact_numbers import exact
 from isotone.structures.leaderboard_entries import (
     Best,
-    Board,
     Digits,
     Entry,
-    LeaderboardOptions,
     LeaderboardToken,
     Score,
     Tally,
-    Ties,
     entry_kind,
     joined,
+)
+from isotone.structures.leaderboard_options import (
+    AHEAD,
+    Board,
+    LeaderboardOptions,
+    Ties,
+    valid_name,
 )
 from isotone.structures.ranking import Overtaken, after_score, before_score
 from isotone.structures.sharding import Merged, MergeOrder, Position, Stream, merged
@@ -55,8 +59,6 @@ from isotone.structures.structure import S, Structure, operation
 from isotone.structures.time_windows import ALL_TIME, Every, Window, Windows, instant
 from isotone.structures.waits_and_retries import retry_on_conflict
 
-_MOST_DIGITS: Final = 38
-_AHEAD: Final = timedelta(minutes=5)
 _MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from other writers' marks
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
 _ORDER: Final[MergeOrder[Entry]] = MergeOrder(
@@ -139,7 +141,7 @@ class Leaderboard(Structure[S]):
         scale: int = 0,
         history: bool = False,
         expire_after: timedelta | None = None,
-        ahead: timedelta = _AHEAD,
+        ahead: timedelta = AHEAD,
         shards: int = 1,
         ties: Ties = "standard",
         ranked: bool = False,
@@ -148,43 +150,24 @@ class Leaderboard(Structure[S]):
         super().__init__(store, table or LEADERBOARDS)
         self.require("transactions", "use a SortedSet without ranks, and add scores with zincrby")
         self.name = name
-        _check(name, shards, digits, scale)
-        if expire_after is not None and expire_after < timedelta(0):
-            raise UsageError(f"expire_after={expire_after!r} is before the end of the window")
-        if ranked and expire_after is not None and window == "all time":
-            raise UsageError("ranks of all time cannot expire; give the board a window")
         self.windows = Windows(window, day_starts=day_starts, zone=zone)
-        options = [
-            self.windows.name,
-            best if score == "best" else score,
-            f"{digits}.{scale} digits",
-        ]
-        others = (
-            ("history", history),
-            (f"ranked by the {best}", ranked),
-            (f"{ties} ties", ties != "standard"),
-            (f"expires after {expire_after}", expire_after is not None),
-            (f"{ahead} ahead", ahead != _AHEAD),
-            (f"{shards} shards", shards > 1),
-        )
-        options += [words for words, is_given in others if is_given]
         self.board = Board(
             calls=self.calls,
-            entries=self.bind(entry_kind(name or "", shards)),
+            entries=self.bind(entry_kind(valid_name(name), shards)),
             tokens=self.bind(LeaderboardToken),
             declarations=self.bind(LeaderboardOptions),
-            name=name or "",
+            name=valid_name(name),
             score=score,
             best=best,
             ties=ties,
+            windows=self.windows,
             digits=Digits(digits, scale),
             keeps_history=history,
             expire_after=expire_after,
+            ahead=ahead,
             shards=shards,
             is_ranked=ranked,
-            options=", ".join(options),
         )
-        self._ahead = ahead
 
     @staticmethod
     def layout(name: str = "leaderboards") -> Table:
@@ -470,7 +453,7 @@ class Leaderboard(Structure[S]):
         count = event.count if self.board.score in ("sum", "average") else 1
         now = self.board.now()
         at = now if event.at is None else instant(event.at)
-        if at > now + self._ahead:
+        if at > now + self.board.ahead:
             raise UsageError(
                 f"the event of {event.member!r} at {at} is ahead of the clock, which shows {now}; correct the "
                 "sender's clock, or give the board a longer ahead="
@@ -642,15 +625,3 @@ class _TooLate(Exception):
 
 
 LEADERBOARDS: Final = Leaderboard.layout()
-
-
-def _check(name: str | None, shards: int, digits: int, scale: int) -> None:
-    if name is not None and (not name or "#" in name):
-        raise UsageError(
-            f"{name!r} cannot be the name of a board: it has one character or more, and no #"
-        )
-    for what, least, number in (("shards", 1, shards), ("digits", 1, digits), ("scale", 0, scale)):
-        if number < least:
-            raise UsageError(f"a board has {what}={least} or more, not {number}")
-    if digits + scale > _MOST_DIGITS:
-        raise UsageError(f"a score has at most {_MOST_DIGITS} digits, not {digits} and {scale}")

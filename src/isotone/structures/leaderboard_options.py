@@ -1,0 +1,267 @@
+"""The options of a leaderboard: checked when it is made, recorded in its table, and the board that they make (`Board`).
+
+All objects of one board must have the same options. Entries have them in words, and so has one more item, because with
+other shards, or in another window, there seem to be no entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from isotone.errors import UsageError
+from isotone.model import Attr, Calls, Entity, Key, Query, Steps, Table, field
+from isotone.structures.leaderboard_entries import (
+    Best,
+    Digits,
+    Entry,
+    LeaderboardToken,
+    Score,
+    entry_kind,
+    group_of,
+)
+from isotone.structures.ranking import Ranking, ranking_key
+from isotone.structures.sharding import shard_of
+from isotone.structures.structure import bind_entity
+from isotone.structures.time_windows import ALL_TIME, Window, Windows
+from isotone.structures.waits_and_retries import retry_on_conflict
+
+Ties = Literal["standard", "dense"]
+
+AHEAD: Final = timedelta(minutes=5)
+_MOST_DIGITS: Final = 38
+_REMEMBERED: Final = 8  # windows whose rankings are cached
+
+
+class LeaderboardOptions(Entity):
+    """The options with which a board was declared."""
+
+    board: Attr[str] = field()
+    options: Attr[str] = field(description="in words, as in each entry")
+    shards: Attr[int] = field()
+
+    primary = Key("LEADERBOARD_OPTIONS", board).sort("LEADERBOARD_OPTIONS")
+
+
+def valid_name(name: str | None) -> str:
+    """The name of a board, empty for the only one of a table; raises `UsageError`."""
+    if name is not None and (not name or "#" in name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a board: it has one character or more, and no #"
+        )
+    return name or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board as its options make it: the keys of its entries, its queries and its rankings."""
+
+    calls: Calls
+    entries: type[Any]
+    tokens: type[LeaderboardToken]
+    declarations: type[LeaderboardOptions]
+    name: str
+    score: Score
+    best: Best
+    ties: Ties
+    windows: Windows
+    digits: Digits
+    keeps_history: bool
+    expire_after: timedelta | None
+    ahead: timedelta
+    shards: int
+    is_ranked: bool
+    options: str = dataclass_field(init=False)
+    """The options in words: all objects of the board must have the same."""
+    _rankings: dict[str, Ranking] = dataclass_field(default_factory=dict)
+    _checked: set[str] = dataclass_field(default_factory=set)
+    """The options, once they are known to be those of the stored board."""
+
+    def __post_init__(self) -> None:
+        digits = self.digits
+        for what, least, number in (
+            ("shards", 1, self.shards),
+            ("digits", 1, digits.whole),
+            ("scale", 0, digits.scale),
+        ):
+            if number < least:
+                raise UsageError(f"a board has {what}={least} or more, not {number}")
+        if digits.whole + digits.scale > _MOST_DIGITS:
+            raise UsageError(
+                f"a score has at most {_MOST_DIGITS} digits, not {digits.whole} and {digits.scale}"
+            )
+        if self.expire_after is not None and self.expire_after < timedelta(0):
+            raise UsageError(f"expire_after={self.expire_after!r} is before the end of the window")
+        if self.is_ranked and self.expire_after is not None and self.windows.name == "all time":
+            raise UsageError("ranks of all time cannot expire; give the board a window")
+        object.__setattr__(self, "options", ", ".join(self._in_words()))
+
+    def _in_words(self) -> Iterator[str]:
+        """The options in words, but none that a board has by default."""
+        digits = self.digits
+        yield self.windows.name
+        yield self.best if self.score == "best" else self.score
+        yield f"{digits.whole}.{digits.scale} digits"
+        others = (
+            ("history", self.keeps_history),
+            (f"ranked by the {self.best}", self.is_ranked),
+            (f"{self.ties} ties", self.ties != "standard"),
+            (f"expires after {self.expire_after}", self.expire_after is not None),
+            (f"{self.ahead} ahead", self.ahead != AHEAD),
+            (f"{self.shards} shards", self.shards > 1),
+        )
+        yield from (words for words, is_given in others if is_given)
+
+    def now(self) -> datetime:
+        """The time by the store's clock."""
+        return datetime.fromtimestamp(self.calls.clock.now(), UTC)
+
+    # Keys
+
+    def key(self, member: str, window: Window) -> dict[str, Any]:
+        """The fields of the primary key of a member's entry."""
+        if not isinstance(member, str) or not member:
+            raise UsageError(f"{member!r} cannot be a member: give a text of one character or more")
+        place = f"{window.label}#{member}" if self.keeps_history else member
+        return {**self.group(shard_of(member, self.shards)), "place": place}
+
+    def group(self, shard: int) -> dict[str, Any]:
+        """The field that selects a partition; none for a table's only board with one partition."""
+        return group_of(self.name, shard, self.shards)
+
+    def query(
+        self, shard: int, window: str, between: tuple[str, str] | None = None
+    ) -> Query[Entry]:
+        """The entries of a window in one shard, the best first; all, or those between two scores."""
+        groups = [Entry.group == group for group in self.group(shard).values()]
+        which = Entry.order.begins_with(f"{window}#")
+        if between is not None:
+            which = Entry.order.between(*(f"{window}#{score}" for score in between))
+        query: Query[Entry] = self.entries.by_score.where(*groups, which)
+        return query if self.best == "lowest" else query.reversed()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a cursor belongs to."""
+        return {
+            "table": self.table.name,
+            "board": self.name,
+            "shards": self.shards,
+            "best": self.best,
+        }
+
+    # Options
+
+    def declare(self) -> Steps[None]:
+        """Store the options of a new board, or check that they are the stored ones.
+
+        Reads one item, the first time. Raises `UsageError` if the board has other options, and members. This is for
+        what entries cannot tell: with other shards, or in another window, there seem to be none.
+        """
+        what = f"the options of the board {self.name!r}"
+        yield from retry_on_conflict(self._declare, what, "try again later")
+
+    def _declare(self) -> Steps[None]:
+        stored = yield from self.check_options()
+        if self.options in self._checked:
+            return
+        new = self.declarations(board=self.name, options=self.options, shards=self.shards)
+        if stored is None:
+            yield from self.calls.create(new)
+        else:
+            as_read = LeaderboardOptions.options == stored.options
+            yield from self.calls.put(new, when=as_read)
+        self._checked.add(self.options)
+
+    def check_options(self) -> Steps[LeaderboardOptions | None]:
+        """Check the options as `declare` does, without storing any; returns those of another, empty board."""
+        if self.options in self._checked:
+            return None
+        stored = yield from self.calls.get(self.declarations, consistent=True, board=self.name)
+        if stored is not None and stored.options == self.options:
+            self._checked.add(self.options)
+        elif stored is not None and (yield from self._has_entries(stored.shards)):
+            raise self._refusal(stored.options)
+        return stored
+
+    def _has_entries(self, shards: int) -> Steps[bool]:
+        """Whether a board of this name, with so many shards, has any entry."""
+        kind: Any = bind_entity(self.table, entry_kind(self.name, shards))
+        for shard in range(shards):
+            group = [Entry.group == value for value in group_of(self.name, shard, shards).values()]
+            query = kind.primary.where(*group).consistent()
+            if (yield from self.calls.first(query)) is not None:
+                return True
+        return False
+
+    def _refusal(self, options: str) -> UsageError:
+        board = f"the board {self.name!r}" if self.name else "the board without a name"
+        return UsageError(
+            f"{board} in table {self.table.name!r} has the options ({options}), not ({self.options}); give "
+            "this one another name, or the same options"
+        )
+
+    @property
+    def table(self) -> Table:
+        return self.declarations.__schema__.table
+
+    # Entries
+
+    def find(self, member: str, window: Window) -> Steps[Entry | None]:
+        """A member's entry; without history, that of its newest window."""
+        key = self.key(member, window)
+        entry: Entry | None = yield from self.calls.get(self.entries, consistent=True, **key)
+        if entry is None:
+            yield from self.check_options()
+            return None
+        return self.checked(entry)
+
+    def checked(self, entry: Entry) -> Entry:
+        """The entry; raises `UsageError` if it was written with other options under the same name."""
+        if entry.options != self.options:
+            raise self._refusal(entry.options)
+        return entry
+
+    def gone_at(self, window: Window, at: datetime) -> datetime | None:
+        """When an entry of a window expires, if its newest event was at `at`."""
+        if self.expire_after is None:
+            return None
+        return (at if window is ALL_TIME else window.end) + self.expire_after
+
+    def is_over(self, window: Window, at: datetime) -> bool:
+        """Whether such an entry has expired."""
+        gone_at = self.gone_at(window, at)
+        return gone_at is not None and gone_at <= self.now()
+
+    def score_text(self, entry: Entry) -> str:
+        """The text of an entry's score."""
+        return entry.order[len(entry.window) + 1 :]
+
+    def score_of(self, entry: Entry) -> Decimal:
+        """An entry's score, rounded as in the ranking."""
+        return self.digits.score(self.score_text(self.checked(entry)))
+
+    # Ranks
+
+    def ranking(self, window: str, *, renewed: bool = False) -> Ranking:
+        """The ranking of a window, cached; with `renewed`, one without cached nodes."""
+        ranking = None if renewed else self._rankings.get(window)
+        if ranking is None:
+            ranking = Ranking(self.calls, self.table, f"LEADERBOARD#{self.name}#{window}")
+            if len(self._rankings) >= _REMEMBERED:
+                self._rankings.clear()
+            self._rankings[window] = ranking
+        return ranking
+
+    def ranked_score(self, entry: Entry) -> Decimal:
+        """An entry's score in its ranking, where the best is the smallest."""
+        score = self.score_of(entry)
+        return score if self.best == "lowest" or not score else score.copy_negate()
+
+    def ranking_key(self, entry: Entry) -> str:
+        """An entry's key in the ranking of its window."""
+        return ranking_key(self.ranked_score(entry), entry.member)
