@@ -1,4 +1,4 @@
-"""Walks: every item of a table, once, for programs that verify or rewrite it.
+"""Walks: every item of a table, once, at a pace and from any position, for programs that verify or rewrite it.
 
     walk = Walk(shop, segments=4, units_per_second=100)
     while not walk.is_over:

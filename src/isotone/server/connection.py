@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: requests in, responses out in the order of the requests.
+"""One HTTP/1.1 connection: responses in the order of the requests; what is too large, too slow or malformed.
 
 States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
 write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests

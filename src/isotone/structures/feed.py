@@ -1,4 +1,4 @@
-"""A feed: the posts of the authors that a reader follows, the newest first.
+"""A feed: the posts of the authors that a reader follows, the newest first; a worker copies them to the followers.
 
     feed = Feed(store, "site")
     feed.create_table()

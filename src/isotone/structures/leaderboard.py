@@ -1,4 +1,4 @@
-"""Leaderboards: the best members in a window of time, read as the first entries of an index.
+"""Leaderboards: members ranked by a score in windows of time, with ties; the first entries of an index.
 
 An entry is one item of a member; its index key is its window and its score. A sum or an average
 depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was
@@ -8,7 +8,7 @@ worse or older value. An event that must count once is written in one transactio
 ranks changes its ranking in the same transaction, and always reads the entry. So sums and counts are exact, and
 the index key of an entry always matches its score.
 
-A board has one partition, or several (shards); a hash of its name selects a member's shard. A page is merged
+A board has one partition, or several (shards); a hash of a member's name selects its shard. A page is merged
 from the first entries of each shard. A cursor has the position in each shard, and the last rank.
 """
 

@@ -1,4 +1,4 @@
-"""A durable queue: one consumer at a time claims a message, and failed messages are retried.
+"""A durable queue: a message is held by one consumer at a time, retried if it fails, and finally a dead letter.
 
     mails = Queue(store, "mails")
     mails.put({"to": "ann@example.com"})

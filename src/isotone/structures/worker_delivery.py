@@ -1,4 +1,4 @@
-"""Delivers events to handlers: in order, retried with growing pauses, and finally as dead letters.
+"""Delivers events to handlers in order, retries failures; an event that fails or crashes too often is a dead letter.
 
 A dead letter is an event that a handler failed to handle, kept with the error until it is redriven or discarded.
 """

@@ -1,4 +1,4 @@
-"""The schema of an entity: how an entity becomes an item, and an item an entity; versions, kinds, defaults.
+"""The schema of an entity: how it becomes an item, and an item an entity; versions, kinds, defaults, other attributes.
 
 Values are checked in `value_validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
 """

@@ -1,4 +1,4 @@
-"""Derives index keys and computed fields from a change; if that takes an unknown value, the item is read first.
+"""Derives index keys and computed fields from a change; raises `MustRead` if that takes a value of the stored item.
 
 An index key must always equal what a new put would write. So a change of a field that is part of an index key,
 or that decides whether the entity is in the index, rewrites the whole key. The derivation looks up values in

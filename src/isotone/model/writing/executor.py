@@ -1,4 +1,4 @@
-"""Executes writes: reads the item if a plan needs it, explains refusals, and retries lost races.
+"""Executes writes: reads the item first if a plan must, explains refusals, and plans again after a lost race.
 
 A single action is sent as PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
 TransactWriteItems. If an action is refused because its item has changed since it was planned, the error

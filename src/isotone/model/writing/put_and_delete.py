@@ -1,4 +1,4 @@
-"""Writes of whole entities: `Put` (also create and replace), `Delete`, and `Check`, which only checks."""
+"""Writes of whole entities: `Put` (also create, with `AlreadyExists`, and replace), `Delete`, and `Check`."""
 
 from __future__ import annotations
 
