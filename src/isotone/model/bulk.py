@@ -18,7 +18,8 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.expression_trees import conjunction, present, unchanged
 from isotone.model.reading.families import FamilyQuery
-from isotone.model.reading.queries import Found, Read, decoded, owner_of
+from isotone.model.reading.item_selection import Found, decoded
+from isotone.model.reading.queries import Read, owner_of
 from isotone.model.reading.reader import Reader
 from isotone.model.steps import Steps, Together
 from isotone.model.writing.change_validation import validated

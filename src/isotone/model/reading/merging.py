@@ -20,7 +20,8 @@ from isotone.errors import InvalidItem, TooMany, UsageError
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot
 from isotone.model.reading.cost import Meter, Stats
 from isotone.model.reading.cursors import identity
-from isotone.model.reading.queries import Found, Query, packed, position
+from isotone.model.reading.item_selection import Found
+from isotone.model.reading.queries import Query, packed, position
 from isotone.model.reading.reader import Page, Reader, collect_after
 from isotone.model.reading.two_key_forms import position_in
 from isotone.model.steps import Steps

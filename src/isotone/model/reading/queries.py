@@ -5,7 +5,7 @@ methods that each return a new one, and passed to a store. Invalid queries are r
 
     Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
 
-The request leaves to DynamoDB whatever it can decide. `Selection` decides the rest: it drops items of
+The request leaves to DynamoDB whatever it can decide. `item_selection` decides the rest: it drops items of
 another kind in the same collection, bounds that BETWEEN includes, and expired items.
 """
 
@@ -18,7 +18,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Final,
     Generic,
     Literal,
     Never,
@@ -31,18 +30,14 @@ import msgspec
 
 from isotone.backends.interface import Request, as_text
 from isotone.errors import InvalidItem, UsageError
-from isotone.expressions import Condition as CompiledCondition
 from isotone.expressions import nodes
 from isotone.model.declaring.absent_attributes import absence_in
 from isotone.model.declaring.conditions import ORDERINGS, Condition, not_a_condition
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.item_decoding import DecodeJson
-from isotone.model.declaring.keys import BoundKey, StringSlot
-from isotone.model.declaring.previous_keys import fits
+from isotone.model.declaring.keys import BoundKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
-from isotone.model.declaring.wire_types import type_text
-from isotone.model.expiry import has_expired, unexpired
+from isotone.model.expiry import unexpired
 from isotone.model.expression_trees import conjunction, expressions
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.explaining import explain
@@ -53,9 +48,9 @@ from isotone.model.reading.index_projections import (
     is_on_key,
     key_attributes,
     projected_attributes,
-    projected_fields,
     projection_of,
 )
+from isotone.model.reading.item_selection import ItemSelection, cached_selection, decoded
 from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
@@ -63,22 +58,13 @@ from isotone.model.reading.key_bounds import (
     lies_before,
     may_share,
     range_of,
-    text_of,
 )
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
-_decode: Final = msgspec.json.Decoder().decode
-
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
-Found = tuple["Entity", Item | msgspec.Raw]
-"""An entity, and the item that it was read from, possibly in JSON."""
-
-Note = Callable[[InvalidItem, int], None]
-"""Notes an invalid item, and how many results come before it."""
-
 OnInvalid = Literal["raise", "skip", "collect"] | Callable[[InvalidItem], object]
 """What a read does with an item that is not what its entity declares."""
 
@@ -262,14 +248,14 @@ class Read(Generic[E_co]):
         conditions = [_without_bounds(each.node()) for each in (*flat(self.asked), *self.filters)]
         return identity(
             [
-                *(self.operation, self.table.name, self.index, self._walk),
+                *(self.operation, self.table.name, self.index, self._direction_or_part),
                 [schema.tag for schema in self.schemas],
                 sorted(map(msgspec.json.encode, conditions)),
             ]
         )
 
     @property
-    def _walk(self) -> object:
+    def _direction_or_part(self) -> object:
         """The direction of a query, or the part of a scan."""
         return None
 
@@ -279,12 +265,15 @@ class Read(Generic[E_co]):
         return (self.asked,)
 
     @cached_property
-    def takes(self) -> Selection:
+    def selection(self) -> ItemSelection:
         """Which of the items become entities, and of which fields."""
         excluded = () if self.bounds is None else self.bounds.excluded
         is_only_kind = len(self.table.entities) == 1  # a class that is defined later changes it
-        make = Selection if self.filters and _may_be_older(self.schemas) else _selection
-        filters = () if make is _selection else self.filters
+        make: Callable[..., ItemSelection] = cached_selection
+        filters: tuple[tuple[EntitySchema, Condition], ...] = ()
+        if self.filters and _may_be_older(self.schemas):
+            make = ItemSelection
+            filters = tuple((owner_of(each, self.schemas), each) for each in self.filters)
         return make(
             self.schemas,
             self.keys,
@@ -376,7 +365,7 @@ class Query(Read[E_co]):
             )
 
     @property
-    def _walk(self) -> object:
+    def _direction_or_part(self) -> object:
         return self.backward
 
     @property
@@ -407,7 +396,7 @@ class Scan(Read[E_co]):
         return replace(self, part=(number, of))
 
     @property
-    def _walk(self) -> object:
+    def _direction_or_part(self) -> object:
         return self.part
 
     def _compose(self) -> dict[str, Any]:
@@ -415,14 +404,6 @@ class Scan(Read[E_co]):
         if self.part is not None:
             request["Segment"], request["TotalSegments"] = self.part
         return request
-
-
-def decoded(item: Item | msgspec.Raw) -> Item:
-    """The item of a response, which may be in JSON."""
-    if not isinstance(item, msgspec.Raw):
-        return item
-    whole: Item = _decode(item)
-    return whole
 
 
 def position(read: Read[Any], item: Item | msgspec.Raw) -> Item:
@@ -483,194 +464,6 @@ def _positive(number: int, what: str) -> int:
     return number
 
 
-# From items to entities
-
-
-class Selection:
-    """Which items of a read become entities, and of which fields."""
-
-    def __init__(
-        self,
-        schemas: tuple[EntitySchema, ...],
-        keys: tuple[BoundKey, ...],
-        selected: frozenset[str] | None,
-        with_expired: bool,
-        excluded: tuple[tuple[str, frozenset[str]], ...],
-        is_only_kind: bool,
-        filters: tuple[Condition, ...] = (),
-        kinds: tuple[tuple[EntitySchema, int], ...] = (),
-    ) -> None:
-        table = schemas[0].table
-        further = tuple(kind for kind, _ in kinds)
-        keys = (*keys, *(kind.keys[keys[place].name] for kind, place in kinds))
-        self._tag = table.tag
-        self._selected = selected
-        self._by_tag = {tag: schema for schema in (*schemas, *further) for tag in schema.tags}
-        self._keyed = tuple(zip((*schemas, *further), keys, strict=True))
-        self.is_whole = projected_attributes(table, keys[0].index) is None
-        self._is_only_kind = is_only_kind
-        projected = projected_attributes(table, keys[0].index)
-        self._has_tags = projected is None or table.tag in projected
-        self._position = key_attributes(table, keys[0].index)
-        self._filters = [
-            (owner, CompiledCondition.from_node(each.node(absence_in(owner, keys[0].index))))
-            for each in filters
-            for owner in (owner_of(each, schemas),)
-        ]
-        self._excluded = excluded
-        self._expiry = () if with_expired else expiry_attributes(schemas)
-        self._fields = {
-            schema.tag: _fields_to_read(selected, schema, key) for schema, key in self._keyed
-        }
-        self._decoders = {
-            tag: schema.decode_whole
-            for tag, schema in self._by_tag.items()
-            if self._fields[schema.tag] is None
-        }
-        self._decode_json: DecodeJson | None = None
-        is_one_kind = len(schemas) == len(self._decoders) == 1
-        if is_one_kind and not self._excluded and not self._expiry:  # which are looked up in a dict
-            self._decode_json = schemas[0].decode_json
-        self.json_items = self._decode_json is not None
-
-    def entities(self, items: Sequence[Any], now: float, found: list[Found], note: Note) -> None:
-        """Add the entities to `found`, each with its item; `note` takes each error, and the entities before it.
-
-        The items are dicts or, if `json_items` allows it, all in JSON.
-        """
-        if self._decode_json is not None and items and type(items[0]) is msgspec.Raw:
-            items = _add_while_usual(items, self._decode_json, found)
-        if self._excluded:
-            items = [item for item in items if not self._is_excluded(item)]
-        if self._expiry:
-            items = [item for item in items if not self._has_expired(item, now)]
-        tag, decoders = self._tag, self._decoders
-        for item in items:
-            try:
-                entity = decoders[item[tag]["S"]](item)
-            except Exception:  # noqa: BLE001 - another kind or version, or an attribute is missing or invalid
-                try:
-                    unusual = self._unusual(item)
-                except InvalidItem as error:
-                    note(error, len(found))
-                    continue
-                if unusual is None:
-                    continue
-                entity, item = unusual
-            found += ((entity, item),)
-
-    def _unusual(self, item: Item) -> tuple[Entity, Item] | None:
-        """The entity of any item; None for another kind, or if a filter drops it. Raises `InvalidItem`."""
-        schema = self._schema_of(item)
-        if schema is None:
-            return None
-        if schema.version > 1 and schema.is_older(item):
-            older = self._upgraded(schema, item)
-            if older is None:
-                return None
-            item = older
-        entity = schema.from_item(
-            item,
-            only=self._fields[schema.tag],
-            is_whole=self.is_whole,
-            require_all_fields=True,
-        )
-        return entity, item
-
-    def _upgraded(self, schema: EntitySchema, item: Item) -> Item | None:
-        """An item of an older version, upgraded; None if the filters drop it.
-
-        The database tests filters only on items of the present version.
-        """
-        if not self.is_whole:
-            projected = projected_attributes(schema.table, self._keyed[0][1].index) or ()
-            if VERSION_ATTRIBUTE in projected:
-                raise schema.older(item)
-            return item  # only fields in its keys are read
-        upgraded = schema.upgraded(item)
-        for owner, condition in self._filters:
-            if owner.tag in schema.lineage and not condition.matches(upgraded, {}):
-                return None
-        return {**upgraded, **{name: item[name] for name in self._position if name in item}}
-
-    def _schema_of(self, item: Item) -> EntitySchema | None:
-        """The kind of an item, None for one that the read does not ask for; raises `InvalidItem` for no kind.
-
-        An item without a tag is older than the library, or comes from an index that lacks the tag. It has the
-        kind whose keys have the form of its key.
-        """
-        schema = self._keyed[0][0]
-        if self._tag in item:
-            tag = item[self._tag].get("S")
-            if tag is None:
-                raise schema.invalid(
-                    item,
-                    f"its tag {self._tag!r} has {item[self._tag]!r}, which is not the name of an entity; use "
-                    "another attribute as the tag: Table(tag=…)",
-                )
-            if tag not in self._by_tag:
-                return self._other_kind(tag, item)
-            return self._by_tag[tag]
-        if self._is_only_kind and not self._has_tags:
-            return schema
-        for own, _ in self._keyed:
-            if own.base is None and fits(own, item):
-                return own
-        if any(fits(other, item) for other in tuple(schema.table.entities.values())):
-            return None
-        forms = " or ".join(_form_of(own) for own, _ in self._keyed)
-        raise schema.invalid(
-            item,
-            f"the item has no tag and its key has another form than {forms}; declare the entity that has such "
-            f"keys, give the item its tag (attribute {self._tag!r}), or read past it by "
-            "query.on_invalid('skip')",
-        )
-
-    def _other_kind(self, tag: str, item: Item) -> EntitySchema | None:
-        """The kind of an item that is of none of the known ones; raises `InvalidItem` for an unknown one."""
-        found = self._keyed[0][0].table.entity_of(tag)
-        for schema, key in self._keyed:
-            if found is not None and schema.tag in found.lineage:  # defined since the first read
-                fields = _fields_to_read(self._selected, found, found.keys[key.name])
-                self._fields.setdefault(tag, fields)
-                return found
-            is_base = schema.has_kinds and schema.base is None
-            if found is None and is_base and tag[:1] != "_" and fits(schema, item):
-                raise schema.unknown_kind(item)
-        return None
-
-    def _is_excluded(self, item: Item) -> bool:
-        return any(text_of(item[name]) in texts for name, texts in self._excluded)
-
-    def _has_expired(self, item: Item, now: float) -> bool:
-        return any(has_expired(item.get(name), now) for name in self._expiry)
-
-
-def _add_while_usual(
-    items: Sequence[msgspec.Raw], decode: DecodeJson, found: list[Found]
-) -> list[Item]:
-    """Add the entities of items in JSON up to the first unusual one; return it and those after it as dicts.
-
-    Unusual items seldom come alone, and each would be parsed twice.
-    """
-    for place, item in enumerate(items):
-        try:
-            entity = decode(item)
-        except Exception:  # noqa: BLE001 - another kind or version, or an attribute is unknown, missing or invalid
-            return [_decode(each) for each in items[place:]]
-        found += ((entity, item),)
-    return []
-
-
-def _form_of(schema: EntitySchema) -> str:
-    """The form of an entity's primary key, for messages."""
-    slots = ", ".join(
-        str(slot.template) if isinstance(slot, StringSlot) else type_text(slot.field.annotation)
-        for slot in schema.primary.slots
-    )
-    return f"that of {schema.tag} ({slots})"
-
-
 def _kinds_of(schemas: tuple[EntitySchema, ...]) -> tuple[tuple[EntitySchema, int], ...]:
     """The kinds of the entities that are read, each with the place of its entity."""
     read = {schema.tag for schema in schemas}
@@ -681,18 +474,6 @@ def _kinds_of(schemas: tuple[EntitySchema, ...]) -> tuple[tuple[EntitySchema, in
         for kind in schema.kinds()
         if kind.tag not in read
     )
-
-
-_selection = lru_cache(maxsize=512)(Selection)  # many reads differ in their bounds alone
-
-
-def _fields_to_read(
-    selected: frozenset[str] | None, schema: EntitySchema, key: BoundKey
-) -> frozenset[str] | None:
-    """The fields to read from an item; None for all."""
-    if selected is not None:
-        return selected.intersection(schema.fields)
-    return projected_fields(schema, key)
 
 
 # Counting

@@ -32,15 +32,14 @@ from isotone.model.reading.batch_get import FetchProgress, fetch
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.families import Family, FamilyQuery
+from isotone.model.reading.item_selection import Found, decoded
 from isotone.model.reading.key_bounds import side_of
 from isotone.model.reading.queries import (
-    Found,
     Query,
     Read,
     Scan,
     can_be_counted,
     counting,
-    decoded,
     packed,
     position,
 )
@@ -453,7 +452,7 @@ class Reader:
                 raise (yield from self._too_large(read, size, meter, start, at_most))
             if start is not None and _is_spent(read, meter):
                 raise _spent(read, meter)
-            read.takes.entities(response["Items"], self.clock.now(), found, meter.note)
+            read.selection.entities(response["Items"], self.clock.now(), found, meter.note)
             if meter.must_raise(None):
                 break
         invalid = meter.settle()
@@ -461,7 +460,9 @@ class Reader:
         stats = self.stats(read, meter)
         entities = [cast(E, entity) for entity, _ in found]
         items = [decoded(item) for _, item in found]
-        return Snapshot(entities, items, size, stats, is_whole=read.takes.is_whole, invalid=invalid)
+        return Snapshot(
+            entities, items, size, stats, is_whole=read.selection.is_whole, invalid=invalid
+        )
 
     def _too_large(
         self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
@@ -584,10 +585,10 @@ def _collect(
     while True:
         limit = pace.next(None if wanted is None else wanted - len(found), len(found))
         response = yield Call(
-            read.operation, _continued(request, start, limit), read.takes.json_items
+            read.operation, _continued(request, start, limit), read.selection.json_items
         )
         meter.count(response)
-        read.takes.entities(response["Items"], clock.now(), found, meter.note)
+        read.selection.entities(response["Items"], clock.now(), found, meter.note)
         start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
         if wanted is not None and len(found) >= wanted:
             if len(found) > wanted:
@@ -708,10 +709,10 @@ class Traversal(Generic[E]):
             return results
         limit = self._pace.next(missing, meter.returned)
         request = _continued(self._request, self._start, limit)
-        response = yield Call(read.operation, request, read.takes.json_items)
+        response = yield Call(read.operation, request, read.selection.json_items)
         meter.count(response)
         found: list[Found] = []
-        read.takes.entities(response["Items"], self._clock.now(), found, meter.note)
+        read.selection.entities(response["Items"], self._clock.now(), found, meter.note)
         self._start = response.get("LastEvaluatedKey")
         self.is_over = self._start is None
         return found

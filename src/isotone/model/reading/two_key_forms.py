@@ -27,6 +27,7 @@ from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
 from isotone.model.declaring.previous_keys import converted
 from isotone.model.reading.cost import Meter
+from isotone.model.reading.item_selection import Found, decoded
 from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
@@ -35,7 +36,7 @@ from isotone.model.reading.key_bounds import (
     flat,
     intersection,
 )
-from isotone.model.reading.queries import Found, Query, Read, decoded, unpacked
+from isotone.model.reading.queries import Query, Read, unpacked
 from isotone.model.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item, sort_key
 
@@ -469,7 +470,7 @@ class TwoForms(Generic[E]):
         """
         found: list[Found] = []
         errors: list[InvalidItem] = []
-        query.takes.entities([item], self._clock.now(), found, lambda e, _: errors.append(e))
+        query.selection.entities([item], self._clock.now(), found, lambda e, _: errors.append(e))
         if errors:
             return self._invalid(item, errors[0], form, last)
         if not found:
