@@ -309,7 +309,7 @@ class Entity:
         """The fields that the constructor takes: all but computed ones."""
         schema, values = self.__schema__, self.__dict__
         if not schema.fields.keys() <= values.keys():
-            raise schema.partial(values)
+            raise schema.incomplete(values)
         return {
             name: values[name]
             for name, field in schema.fields.items()

@@ -395,7 +395,7 @@ _VALUES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
 
 
 # The name of an attribute in a form: `customer` in `CUSTOMER#{customer: Text}`.
-_NAMES: Final = re.compile(r"\{[^:{}]*(?=:)")
+_NAMES: Final = re.compile(r"\{[^:{}]*(?=[:}])")
 
 
 class _Parsed(NamedTuple):

@@ -96,7 +96,7 @@ class Board:
             )
         if self.expire_after is not None and self.expire_after < timedelta(0):
             raise UsageError(f"expire_after={self.expire_after!r} is before the end of the window")
-        if self.is_ranked and self.expire_after is not None and self.windows.name == "all time":
+        if self.is_ranked and self.expire_after is not None and self.windows.length is None:
             raise UsageError("ranks of all time cannot expire; give the board a window")
         object.__setattr__(self, "options", ", ".join(self._in_words()))
 

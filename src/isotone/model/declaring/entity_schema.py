@@ -169,7 +169,7 @@ class EntitySchema:
         item: Item = {**values[UNKNOWN]} if UNKNOWN in values else {}
         for name, attribute, verbatim, code, encode in self._encoders:
             if name not in values:
-                raise self.partial(values)
+                raise self.incomplete(values)
             value = values[name]
             if type(value) is verbatim:
                 item[attribute] = {code: value}
@@ -187,13 +187,15 @@ class EntitySchema:
             item |= self.key_attributes(key, values, item)
         if UNKNOWN in values:
             for key in self.indexes:
-                if not self._is_in(key, item):  # so its entry goes, also where it could not be read
+                if not self._is_in(
+                    key, item
+                ):  # so its entry is removed, even if it could not be read
                     for slot in key.slots:
                         if slot.attribute.name not in self._attributes | self._primary_attributes:
                             item.pop(slot.attribute.name, None)
         return item
 
-    def partial(self, values: Mapping[str, Any]) -> UsageError | InvalidItem:
+    def incomplete(self, values: Mapping[str, Any]) -> UsageError | InvalidItem:
         """The error for an entity without all fields, if all are needed."""
         faults: Mapping[str, InvalidItem] = values.get(UNREADABLE, {})
         for name in self.fields:
@@ -260,7 +262,7 @@ class EntitySchema:
     def identity_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the primary key; raises `UsageError` if one was not read."""
         if not self._identifying <= values.keys():
-            raise self.partial(values)
+            raise self.incomplete(values)
         return {name: values[name] for name in self.identity}
 
     def _without_key(self, values: Mapping[str, Any]) -> UsageError:
@@ -342,10 +344,7 @@ class EntitySchema:
             pass
         try:
             present = self.upgraded(item)
-        except (
-            InvalidItem,
-            UsageError,
-        ) as error:  # UsageError: an upgrade that does not return an item
+        except (InvalidItem, UsageError) as error:  # the latter: an upgrade that returns no item
             fault = error if isinstance(error, InvalidItem) else self.invalid(item, str(error))
             entity: Entity = _new(self.entity)
             entity.__dict__[UNREADABLE] = dict.fromkeys(self.fields, fault)
@@ -747,7 +746,7 @@ class EntitySchema:
             f"neither reads the item nor writes over it. Deploy the program that declares version={written}",
         )
 
-    def older(self, item: Item) -> InvalidItem:
+    def outdated(self, item: Item) -> InvalidItem:
         """The error for an entry of an index that an older version wrote, and that lacks attributes."""
         return self._of_version(
             InvalidItem,

@@ -155,7 +155,7 @@ class ItemSelection:
         if not self.is_whole:
             projected = projected_attributes(schema.table, self._keyed[0][1].index) or ()
             if VERSION_ATTRIBUTE in projected:
-                raise schema.older(item)
+                raise schema.outdated(item)
             return item  # only fields in its keys are read
         upgraded = schema.upgraded(item)
         for owner, condition in self._filters:

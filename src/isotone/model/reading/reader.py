@@ -233,9 +233,8 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        items: list[Any] = [
-            entity for entity, _ in found
-        ]  # of E; cast() would cost each read a call
+        # Of E; cast() would cost each read a call.
+        items: list[Any] = [entity for entity, _ in found]
         if is_back:
             items.reverse()
             invalid.reverse()
@@ -309,9 +308,8 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        entities: list[Any] = [
-            entity for entity, _ in found
-        ]  # of E; cast() would cost each read a call
+        # Of E; cast() would cost each read a call.
+        entities: list[Any] = [entity for entity, _ in found]
         return entities
 
     def count(self, read: Read[E]) -> Steps[int]:
@@ -378,11 +376,9 @@ class Reader:
                 f"{query.name} has several {query.parent.tag} in one collection, so they are not one "
                 "family; read them with all, iterate or page, or each kind by its own key"
             )
-        others = [entity for entity in entities if parent_tag not in entity.__schema__.lineage][
-            :children
-        ]
+        nearest = [entity for entity in entities if parent_tag not in entity.__schema__.lineage]
         parent = parents[0] if parents else None
-        return Family(cast(Any, parent), cast(Any, others), stats, invalid)
+        return Family(cast(Any, parent), cast(Any, nearest[:children]), stats, invalid)
 
     def get_many(
         self,
@@ -509,7 +505,7 @@ class Reader:
 
 
 def _check(read: object, kind: type[Read[Any]] = Read) -> None:
-    """Refuse anything but a query, for programs without a type checker."""
+    """Raise `UsageError` for anything but a query or a scan, for programs without a type checker."""
     if not isinstance(read, kind):
         raise UsageError(f"{read!r} does not say what to read; write {_SUCH_AS[kind]}")
 
