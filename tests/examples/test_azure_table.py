@@ -34,6 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.filterwarnings("ignore::isotone.EngineWarning")  # of entities that expire
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example(name: str, address: str) -> None:
     if name not in RUNNING:
