@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from isotone.model.declaring.table import Local as Local
     from isotone.model.declaring.table import Number as Number
     from isotone.model.declaring.table import Table as Table
+    from isotone.model.declaring.vector_index import VectorIndex as VectorIndex
+    from isotone.model.declaring.vectors import Vector as Vector
+    from isotone.model.declaring.vectors import vector as vector
     from isotone.model.engine_needs import EngineWarning as EngineWarning
     from isotone.model.entity import Entity as Entity
     from isotone.model.entity import upgrade as upgrade
@@ -74,6 +77,8 @@ if TYPE_CHECKING:
     from isotone.model.reading.families import Family as Family
     from isotone.model.reading.merging import Merge as Merge
     from isotone.model.reading.merging import merge as merge
+    from isotone.model.reading.nearest import Neighbor as Neighbor
+    from isotone.model.reading.nearest import VectorSearch as VectorSearch
     from isotone.model.reading.queries import Query as Query
     from isotone.model.reading.queries import Scan as Scan
     from isotone.model.reading.reader import Page as Page
@@ -98,6 +103,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Neighbor": "isotone.model.reading.nearest",
+    "VectorSearch": "isotone.model.reading.nearest",
+    "VectorIndex": "isotone.model.declaring.vector_index",
+    "Vector": "isotone.model.declaring.vectors",
+    "vector": "isotone.model.declaring.vectors",
     "AsyncStore": "isotone.model.store",
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
@@ -212,6 +222,7 @@ __all__ = [
     "Local",
     "ManualClock",
     "Merge",
+    "Neighbor",
     "Number",
     "Observation",
     "Page",
@@ -228,6 +239,9 @@ __all__ = [
     "Throughput",
     "Timeouts",
     "Transaction",
+    "Vector",
+    "VectorIndex",
+    "VectorSearch",
     "Verification",
     "WastefulRead",
     "__version__",
@@ -257,6 +271,7 @@ __all__ = [
     "updated",
     "upgrade",
     "uuid7",
+    "vector",
     "version",
     "written",
 ]

@@ -42,6 +42,10 @@ def _indexes(table: Table, wanted: Callable[[IndexLayout], bool]) -> Iterator[st
     )
 
 
+def _vectors(table: Table) -> Iterator[str]:
+    return (f"vector index {name!r} of table {table.name!r}" for name in table.vectors)
+
+
 def _stream(table: Table) -> Iterator[str]:
     if table.stream is not None:
         yield f"table {table.name!r} with stream={table.stream!r}"
@@ -67,6 +71,11 @@ _OF_TABLES: Final = (
         "global_indexes",
         lambda table: _indexes(table, lambda index: index.kind == "global"),
         "store a second entity in that order, and write both",
+    ),
+    _Need(
+        "vectors",
+        _vectors,
+        "leave out VectorIndex(…), and keep the vectors in a database that searches them",
     ),
     _Need(
         "wide_index_keys",

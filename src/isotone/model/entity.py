@@ -45,8 +45,10 @@ from isotone.model.declaring.fields import (
 from isotone.model.declaring.patch import Patch, given_by
 from isotone.model.declaring.pydantic_type import visible
 from isotone.model.declaring.table import Table
+from isotone.model.declaring.vectors import vector
 from isotone.model.reading.access_patterns import Pattern, find
 from isotone.model.reading.matching import match
+from isotone.model.reading.nearest import VectorPattern
 from isotone.model.reading.queries import check_unnamed
 from isotone.values.json import item_from_wire
 
@@ -72,7 +74,7 @@ class _OfSchema:
 @dataclass_transform(
     kw_only_default=True,
     eq_default=True,
-    field_specifiers=(field, computed, version, expires, created, created_id, updated),
+    field_specifiers=(field, computed, version, expires, created, created_id, updated, vector),
 )
 class Entity:
     """The base of all entities. The constructor takes the fields by name and validates them.
@@ -108,6 +110,10 @@ class Entity:
             own_tag = tag or cls.__name__
             schema = declaration.declare(cls, table, own_tag, version, unknown, was_tag, base)
             schema.patterns = {name: Pattern(cls, schema, key) for name, key in schema.keys.items()}
+            schema.vector_patterns = {
+                name: VectorPattern(cls, schema, bound)
+                for name, bound in schema.vector_indexes.items()
+            }
             cls.__schema__ = schema
 
     def __init__(self, /, **values: Any) -> None:

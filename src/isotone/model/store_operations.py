@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
-from typing import Any, Final, Literal, Never, TypeVar, overload
+from typing import Any, Final, Literal, Never, SupportsFloat, TypeVar, overload
 
 from isotone import limits
 from isotone.backends.engines import Engine
@@ -30,6 +30,7 @@ from isotone.model.reading import merging
 from isotone.model.reading.batch_get import FetchProgress
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
+from isotone.model.reading.nearest import Neighbor, VectorPattern, VectorSearch, nearest
 from isotone.model.reading.queries import Read
 from isotone.model.reading.reader import Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
@@ -63,6 +64,7 @@ C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
 
 
+_SEARCH_ELSEWHERE: Final = "keep the vectors in a database that searches them"
 _ONE_BY_ONE: Final = (
     "write the entities one by one, with conditions where they depend on each other"
 )
@@ -610,6 +612,27 @@ class Operations(Host[M_co]):
     ) -> Steps[Family[P, C]]:
         """Return a parent and the children nearest to it, at most `children` of them, in one read."""
         return self._reader.family(query, children=children)
+
+    @operation
+    def nearest(
+        self,
+        search: VectorSearch[E] | VectorPattern[E],
+        vector: Iterable[SupportsFloat],
+        /,
+        *,
+        limit: int = 10,
+        whole: bool = False,
+    ) -> Steps[list[Neighbor[E]]]:
+        """Return the entities whose vectors are nearest to a vector, at most 100, with their scores, the nearest first.
+
+        They lack the vector, and what the index does not project; with `whole` they are read completely, by a
+        BatchGetItem. Entities of several versions always are. Those that have expired are left out. Raises
+        `Unsupported` if the engine has no vector search.
+
+            for doc, score in store.nearest(Doc.by_embedding(tenant="a"), vector, limit=3): ...
+        """
+        self.capabilities.require(["vectors"], "a vector search", _SEARCH_ELSEWHERE)
+        return nearest(self._reader, search, vector, limit, whole=whole)
 
     @operation
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:

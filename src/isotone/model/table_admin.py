@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from isotone.backends.engines import Engine
 from isotone.backends.interface import Capabilities, Response
@@ -17,11 +17,18 @@ from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     TableDiffers,
+    Unsupported,
     UsageError,
     ValidationException,
 )
 from isotone.model import key_records
-from isotone.model.declaring.table import IndexLayout, KeyAttribute, KeyLayout, Projection, Table
+from isotone.model.declaring.table import (
+    KeyAttribute,
+    KeyLayout,
+    Projection,
+    Table,
+    VectorLayout,
+)
 from isotone.model.engine_needs import require_for
 from isotone.model.key_records import KeyRecords
 from isotone.model.steps import Call, Steps, capabilities_of, poll_pauses
@@ -101,7 +108,9 @@ def create_tables(
     found: list[Difference] = []
     for table in tables:
         description = yield from _wait_until_active(table)
-        if table.name not in made:
+        if table.name in made:
+            _check_vectors_were_made(table, description)
+        else:
             found += _compare(table, description, capabilities)
             if capabilities.expiry:
                 found += yield from _compare_expiry(table, may_lack=True)
@@ -114,6 +123,15 @@ def create_tables(
         if table.name in made:
             yield from records.record_all(table)
     return made
+
+
+def _check_vectors_were_made(table: Table, description: Response) -> None:
+    """Raise `Unsupported` if the engine has ignored the vector indexes of a request."""
+    if table.vectors and "VectorIndexes" not in description:
+        raise Unsupported(
+            f"table {table.name!r} was created without its vector index {next(iter(table.vectors))!r}: the engine has "
+            "no vector indexes; connect with capabilities=isotone.Capabilities(vectors=False) to be told before"
+        )
 
 
 def differences(tables: Sequence[Table], engine: Engine) -> Steps[list[Difference]]:
@@ -144,7 +162,7 @@ def add_indexes(
     throughput: Throughput | None = None,
     progress: Progress | None = None,
 ) -> Steps[list[str]]:
-    """Add the missing global indexes, and wait until each is filled."""
+    """Add the missing global and vector indexes, and wait until each is filled."""
     _check_tables("add_indexes", tables)
     capabilities = yield from capabilities_of(engine)
     for table in tables:
@@ -163,8 +181,16 @@ def add_indexes(
                 )
             what = f"index {name!r} of table {table.name!r}, which exists without it,"
             capabilities.require(["added_indexes"], what, "create the table again with the index")
-            yield from _add_index(table, name, index, throughput, progress)
+            keys = table.layout(name)
+            create = _index_request(name, keys, index.projection) | _throughput_request(throughput)
+            yield from _add_index(table, name, keys, "GlobalSecondaryIndex", create, progress)
             added.append(name)
+        for name, layout in table.vectors.items():
+            if name not in present:
+                create = _vector_request(name, layout)
+                keys = _searched(layout)
+                yield from _add_index(table, name, keys, "VectorIndex", create, progress)
+                added.append(name)
     return added
 
 
@@ -238,18 +264,17 @@ def _wait_until_active(table: Table) -> Steps[Response]:
 def _add_index(
     table: Table,
     name: str,
-    index: IndexLayout,
-    throughput: Throughput | None,
+    keys: KeyLayout,
+    kind: Literal["GlobalSecondaryIndex", "VectorIndex"],
+    create: dict[str, Any],
     progress: Progress | None,
 ) -> Steps[None]:
-    keys = table.layout(name)
-    create = {**_index_request(name, keys, index.projection), **_throughput_request(throughput)}
     yield Call(
         "UpdateTable",
         {
             "TableName": table.name,
             "AttributeDefinitions": _definitions([table.keys, keys]),
-            "GlobalSecondaryIndexUpdates": [{"Create": create}],
+            f"{kind}Updates": [{"Create": create}],
         },
     )
     pauses = poll_pauses()
@@ -325,7 +350,9 @@ def table_request(table: Table, throughput: Throughput | None = None) -> dict[st
     """The CreateTable request of a table; on demand unless units are given."""
     request: dict[str, Any] = {
         "TableName": table.name,
-        "AttributeDefinitions": _definitions([table.keys, *table.layouts.values()]),
+        "AttributeDefinitions": _definitions(
+            [table.keys, *table.layouts.values(), *map(_searched, table.vectors.values())]
+        ),
         "KeySchema": key_schema(table.keys),
         "BillingMode": "PROVISIONED" if throughput else "PAY_PER_REQUEST",
         **_throughput_request(throughput),
@@ -340,6 +367,10 @@ def table_request(table: Table, throughput: Throughput | None = None) -> dict[st
         ]
         if indexes:
             request[member] = indexes
+    if table.vectors:
+        request["VectorIndexes"] = [
+            _vector_request(name, layout) for name, layout in table.vectors.items()
+        ]
     return request
 
 
@@ -363,6 +394,27 @@ def _definitions(layouts: Sequence[KeyLayout]) -> list[dict[str, str]]:
 
 def _index_request(name: str, keys: KeyLayout, projection: Projection) -> dict[str, Any]:
     return {"IndexName": name, "KeySchema": key_schema(keys), "Projection": _projection(projection)}
+
+
+def _vector_request(name: str, layout: VectorLayout) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "IndexName": name,
+        "VectorAttribute": {"AttributeName": layout.attribute},
+        "Dimensions": layout.dimensions,
+        "DistanceFunction": layout.distance,
+        "Projection": _projection(layout.projection),
+    }
+    if layout.search:
+        request["SearchSchema"] = [
+            {"AttributeName": each.name, "SearchSchemaElementType": role}
+            for each, role in layout.search
+        ]
+    return request
+
+
+def _searched(layout: VectorLayout) -> KeyLayout:
+    """The attributes of a search schema, whose types a request defines like those of keys."""
+    return KeyLayout(tuple(attribute for attribute, _ in layout.search))
 
 
 def _projection(projection: Projection) -> dict[str, Any]:
@@ -402,6 +454,12 @@ def _compare(
         if capabilities.index_projections:
             for what in _compare_projection(index.projection, present[name]["Projection"]):
                 yield Difference(table.name, name, what)
+    for name, layout in table.vectors.items():
+        if name not in present:
+            yield Difference(table.name, name, "does not exist")
+            continue
+        for what in _compare_vectors(layout, present[name], types):
+            yield Difference(table.name, name, what)
 
 
 def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Difference]]:
@@ -412,7 +470,7 @@ def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Diffe
 def _indexes(description: Response) -> dict[str, Response]:
     return {
         index["IndexName"]: index
-        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes")
         for index in description.get(member) or ()
     }
 
@@ -428,6 +486,38 @@ def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -
                 f"has {attribute.name!r} as {types.get(attribute.name)}, "
                 f"declared is {attribute.type}"
             )
+
+
+def _compare_vectors(
+    layout: VectorLayout, actual: Response, types: Mapping[str, str]
+) -> Iterator[str]:
+    if "VectorAttribute" not in actual:
+        yield "is not a vector index"
+        return
+    wanted = _vector_request("", layout)
+    for member, what in (
+        ("VectorAttribute", "has the vectors of"),
+        ("Dimensions", "has the dimensions"),
+        ("DistanceFunction", "has the metric"),
+        ("SearchSchema", "is searched by"),
+    ):
+        has, declared = _vector_text(actual.get(member)), _vector_text(wanted.get(member))
+        if has != declared:
+            yield f"{what} {has}, declared is {declared}"
+    for attribute, _ in layout.search:
+        if types.get(attribute.name, attribute.type) != attribute.type:
+            yield f"has {attribute.name!r} as {types[attribute.name]}, declared is {attribute.type}"
+    yield from _compare_projection(layout.projection, actual["Projection"])
+
+
+def _vector_text(member: Any) -> str:
+    """A member of a vector index as a difference shows it; the order of filters has no meaning."""
+    if isinstance(member, Mapping):
+        return repr(member["AttributeName"])
+    if not isinstance(member, list):
+        return str(member or "nothing")
+    parts = (f"{each['AttributeName']} ({each['SearchSchemaElementType']})" for each in member)
+    return ", ".join(sorted(parts))
 
 
 def _key_text(schema: Sequence[Mapping[str, str]]) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from isotone import Attr, Entity, Index, Key, Table, desc, field, raw, since_epoch, written
+from isotone import Attr, Entity, Index, Key, Table, VectorIndex, desc, field, raw, since_epoch, vector, written
 
 table = Table("tab", partition="PK", sort="SK")
 
@@ -28,6 +28,10 @@ class Thing(Entity, table=table):
     by_i = Key("A", written(a))  # E: Missing positional argument "pattern"
     by_g = Key("A", since_epoch(a, "hours"))  # E: Literal['seconds', 'milliseconds', 'microseconds']
     by_h = Key("A", since_epoch(a, digits="10"))  # E: expected "int | None"
+    by_j = VectorIndex("a")  # E: expected "Attr[Any]"
+    by_k = VectorIndex(a, metric="l2")  # E: Literal['cosine', 'euclidean', 'dot_product']
+    by_l = VectorIndex(a, partition="b")  # E: expected "Attr[Any] | None"
+    by_m = vector("384")  # E: expected "int"
 
 
 Table("tab", indexes=["GSI1"])  # E: expected "Mapping[str, IndexLayout]"

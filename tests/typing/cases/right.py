@@ -22,16 +22,21 @@ from isotone import (
     FindingCount,
     Index,
     Key,
+    Neighbor,
     Page,
     Query,
     Scan,
     Snapshot,
     Table,
+    Vector,
+    VectorIndex,
+    VectorSearch,
     Verification,
     desc,
     field,
     raw,
     since_epoch,
+    vector,
     written,
 )
 
@@ -179,3 +184,29 @@ async def main() -> None:
             assert_type(each, Order)
         async with awaited.transaction() as together:
             assert_type(await together.get(Order, customer_id="a", number=1), Order | None)
+
+
+# Vectors
+
+
+class Doc(Entity, table=shop):
+    tenant: Attr[str] = field()
+    name: Attr[str] = field()
+    embedding: Attr[Vector] = vector(384)
+    summary: Attr[Vector | None] = vector(384, default=None)
+
+    primary = Key("TENANT", tenant).sort("DOC", name)
+    by_embedding = VectorIndex(embedding, partition=tenant, filters=[name], projection=(name,))
+
+
+doc = Doc(tenant="a", name="b", embedding=Vector([0.5] * 384))
+assert_type(doc.embedding, Vector)
+assert_type(doc.summary, Vector | None)
+assert_type(doc.embedding[0], float)
+assert_type(Doc.by_embedding(tenant="a"), VectorSearch[Doc])
+assert_type(Doc.by_embedding.where(Doc.tenant == "a"), VectorSearch[Doc])
+neighbors = store.nearest(Doc.by_embedding(tenant="a"), [1, 0.5, Decimal(1)], limit=3)
+assert_type(neighbors, list[Neighbor[Doc]])
+for found, score in neighbors:
+    assert_type(found, Doc)
+    assert_type(score, float)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.codec.ids import ID_TYPES
 from isotone.errors import UsageError
-from isotone.model.declaring import entity_kinds, previous_keys
+from isotone.model.declaring import entity_kinds, previous_keys, vector_index
 from isotone.model.declaring.entity_schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
@@ -25,6 +25,7 @@ from isotone.model.declaring.keys import (
     declared_values,
 )
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
+from isotone.model.declaring.vectors import Vector, VectorAttr
 from isotone.model.declaring.wire_types import present_type, type_text
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def declare(
         _check_unique(schema)
         previous_keys.bind(schema, declared, was_tag)
         _check_neighbours(schema)
+        vectors = _members(entity, vector_index.VectorIndex)
+        schema.vector_indexes = vector_index.bind_vector_indexes(schema, vectors)
     except UsageError as error:
         raise UsageError(f"{entity.__name__}: {error}") from None
     _enter(schema)
@@ -94,7 +97,7 @@ def check_names(entity: type[Entity], taken: Container[str]) -> None:
                 f"{entity.__name__}: field {name!r} would hide {name} of every entity; name it "
                 f"{name.strip('_')}_, and keep the attribute: {name.strip('_')}_: Attr[…] = field(name={name!r})"
             )
-        if is_special and isinstance(member, Key):
+        if is_special and isinstance(member, Key | vector_index.VectorIndex):
             raise UsageError(
                 f"{entity.__name__}: key {name!r} would hide {name} of every entity; give it another name"
             )
@@ -147,6 +150,7 @@ def _enter(schema: EntitySchema) -> None:
             entities[schema.tag] = replaced
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
     entity_kinds.enter(schema)
+    vector_index.enter(schema)
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
@@ -222,6 +226,10 @@ def _check_type(field: Attr[Any]) -> None:
     if annotation in (None, type(None)) or (get_origin(annotation) or annotation) in _QUALIFIERS:
         raise UsageError(
             f"field {field.name!r} has type {annotation!r}, of which there are no values"
+        )
+    if present_type(annotation) is Vector and not isinstance(field, VectorAttr):
+        raise UsageError(
+            f"field {field.name!r} is a vector, so its declaration says how many dimensions it has; write vector(…)"
         )
     try:
         field.wire  # noqa: B018 - made here, so that it is refused here

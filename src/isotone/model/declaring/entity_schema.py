@@ -22,8 +22,10 @@ from isotone.values.json import from_wire, item_from_wire, item_to_wire
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.vector_index import BoundVectorIndex
     from isotone.model.entity import Entity
     from isotone.model.reading.access_patterns import Pattern
+    from isotone.model.reading.nearest import VectorPattern
 
 _VERSION: Final = nodes.Path((VERSION_ATTRIBUTE,))
 _SET_WHEN_WRITTEN: Final = frozenset({"expires", "created", "created_id", "updated"})
@@ -79,6 +81,10 @@ class EntitySchema:
         """The schema with the previous keys and tag, if the class declares any: see `previous_keys`."""
         self.patterns: dict[str, Pattern[Any]] = {}
         """The class attribute of each key, by its name; `Entity` fills it."""
+        self.vector_indexes: dict[str, BoundVectorIndex] = {}
+        """The vector indexes, by the names of their class attributes."""
+        self.vector_patterns: dict[str, VectorPattern[Any]] = {}
+        """The class attribute of each vector index; `Entity` fills it."""
         self.by_role = {field.options.role: field for field in fields.values()}
         self.unique = [field for field in fields.values() if field.options.unique]
         self.computations: Mapping[str, Callable[[Any], Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from isotone import limits
 from isotone.errors import UsageError
@@ -69,6 +69,16 @@ class IndexLayout:
     keys: KeyLayout
     projection: Projection = "ALL"
     one_kind: bool = False
+
+
+class VectorLayout(NamedTuple):
+    """A vector index of a table: the attribute of the vectors, and what narrows a search down."""
+
+    attribute: str
+    dimensions: int
+    distance: str
+    search: tuple[tuple[KeyAttribute, Literal["HASH", "INLINE_FILTER"]], ...] = ()
+    projection: Projection = "ALL"
 
 
 def Global(  # noqa: N802
@@ -152,6 +162,8 @@ class Table:
         """The tags of which this program has several classes: the versions of an entity."""
         self.collections: dict[str, Collection[Any, Any]] = {}
         """Parents and children that are read together, by name."""
+        self.vectors: dict[str, VectorLayout] = {}
+        """The vector indexes, which the entities declare, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
 
     def entity_of(self, tag: str) -> EntitySchema | None:

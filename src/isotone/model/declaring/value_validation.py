@@ -170,12 +170,18 @@ def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
     """The field of one of pydantic's errors, and what is wrong with it."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
-    return place, f"is {values[name]!r}: {_words(error)}"
+    shown = repr(values[name])
+    if len(shown) > _SHOWN:
+        shown = f"{shown[:_SHOWN]}…"
+    return place, f"is {shown}: {_words(error)}"
 
 
 def _words(error: Any) -> str:
     words: str = _REWORDED.get(error["type"], error["msg"])
     return words
+
+
+_SHOWN: Final = 200  # characters of a value in a message
 
 
 # Our words instead of pydantic's, by the type of its error.

@@ -1,0 +1,211 @@
+"""Vectors: `embedding: Attr[Vector] = vector(384)`, a list of 32-bit floats in the item.
+
+A number is kept with nine significant digits. That is all that a 32-bit float holds, and the index keeps no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Annotated, Any, Final, SupportsFloat
+
+from isotone import limits
+from isotone.errors import UsageError
+from isotone.model.declaring.fields import MISSING, Attr, Options
+from isotone.model.declaring.value_validation import with_leaves
+from isotone.model.declaring.wire_types import WireType, is_optional, optional_type, present_type
+from isotone.values.types import AttributeValue
+
+_SHOWN: Final = 8  # dimensions of a vector that is shown whole
+_LARGEST: Final = 3.40282347e38  # the largest 32-bit float, in nine digits
+
+
+class Vector(tuple[float, ...]):
+    """The numbers of a vector: `Vector(model.encode(text))`. It takes lists, NumPy arrays, and other iterables.
+
+    Raises `UsageError` for what is no number, NaN, infinity, and numbers that no 32-bit float can be.
+
+    >>> Vector([0.25, 1, -2])
+    Vector([0.25, 1.0, -2.0])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, numbers: Iterable[SupportsFloat]) -> Vector:
+        if type(numbers) is Vector:
+            return numbers
+        return tuple.__new__(cls, _floats(numbers))
+
+    def __repr__(self) -> str:
+        if len(self) <= _SHOWN:
+            return f"Vector({list(self)})"
+        begin = ", ".join(map(repr, self[:3]))
+        return f"<Vector of {len(self)} dimensions: {begin}, …>"
+
+    def __reduce__(self) -> Any:
+        return Vector, (list(self),)
+
+
+def _floats(numbers: Any) -> list[float]:
+    if isinstance(numbers, str | bytes | bytearray | dict | set | frozenset):
+        raise UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
+    try:
+        # A NumPy array and a tensor make Python's floats at once.
+        elements = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
+        floats = [float("%.9g" % each) for each in elements]  # noqa: UP031 - refuses texts
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong(numbers) from None
+    if not math.isfinite(math.fsum(map(abs, floats))) or any(map(_is_wrong, elements, floats)):
+        raise _wrong(numbers)
+    return floats
+
+
+def _is_wrong(element: Any, number: float) -> bool:
+    return isinstance(element, bool) or not abs(number) <= _LARGEST
+
+
+def _wrong(numbers: Any) -> UsageError:
+    """The error for the first element that is no 32-bit float."""
+    try:
+        elements = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
+        shown = list(elements)
+    except TypeError:
+        return UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
+    for place, each in enumerate(shown):
+        if isinstance(each, list):
+            return UsageError(
+                f"element {place} of the vector is a list; give one vector, such as the first row of an array"
+            )
+        try:
+            number = float("%.9g" % each)  # noqa: UP031 - as above
+        except (TypeError, ValueError, OverflowError):
+            return UsageError(
+                f"element {place} of the vector is {_short(each)}, which is no number"
+            )
+        if isinstance(each, bool):
+            return UsageError(f"element {place} of the vector is {each}, which is no number")
+        if math.isnan(number) or math.isinf(number):
+            return UsageError(f"element {place} of the vector is {number}, which cannot be stored")
+        if abs(number) > _LARGEST:
+            return UsageError(
+                f"element {place} of the vector is {number}, which is no 32-bit float"
+            )
+    return UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+class VectorAttr(Attr[Vector]):
+    """A field with a vector of a number of dimensions."""
+
+    def __init__(self, options: Options, dimensions: int) -> None:
+        super().__init__(options)
+        self.dimensions = dimensions
+
+    def bind(self, annotation: Any) -> None:
+        if present_type(annotation) is not Vector:
+            raise UsageError(
+                f"field {self.name!r} is made by vector(), so its type is Attr[Vector] or Attr[Vector | None]"
+            )
+        super().bind(with_leaves(annotation, {Vector: Annotated[Vector, self._of_length]}))
+
+    def elements(self, vector: Any) -> list[AttributeValue]:
+        """The numbers of a vector in the form of the item; raises `UsageError` for another length."""
+        return [{"N": text_of(each)} for each in self._of_length.vector(vector)]
+
+    @cached_property
+    def _of_length(self) -> _OfLength:
+        return _OfLength(self.dimensions)
+
+    @cached_property
+    def wire(self) -> WireType:
+        checked = self._of_length.vector
+
+        def encode(value: Any) -> AttributeValue:
+            return {"L": self.elements(value)}
+
+        def read(content: Any) -> Vector:
+            return checked([float(each["N"]) for each in content])
+
+        wire = WireType("L", encode, lambda value: read(value["L"]), python=Vector, read=read)
+        return optional_type(wire) if is_optional(self.annotation) else wire
+
+
+class _OfLength:
+    """Checks the number of elements; for pydantic, the type of the field."""
+
+    __slots__ = ("dimensions",)
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _OfLength) and other.dimensions == self.dimensions
+
+    def __hash__(self) -> int:
+        return self.dimensions
+
+    def vector(self, value: Any) -> Vector:
+        vector = Vector(value)
+        if len(vector) != self.dimensions:
+            raise UsageError(
+                f"the vector has {len(vector)} dimensions, and {self.dimensions} are declared"
+            )
+        return vector
+
+    def _validated(self, value: Any) -> Vector:
+        from pydantic_core import PydanticCustomError
+
+        try:
+            return self.vector(value)
+        except UsageError as error:
+            raise PydanticCustomError("vector", "{why}", {"why": str(error)}) from None
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            self._validated,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                list, when_used="json", return_schema=core_schema.list_schema()
+            ),
+        )
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": self.dimensions,
+            "maxItems": self.dimensions,
+        }
+
+
+def text_of(number: float) -> str:
+    """A number of a vector as DynamoDB writes it."""
+    text = repr(number)
+    return text.removesuffix(".0") if text != "-0.0" else "0"
+
+
+def vector(
+    dimensions: int,
+    *,
+    default: None = MISSING,
+    name: str | None = None,
+    description: str | None = None,
+    hidden: bool = False,
+) -> Any:
+    """Declare a field with a vector, such as a model's embedding of a text: `embedding: Attr[Vector] = vector(384)`.
+
+    A `VectorIndex` finds the nearest ones. The type of a field that may have none is `Attr[Vector | None]`.
+    """
+    if type(dimensions) is not int or not 1 <= dimensions <= limits.VECTOR_DIMENSIONS:
+        raise UsageError(
+            f"vector({dimensions!r}): a vector has 1 to {limits.VECTOR_DIMENSIONS} dimensions"
+        )
+    return VectorAttr(
+        Options(default=default, name=name, description=description, hidden=hidden), dimensions
+    )
