@@ -3,7 +3,20 @@
 
 from __future__ import annotations
 
-from isotone import Attr, Entity, Index, Key, Table, VectorIndex, desc, field, raw, since_epoch, vector, written
+from isotone import (
+    Attr,
+    Entity,
+    Index,
+    Key,
+    Table,
+    VectorIndex,
+    desc,
+    field,
+    raw,
+    since_epoch,
+    vector,
+    written,
+)
 
 table = Table("tab", partition="PK", sort="SK")
 
