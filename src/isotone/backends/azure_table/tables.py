@@ -63,7 +63,7 @@ def azure_name(name: str) -> str:
     """The name of a table in Azure.
 
     >>> azure_name("orders"), azure_name("my-orders.2024")
-    ('orders', 'myorders2024d5e9e2a5')
+    ('orders', 'myorders2024862abcd7')
     """
     if _SAME_NAME.fullmatch(name) and name not in _RESERVED:
         return name
