@@ -37,6 +37,7 @@ COLUMNS: Final = ("dynamodb", "isotone", "dynamodb-local", "extenddb", "alternat
 # Which sources (numbered on the page) tell of a feature; one without a source was tried, see the tests.
 SOURCES: Final[dict[str, str]] = {
     "transactions": "1 2 4 6",
+    "partition_transactions": "1 2 4 6",
     "conditional_writes": "1 2 6",
     "consistent_reads": "1 6",
     "descending": "1 6",
@@ -97,6 +98,12 @@ def documents() -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in found}
 
 
+def _value(engine: Capabilities, name: str) -> Any:
+    """The value of a feature; who has transactions has those of one partition."""
+    has_all = name == "partition_transactions" and engine.transactions
+    return has_all or getattr(engine, name)
+
+
 def features() -> list[str]:
     """The fields of `Capabilities`, without the engine's name."""
     return [each.name for each in dataclasses.fields(Capabilities) if each.name != "engine"]
@@ -132,7 +139,7 @@ def _bytes(size: int) -> str:
 def feature_rows() -> Iterator[list[str]]:
     yield ["feature", *(f"`{name}`" for name in COLUMNS), "sources"]
     for name in features():
-        values = [getattr(ENGINES[engine], name) for engine in COLUMNS]
+        values = [_value(ENGINES[engine], name) for engine in COLUMNS]
         supported = [
             "—"
             if name.endswith("_lag") and not getattr(ENGINES[engine], of)

@@ -1,4 +1,4 @@
-"""A feed: the posts of the authors that a reader follows, the newest first; a worker copies them to the followers.
+"""A feed: posts of the followed authors, the newest first; a worker copies them to followers, or they read a channel.
 
     feed = Feed(store, "site")
     feed.create_table()

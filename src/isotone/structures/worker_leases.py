@@ -1,4 +1,4 @@
-"""The items of a worker, and its leases on shards: owner, end, checkpoint, which member takes which shard.
+"""The items of a worker, and its leases on shards: owner, end, checkpoint, who takes which shard, lost records.
 
     WORKER#fan-out               START#…               when the worker first ran on a stream
                                  LEASE#…#shardId-…     a shard: its owner, its lease, its checkpoint
