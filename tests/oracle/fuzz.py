@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -42,16 +43,21 @@ READS: Final = ("Get", "BatchGet", "TransactGet", "Query", "Scan", "Describe", "
 OWN_NAMES: Final = ("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords")
 
 
+TOKEN: Final = re.compile(r'"ClientRequestToken": "(?!")')
+
+
 class Placed:
     """A side whose own names are put into requests, and taken out of answers."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
         self._names: dict[str, str] = {}
+        self._histories = 0
         self.status = 200
 
     def begin(self) -> None:
-        """Start a history: only the table `tab`."""
+        """Start a history: only the table `tab`. Tokens outlive tables, so those of each history are its own."""
+        self._histories += 1
         drop_tables(self._side)
         self._names = Prepared(self._side).names
 
@@ -59,6 +65,7 @@ class Placed:
         text = request.decode() if isinstance(request, bytes) else json.dumps(request)
         for name, own in self._names.items():
             text = text.replace(f'"{name}"', json.dumps(own))
+        text = TOKEN.sub(rf"\g<0>{self._histories}-", text)
         status, body = self._side.ask(operation, text.encode())
         self.status = status
         body.pop("ConsumedCapacity", None)

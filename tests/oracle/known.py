@@ -335,9 +335,9 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}Validation failed in TransactStatements.*",
     ),
     Known(
-        "Of a legacy ADD of a type that cannot be added and a false condition, which is told first is not documented.",
+        "Of a legacy ADD of a type that cannot be added and a false or wrong condition, which is told first is not documented.",
         API + "API_UpdateItem.html",
-        r"ConditionalCheckFailedException: .*",
+        rf"ConditionalCheckFailedException: .*|{_VALID}.*ComparisonOperator \w+ is not valid for \w+ AttributeValue type",
         rf"{_VALID}One or more parameter values were invalid: ADD action is not supported for the type .*",
     ),
     Known(
@@ -392,6 +392,28 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r".*",
         rf"{_VALID}One or more parameter values were invalid: Timestamp .*",
         r"^GetShardIterator ",
+    ),
+    Known(
+        "An empty key is looked at when the table is found.",
+        API + "API_BatchGetItem.html",
+        rf"{_VALID}The list of keys in RequestItems for BatchGetItem may not contain null or empty values: .*",
+        r"ResourceNotFoundException: .*",
+        r"^BatchGetItem ",
+    ),
+    Known(
+        "A malformed value refuses a transaction (so does dynoxide), also after an entry whose key does not fit.",
+        API + "API_TransactGetItems.html",
+        r"TransactionCanceledException: (?!Transaction cancelled, ).*",
+        rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|Attempting to store .*|.*Input collection .*|.* may not be empty"
+        r"|Null attribute value types must have the value of true)",
+        r"^Transact(Get|Write)Items ",
+    ),
+    Known(
+        "The maximums of on-demand throughput may be left out (dynoxide); DynamoDB Local takes them for provisioned.",
+        API + "API_OnDemandThroughput.html",
+        rf"{_VALID}Table read and write throughput must be at least 1, and cannot be null",
+        r".*",
+        r'^(Create|Update)Table .*"OnDemandThroughput": ',
     ),
     Known(
         "DynamoDB Local 3.3 ignores these parameters of tables.",

@@ -173,6 +173,8 @@ def selection_of(table: Table, wanted: Mapping[str, Any] | None) -> Selection | 
         if not isinstance(wanted.get(name, ""), str):  # a tree cannot be stored
             raise SerializationException
     keys = binding.key_condition(wanted.get("KeyConditionExpression"))
+    if keys is not None:
+        keys.check(binding.values)
     condition = binding.condition(wanted.get("FilterExpression"), "FilterExpression")
     projection = binding.projection(wanted.get("ProjectionExpression"))
     binding.check()

@@ -91,6 +91,17 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
     return keyspace.key(canonical), canonical
 
 
+def require_key(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> None:
+    """Refuse an item that lacks a key attribute, or has one of another type, in the words of batches."""
+    if any(part.type not in item.get(part.name, ()) for part in keyspace.schema.parts):
+        raise ValidationException(MISMATCH)
+
+
+def too_large() -> ValidationException:
+    """The error for a new item that is too large for any table."""
+    return ValidationException(_PUT.item_size)
+
+
 def check_item(table: Table, item: Item, size: int) -> None:
     """Refuse an item that does not fit this table or one of its indexes."""
     if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
@@ -128,6 +139,8 @@ def _key_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> Valida
                 f"{INVALID}Type mismatch for key {part.name} "
                 f"expected: {part.type} actual: {next(iter(value))}"
             )
+        if not value[part.type]:
+            return empty_key(part.name, part.type)
     return key_value_error(keyspace, item)
 
 

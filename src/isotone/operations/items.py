@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
@@ -25,7 +26,7 @@ from isotone.operations.item_requests import (
     write_options_of,
 )
 from isotone.operations.item_responses import item_in_response, returned
-from isotone.operations.item_validation import requested_key
+from isotone.operations.item_validation import requested_key, too_large
 from isotone.operations.item_writes import (
     Change,
     delete_change,
@@ -39,17 +40,23 @@ from isotone.values.attribute_validation import canonical_item
 
 
 def _check_put(request: PutItem) -> None:
+    check_put_or_delete(request)
+    _, size = canonical_item(request.item)
+    if size > limits.ITEM_SIZE:
+        raise too_large()
     _condition_of(request)
-    canonical_item(request.item)
 
 
 def _check_delete(request: DeleteItem) -> None:
-    _condition_of(request)
+    check_put_or_delete(request)
     canonical_item(request.key)
+    _condition_of(request)
 
 
 def _check_get_item(request: GetItem) -> None:
-    _projection_of(request)
+    check_get(request)
+    if request.attributes_to_get is not None:
+        legacy.refuse_repeated_names(request.attributes_to_get)
     canonical_item(request.key)
 
 
@@ -139,9 +146,9 @@ def _execute_and_answer(
 def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS
-    binding, projection = _projection_of(request) if has_options else (None, None)
     with engine.reading:
         table = open_table(engine, request.table_name)
+        binding, projection = _projection_of(request) if has_options else (None, None)
         if binding is not None:
             binding.check_keys(table)
         key, _ = requested_key(table.keyspace, request.key)

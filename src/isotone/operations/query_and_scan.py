@@ -12,7 +12,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import Page, Reader, Source, segment_bounds
 from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.errors import ValidationException
+from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
@@ -119,16 +119,23 @@ def query(engine: Engine, request: Query) -> Answer:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    filters, projection = _filter_and_projection(request, request.query_filter, binding)
-    keys = binding.key_condition(request.key_condition_expression)
-    binding.check()
-    if keys is None:
-        keys = legacy.key_conditions(request.key_conditions)
-    _check_choice(request)
+    filters = _filter(request, request.query_filter, binding)
+    written = binding.key_condition(request.key_condition_expression)
+    keys = legacy.key_conditions(request.key_conditions) if written is None else written
     with engine.reading:
-        table = open_table(engine, request.table_name)
-        binding.check_keys(table)
+        try:
+            table = open_table(engine, request.table_name)
+        except ResourceNotFoundException:
+            _check_choice(request)
+            raise
         source = source_of(engine, table, request)
+        # The service checks values and projections only now.
+        projection = _projection(request, filters, binding)
+        if written is not None:
+            written.check(binding.values)
+        binding.check()
+        _check_choice(request)
+        binding.check_keys(table)
         keyspace = source.keyspace
         wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
         check_key_condition(keyspace, wanted)
@@ -150,14 +157,20 @@ def scan(engine: Engine, request: Scan) -> Answer:
     """Read all items of a table or an index in the order of their hashes, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    filters, projection = _filter_and_projection(request, request.scan_filter, binding)
-    binding.check()
-    _check_choice(request)
+    filters = _filter(request, request.scan_filter, binding)
     _check_segment(request.segment, request.total_segments)
     with engine.reading:
-        table = open_table(engine, request.table_name)
-        binding.check_keys(table)
+        try:
+            table = open_table(engine, request.table_name)
+        except ResourceNotFoundException:
+            _check_choice(request)
+            raise
         source = source_of(engine, table, request)
+        # The service checks values and projections only now.
+        projection = _projection(request, filters, binding)
+        binding.check()
+        _check_choice(request)
+        binding.check_keys(table)
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
@@ -236,21 +249,33 @@ def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Quer
             )
 
 
-def _filter_and_projection(
+def _filter(
     request: Query | Scan,
     legacy_filter: Mapping[str, LegacyCondition] | None,
     binding: Binding,
-) -> tuple[Condition | None, Projection | None]:
-    """The filter of the request, and its projection: None for all items, and for whole ones."""
-    filters = binding.condition(request.filter_expression, "FilterExpression")
+) -> Condition | None:
+    """The filter of the request; None for all items. A repeated name of AttributesToGet is refused with it."""
+    filters = None
+    if request.filter_expression is not None:
+        filters = binding.filter(request.filter_expression)
     if legacy_filter is not None:
         filters = legacy.filter_condition(legacy_filter, request.conditional_operator)
-    if request.projection_expression is not None:
-        return filters, binding.projection(request.projection_expression)
     if request.attributes_to_get is not None:
         legacy.refuse_repeated_names(request.attributes_to_get)
-        return filters, legacy.projection_of(request.attributes_to_get)
-    return filters, None
+    return filters
+
+
+def _projection(
+    request: Query | Scan, filters: Condition | None, binding: Binding
+) -> Projection | None:
+    """The projection of the request, None for whole items; the values of the filter are checked before it."""
+    if filters is not None and request.filter_expression is not None:
+        filters.check(binding.values)
+    if request.projection_expression is not None:
+        return binding.projection(request.projection_expression)
+    if request.attributes_to_get is not None:
+        return legacy.projection_of(request.attributes_to_get)
+    return None
 
 
 class Selection:

@@ -72,15 +72,20 @@ class Binding:
             return None
         return self._checked(condition(self._source(expression), self._names, parameter))
 
+    def filter(self, expression: Any) -> Condition:
+        """A filter; its values are not checked."""
+        return self._added(condition(self._source(expression), self._names, "FilterExpression"))
+
     def update(self, expression: Any) -> Update | None:
         if expression is None:
             return None
         return self._checked(update(self._source(expression), self._names))
 
     def key_condition(self, expression: Any) -> KeyCondition | None:
+        """A key condition; its values are not checked."""
         if expression is None:
             return None
-        return self._checked(key_condition(self._source(expression), self._names))
+        return self._added(key_condition(self._source(expression), self._names))
 
     def search_condition(self, expression: Any) -> SearchCondition | None:
         if expression is None:
@@ -144,9 +149,14 @@ class Binding:
 
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with its values checked: the service checks one completely before the next."""
+        self._added(compiled)
+        compiled.check(self.values)
+        return compiled
+
+    def _added(self, compiled: WithValues) -> WithValues:
+        """An expression of the request, whose values are not checked yet."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
-        compiled.check(self.values)
         return compiled
 
 

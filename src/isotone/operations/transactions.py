@@ -30,7 +30,7 @@ from isotone.operations.capacity import (
     transaction_meters,
 )
 from isotone.operations.item_responses import item_in_response
-from isotone.operations.item_validation import is_of_request, requested_key
+from isotone.operations.item_validation import is_of_request, requested_key, too_large
 from isotone.operations.item_writes import (
     Change,
     Sized,
@@ -293,10 +293,11 @@ def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks over several tables, all of them or none."""
-    entries = [_checked_entry(item) for item in request.transact_items]
+    entries = [_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
     with engine.writing:
+        _check_parameters(engine, entries)
         meters, changes = write_together(
             engine,
             tables,
@@ -353,8 +354,20 @@ def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
     return same is not None
 
 
-def _checked_entry(item: TransactWriteItem) -> Entry:
-    """The only action of an entry; checks that its parameters can be combined."""
+def _check_parameters(engine: Engine, entries: Sequence[Entry]) -> None:
+    """Check that the parameters of each entry can be combined; absent tables are told before."""
+    for entry in entries:
+        check = _check_update if isinstance(entry, Update) else _check_conditional
+        try:
+            check(entry)
+        except ValidationException:
+            for each in entries:
+                open_table(engine, each.table_name)
+            raise
+
+
+def _entry(item: TransactWriteItem) -> Entry:
+    """The only action of an entry."""
     present = [getattr(item, name) for name in _ENTRY_ACTIONS]
     actions: list[Entry] = [entry for entry in present if entry is not None]
     if not actions:
@@ -365,21 +378,25 @@ def _checked_entry(item: TransactWriteItem) -> Entry:
         raise ValidationException(
             "TransactItems can only contain one of Check, Put, Update or Delete"
         )
-    (entry,) = actions
-    check = _check_update if isinstance(entry, Update) else _check_conditional
-    check(entry)
-    return entry
+    return actions[0]
 
 
 def _prepare(entry: Entry) -> MakeChange:
     """Check what does not need the table: expressions, values, and the item or key."""
-    binding = Binding(entry.expression_attribute_names, entry.expression_attribute_values)
-    update = binding.update(entry.update_expression) if isinstance(entry, Update) else None
+    update_expression = entry.update_expression if isinstance(entry, Update) else None
+    binding = (
+        Binding(None, None)  # placeholders without an expression are told by `_check_parameters`
+        if entry.condition_expression is None and update_expression is None
+        else Binding(entry.expression_attribute_names, entry.expression_attribute_values)
+    )
+    update = binding.update(update_expression)
     matches = bound(binding.condition(entry.condition_expression), binding.values)
     binding.check()
     on_failure = entry.return_values_on_condition_check_failure
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
+        if size > limits.ITEM_SIZE:
+            raise too_large()
         return lambda table: put_change(table, item, size, matches, on_failure)
     key, _ = canonical_item(entry.key)
     match entry:

@@ -1,0 +1,98 @@
+"""Of two faults in a request, the one that is told. Each order is DynamoDB Local's and dynoxide's.
+
+`python -m tests.oracle.fault_pairs` compares many more pairs with both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.operations.conftest import Asker
+
+KEY = {"p": {"S": "a"}}
+NO_NUMBER = {"N": "x"}
+NOT_FOUND = "Requested resource not found"
+NUMERIC = "The parameter cannot be converted to a numeric value: x"
+COUNT = "1 validation error detected: "
+MISMATCH = "The provided key element does not match the schema"
+TOO_LARGE = "Item size has exceeded the maximum allowed size"
+NAMES = {"ExpressionAttributeNames": {"#z": "z"}}
+LARGE = {**KEY, "c": {"S": "c" * 410_000}}
+QUERY = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "a"}}}
+
+
+@pytest.mark.parametrize("condition", ["a =", "a = :u", "#u = a", "attribute_exists(size)", "f(a)"])
+def test_a_write_tells_a_wrong_value_before_its_condition(ask: Asker, condition: str) -> None:
+    ask.table()
+    item = {**KEY, "a": NO_NUMBER}
+    put = ask.refused("PutItem", TableName="tab", Item=item, ConditionExpression=condition)
+    assert put.message == COUNT + NUMERIC
+    key = {"p": NO_NUMBER}
+    delete = ask.refused("DeleteItem", TableName="tab", Key=key, ConditionExpression=condition)
+    assert delete.message == COUNT + NUMERIC
+
+
+@pytest.mark.parametrize("projection", ["a,", "a, a.b", "#u"])
+def test_a_read_tells_an_absent_table_before_its_projection(ask: Asker, projection: str) -> None:
+    asked: dict[str, Any] = {"TableName": "absent", "ProjectionExpression": projection}
+    for operation, more in (("GetItem", {"Key": KEY}), ("Query", QUERY), ("Scan", {})):
+        assert ask.refused(operation, **asked, **more).message == NOT_FOUND
+
+
+@pytest.mark.parametrize("more", [{"ProjectionExpression": "a,"}, NAMES])
+def test_a_query_tells_an_absent_index_before_its_projection(
+    ask: Asker, more: dict[str, Any]
+) -> None:
+    ask.table()
+    error = ask.refused("Query", TableName="tab", IndexName="absent", **QUERY, **more)
+    assert error.message == "The table does not have the specified index: absent"
+
+
+def test_a_filter_is_read_before_the_table_is_looked_up(ask: Asker) -> None:
+    error = ask.refused("Scan", TableName="absent", FilterExpression="a =")
+    assert error.message.startswith("Invalid FilterExpression: Syntax error")
+
+
+@pytest.mark.parametrize(
+    "item", [{"q": {"S": "a"}}, {"p": {"N": "1"}}], ids=["no key", "another type"]
+)
+def test_a_batch_tells_a_put_that_its_key_does_not_match(ask: Asker, item: dict[str, Any]) -> None:
+    ask.table()
+    error = ask.refused("BatchWriteItem", RequestItems={"tab": [{"PutRequest": {"Item": item}}]})
+    assert error.message == MISMATCH
+
+
+@pytest.mark.parametrize("other", [{"q": {"S": "a"}}, {"p": {"S": ""}}])
+def test_a_large_item_is_told_before_all_that_needs_the_table(
+    ask: Asker, other: dict[str, Any]
+) -> None:
+    ask.table()
+    for table in ("tab", "absent"):
+        puts = [{"PutRequest": {"Item": each}} for each in (other, LARGE)]
+        assert ask.refused("BatchWriteItem", RequestItems={table: puts}).message == TOO_LARGE
+        entries = [{"Put": {"TableName": table, "Item": each}} for each in (other, LARGE)]
+        assert ask.refused("TransactWriteItems", TransactItems=entries).message == TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"Put": {"TableName": "absent", "Item": KEY}}, NOT_FOUND),
+        ({"Put": {"TableName": "tab", "Item": {"p": NO_NUMBER}}}, NUMERIC),
+        ({"Put": {"TableName": "tab", "Item": LARGE}}, TOO_LARGE),
+        (
+            {"Delete": {"TableName": "tab", "Key": KEY, "ConditionExpression": "f(a)"}},
+            "Invalid ConditionExpression: Invalid function name; function: f",
+        ),
+    ],
+)
+def test_a_transaction_tells_placeholders_without_expressions_last(
+    ask: Asker, entry: dict[str, Any], message: str
+) -> None:
+    ask.table()
+    useless = {"Put": {"TableName": "tab", "Item": KEY, **NAMES}}
+    for entries in ([useless, entry], [entry, useless]):
+        assert ask.refused("TransactWriteItems", TransactItems=entries).message == message
+    alone = ask.refused("TransactWriteItems", TransactItems=[useless]).message
+    assert alone == "ExpressionAttributeNames can only be specified when using expressions"
