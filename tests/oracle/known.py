@@ -409,6 +409,14 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r"^Transact(Get|Write)Items ",
     ),
     Known(
+        "A malformed parameter is told before its statement is read (so does dynoxide).",
+        API + "API_BatchExecuteStatement.html",
+        r"OK: .*\"Message\": \"Statement wasn't well formed, .*",
+        rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|.*Input collection .*"
+        r"|Attempting to store .*|.* may not be empty|Null attribute value types must have the value of true)",
+        r'^BatchExecuteStatement .*"Parameters": ',
+    ),
+    Known(
         "The maximums of on-demand throughput may be left out (dynoxide); DynamoDB Local takes them for provisioned.",
         API + "API_OnDemandThroughput.html",
         rf"{_VALID}Table read and write throughput must be at least 1, and cannot be null",

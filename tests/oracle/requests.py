@@ -30,7 +30,7 @@ INDEXED_ATTRIBUTES: Final[dict[str, tuple[Request, Request]]] = {
     "l": (s("k"), s("l")),
     "x": (s("x"), s("y")),
 }
-POOL: Final = 400
+POOL: Final = 200
 SCALARS: Final = values.filter(lambda value: value not in (s(""), {"B": ""}))
 """Parameters of statements."""
 WRONG_VALUES: Final = (
