@@ -21,6 +21,7 @@
     ├── BatchIncomplete             part of a batch was not processed
     ├── DeadlineExceeded            the retries of a call used up its time
     ├── Unsupported                 the engine lacks a feature that a table or a structure needs
+    ├── BadRow                      a row of a file is not an item that its table takes
     ├── ReadIncomplete              a read stopped before it had everything
     │   ├── BudgetSpent             it reached its limit of units or requests
     │   ├── TooMany                 there are more results than the caller allows
@@ -241,6 +242,24 @@ class BatchIncomplete(IsotoneError):
 
 class ChangesLost(IsotoneError):
     """A stream dropped changes before a copy had applied them; the copy has to begin again."""
+
+
+class BadRow(IsotoneError):
+    """A row of a file is not an item that its table takes; everything before it was imported.
+
+    `number` is that of its line or row, from 1, `reason` what is wrong, `text` the row, `file` its file in a folder.
+    """
+
+    def __init__(self, number: int, reason: str, text: str = "", file: str = "") -> None:
+        place = f"row {number} of {file}" if file else f"row {number}"
+        super().__init__(
+            f"{place}: {reason}. Everything before it was imported; correct it, or continue with "
+            "--bad-rows FILE (bad_rows=)"
+        )
+        self.number = number
+        self.reason = reason
+        self.text = text
+        self.file = file
 
 
 class ReadIncomplete(IsotoneError):

@@ -61,6 +61,8 @@ COMMANDS: Final = {
     "rewrite": Entry("rewriting", "bring items to what a program writes now"),
     "copy": Entry("copying", "copy tables from one engine to another, also while they change"),
     "diff": Entry("copying", "compare tables of two engines, and show what differs"),
+    "export": Entry("item_files", "write a table's items to a file or a folder"),
+    "import": Entry("item_files", "write the items of a file or a folder into a table"),
     "backup": Entry("backups", "copy a file while it is in use"),
     "restore": Entry("backups", "make a database of a backup"),
     "compact": Entry("backups", "give a file's free space back to the disk"),

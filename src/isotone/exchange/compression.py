@@ -1,4 +1,4 @@
-"""Reading compressed files: gzip, with any number of members, and Zstandard, with any number of frames.
+"""Compressed files: gzip, with any number of members, and Zstandard, with any number of frames.
 
 Zstandard is in Python 3.14 and later; before, it needs `pip install isotone[zstd]`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import zlib
-from typing import Any, BinaryIO, Final, Literal, cast
+from typing import Any, BinaryIO, Final, Literal, Protocol, cast
 
 from isotone.errors import UsageError
 from isotone.exchange.item_files import LineTooLong
@@ -16,9 +16,7 @@ from isotone.exchange.objects import ObjectStoreError
 
 Compression = Literal["NONE", "GZIP", "ZSTD"]
 
-NO_ZSTD: Final = (
-    "Reading ZSTD needs Python 3.14 or the package zstandard: pip install 'isotone[zstd]'"
-)
+NO_ZSTD: Final = "ZSTD needs Python 3.14 or the package zstandard: pip install 'isotone[zstd]'"
 
 
 def decompressed(file: BinaryIO, compression: Compression) -> BinaryIO:
@@ -40,6 +38,41 @@ def damage() -> tuple[type[Exception], ...]:
     library = _zstd()
     known = (EOFError, zlib.error, OSError, UnicodeDecodeError, LineTooLong, ObjectStoreError)
     return known if library is None else (*known, library.ZstdError)
+
+
+class Compressor(Protocol):
+    """Compresses one member or frame: `compress` as often as there is content, then `flush` once."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Add content, and return what is compressed so far."""
+
+    def flush(self) -> bytes:
+        """End the member, and return the rest of it."""
+
+
+def compressor(compression: Compression) -> Compressor:
+    """A new member of a gzip file, or frame of a Zstandard file. A file may have any number of them."""
+    if compression == "GZIP":
+        return zlib.compressobj(6, wbits=31)
+    if compression == "NONE":
+        return _Uncompressed()
+    library = _zstd()
+    if library is None:
+        raise UsageError(NO_ZSTD)
+    made: Compressor = (
+        library.ZstdCompressor()
+        if hasattr(library, "ZstdFile")
+        else library.ZstdCompressor().compressobj()
+    )
+    return made
+
+
+class _Uncompressed:
+    def compress(self, data: bytes, /) -> bytes:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
 
 
 class _Gzip(gzip.GzipFile):

@@ -135,17 +135,20 @@ class RecordFile(Generic[R]):
         self._lines.skip_to(position)
         self.position = position
 
-    def read(self, most: int) -> Iterator[R]:
+    def read(self, most: int, most_bytes: int | None = None) -> Iterator[R]:
         """The next `most` records, or fewer if the file ends, or a few more if a line has several.
 
-        When it is exhausted, `position` is after the last one, and `ended` is whether none follow.
+        With `most_bytes`, it stops after that many bytes of lines. When it is exhausted, `position` is after the
+        last record, and `ended` is whether none follow.
         """
+        end = None if most_bytes is None else self._lines.position + most_bytes
         for count, record in enumerate(self._read(self._lines), 1):
             yield record
             if isinstance(record, Unreadable) and record.is_fatal:
                 self.ended = True
                 break
-            if count >= most and self._lines.is_between:
+            is_enough = count >= most or (end is not None and self._lines.position >= end)
+            if is_enough and self._lines.is_between:
                 break
         else:
             self.ended = True

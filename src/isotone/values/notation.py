@@ -30,7 +30,7 @@ class _Number(str):
 def parse_json(text: str) -> Any:
     """Parse JSON; numbers keep their digits. Raises `UsageError` with the position of an error."""
     try:
-        return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         near = text[error.pos : error.pos + 20]
         where = f"at line {error.lineno}, column {error.colno}" + (
@@ -50,14 +50,14 @@ def read_item(parsed: Any) -> Item:
 
 def read_value(parsed: Any) -> AttributeValue:
     """The attribute value of parsed JSON."""
-    if isinstance(parsed, dict):
+    if type(parsed) is dict:
         if len(parsed) == 1 and _CODES.issuperset(parsed):
             ((code, content),) = parsed.items()
             return {code: _READ_TYPED.get(code, _plain)(content)}
         return {"M": read_item(parsed)}
-    for kind, read in _READ:
-        if isinstance(parsed, kind):
-            return read(parsed)
+    read = _READ.get(type(parsed))
+    if read is not None:
+        return read(parsed)
     raise UsageError(f"{parsed!r} has no counterpart in DynamoDB")
 
 
@@ -96,6 +96,11 @@ def _refuse(constant: str) -> Any:
     raise UsageError(f"{constant} is not JSON, and DynamoDB has no such number")
 
 
+_DECODER: Final = json.JSONDecoder(
+    parse_int=_Number, parse_float=_Number, parse_constant=_refuse
+)
+
+
 def _plain(content: Any) -> Any:
     """The content of a typed form. Numbers may be JSON numbers or, as in DynamoDB JSON, strings."""
     if isinstance(content, list):
@@ -113,13 +118,13 @@ def _read_map(content: Any) -> Any:
 
 _READ_TYPED: Final[dict[str, Callable[[Any], Any]]] = {"L": _read_list, "M": _read_map}
 
-_READ: Final[list[tuple[type, Callable[[Any], AttributeValue]]]] = [
-    (_Number, lambda number: {"N": str(number)}),
-    (str, lambda text: {"S": text}),
-    (bool, lambda flag: {"BOOL": flag}),
-    (type(None), lambda _: {"NULL": True}),
-    (list, lambda elements: {"L": _read_list(elements)}),
-]
+_READ: Final[dict[type, Callable[[Any], AttributeValue]]] = {
+    str: lambda text: {"S": text},
+    _Number: lambda number: {"N": str(number)},
+    bool: lambda flag: {"BOOL": flag},
+    type(None): lambda _: {"NULL": True},
+    list: lambda elements: {"L": _read_list(elements)},
+}
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,227 @@
+"""`isotone export` and `isotone import`: a table's items to files, and from files into a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from isotone import moving
+from isotone.cli.database import MEMORY
+from isotone.cli.interrupts import stopped_by_interrupt
+from isotone.cli.output import LiveLine
+from isotone.cli.program import INTERRUPTED, Command, complain
+from isotone.errors import UsageError
+
+_BAD_ROWS: Final = 1  # some rows were not imported
+_STANDARD: Final = "-"
+_FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    state = "where to keep the state of the job; by default in the user's folder for states"
+    add("--state", metavar="FILE", help=state)
+    add("--restart", action="store_true", help="forget the state of an interrupted run")
+    add("--quiet", action="store_true", help="print nothing but errors")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+# export
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("source", metavar="SOURCE", help="a file, http://…, https://… or dynamodb://region")
+    add("table", metavar="TABLE")
+    to = "a file, a folder (with / at its end), or - for standard output, the default"
+    add("target", metavar="TO", nargs="?", default=_STANDARD, help=to)
+    add("--format", choices=_FORMATS, help="the format, where the name of TO does not say it")
+    add("--with-table", action="store_true", help="write the table's description beside the items")
+    add("--force", action="store_true", help="replace an existing file")
+    segments = "parts of the table that are read at the same time"
+    add("--segments", metavar="N", type=int, help=segments)
+    add("--read-units", metavar="N", type=float, help="capacity units to use in a second, at most")
+    _common(parser)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    _check_exists(arguments.source)
+    line = LiveLine(silent=arguments.quiet)
+    stop = threading.Event()
+    try:
+        with stopped_by_interrupt(stop):
+            done = moving.export_items(
+                arguments.source,
+                arguments.table,
+                arguments.target,
+                format=arguments.format,
+                with_table=arguments.with_table,
+                force=arguments.force,
+                segments=arguments.segments,
+                read_units=arguments.read_units,
+                state=arguments.state,
+                restart=arguments.restart,
+                progress=line.show,
+                stop=stop,
+            )
+    finally:
+        line.clear()
+    out = sys.stderr if arguments.target == _STANDARD else sys.stdout  # the items are on the other
+    if arguments.json:
+        out.write(_json_of(done) + "\n")
+    elif not arguments.quiet:
+        out.write(f"{_count(done.items)} of {arguments.table} written to {arguments.target}\n")
+    return _interrupted(done) if stop.is_set() and not done.is_complete else 0
+
+
+EXPORT: Final = Command(
+    """\
+Write the items of a table to a file, a folder, or standard output.
+
+The name says the format: .jsonl (plain JSON lines), .csv, .parquet, .ion, each also with .gz or .zst. --format
+dynamodb-json writes JSON lines as AWS's exports have them. A folder gets data files and manifests as
+ExportTableToPointInTime writes them.
+
+The file gets its name when it is complete. An interrupted export continues where it was.""",
+    examples="""
+isotone export shop.db Orders orders.jsonl.gz
+isotone export shop.db Orders orders.csv
+isotone export dynamodb://eu-west-1 Orders exports/ --with-table --read-units 500
+isotone export shop.db Orders | jq .total
+""",
+    add_arguments=_export_arguments,
+    run=_export,
+)
+
+
+# import
+
+
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("source", metavar="FROM", help="a file, a folder with exports, or - for standard input")
+    add("target", metavar="TARGET", help="a file, http://…, https://… or dynamodb://region")
+    add("table", metavar="TABLE")
+    add("--format", choices=_FORMATS, help="the format, where the name of FROM does not say it")
+    types = "types of CSV columns: S, N, B, BOOL or JSON, as in total:N,paid:BOOL"
+    add("--types", metavar="NAME:TYPE,…", help=types)
+    key = "make the table if it is missing, with this partition key; :N is a number, :B binary"
+    add("--key", metavar="NAME", help=key)
+    add("--sort-key", metavar="NAME", help="the sort key of that table")
+    bad = "write bad rows to this file, with their numbers and reasons, and continue"
+    add("--bad-rows", metavar="FILE", help=bad)
+    add("--workers", metavar="N", type=int, help="threads that write at the same time")
+    add("--write-units", metavar="N", type=float, help="capacity units to use in a second, at most")
+    _common(parser)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    makes_table = arguments.key or Path(arguments.source.rstrip("/") + ".table.json").exists()
+    if not makes_table:
+        _check_exists(arguments.target)
+    line = LiveLine(silent=arguments.quiet)
+    stop = threading.Event()
+    try:
+        with stopped_by_interrupt(stop):
+            done = moving.import_items(
+                arguments.source,
+                arguments.target,
+                arguments.table,
+                format=arguments.format,
+                types=_types(arguments.types),
+                key=arguments.key,
+                sort_key=arguments.sort_key,
+                bad_rows=arguments.bad_rows,
+                workers=arguments.workers,
+                write_units=arguments.write_units,
+                state=arguments.state,
+                restart=arguments.restart,
+                progress=line.show,
+                stop=stop,
+            )
+    finally:
+        line.clear()
+    if arguments.json:
+        print(_json_of(done))
+    elif not arguments.quiet:
+        _print_imported(done, arguments)
+    if stop.is_set() and not done.is_complete:
+        return _interrupted(done)
+    return _BAD_ROWS if done.bad else 0
+
+
+def _print_imported(done: moving.Imported, arguments: argparse.Namespace) -> None:
+    parts = [f"{_count(done.items)} written to {arguments.table}"]
+    if done.deleted:
+        parts.append(f"{done.deleted:,} deleted")
+    if done.bad:
+        rows = "row" if done.bad == 1 else "rows"
+        parts.append(f"{done.bad:,} bad {rows} in {arguments.bad_rows}")
+    print(", ".join(parts))
+
+
+def _types(text: str | None) -> dict[str, str]:
+    types = {}
+    for part in text.split(",") if text else ():
+        name, separator, code = part.rpartition(":")
+        if not separator:
+            raise UsageError(f"--types {part!r} has no type; write it like total:N,paid:BOOL")
+        types[name] = code
+    return types
+
+
+IMPORT: Final = Command(
+    """\
+Write the items of a file, of standard input, or of a folder with exports of AWS into a table.
+
+The name says the format: .jsonl (plain items, or DynamoDB JSON), .csv, .parquet, .ion, each also with .gz or .zst. Of a
+folder with manifests, the full export is read, then the incremental ones in the order of their times.
+
+A missing table is made with --key and --sort-key, or from the description that isotone export --with-table wrote. Items
+with equal keys are replaced. At the first bad row it stops, unless --bad-rows collects them. An interrupted import
+continues where it was.
+
+Exits with 0 if all rows were imported, with 1 if some were bad or it failed, with 130 after Ctrl-C.""",
+    examples="""
+isotone import orders.jsonl.gz shop.db Orders --key customer --sort-key placed_at
+isotone import orders.csv shop.db Orders --types total:N --bad-rows bad.jsonl
+isotone import exports/ shop.db Orders --key customer
+isotone import orders.parquet dynamodb://eu-west-1 Orders --write-units 500
+zcat orders.jsonl.gz | isotone import - shop.db Orders
+""",
+    add_arguments=_import_arguments,
+    run=_import,
+)
+
+
+# Both
+
+
+def _check_exists(address: str) -> None:
+    if address != MEMORY and "://" not in address and not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+
+
+def _count(items: int) -> str:
+    return f"{items:,} item{'' if items == 1 else 's'}"
+
+
+def _json_of(done: moving.Exported | moving.Imported) -> str:
+    members = msgspec.to_builtins(done, builtin_types=(Path,), enc_hook=str)
+    return msgspec.json.encode({**members, "items": done.items}, enc_hook=str).decode()
+
+
+def _interrupted(done: moving.Exported | moving.Imported) -> int:
+    if done.state is None:
+        complain("interrupted; nothing remembers where it was")
+    else:
+        complain(f"interrupted; the same command continues where it was ({done.state})")
+    return INTERRUPTED
+
+
+DEFINITIONS: Final = {"export": EXPORT, "import": IMPORT}

@@ -1,0 +1,467 @@
+"""Imports items from a file, from standard input, or from a folder with exports of AWS, into a table.
+
+    isotone.moving.import_items("orders.jsonl.gz", "shop.db", "Orders", key="customer", sort_key="placed_at")
+    isotone.moving.import_items("exports/", "dynamodb://eu-west-1", "Orders", bad_rows="bad.jsonl")
+
+Rows are read in chunks. The rows of a chunk are written in parallel, those of one key by the same thread and in their
+order; then the position after them is saved (`job_state`). A killed import repeats at most one chunk, whose puts and
+deletes have the same result again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from isotone.backends import opening
+from isotone.backends.interface import DYNAMODB, Backend
+from isotone.backends.opening import Target
+from isotone.errors import ApiError, BadRow, UsageError
+from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
+from isotone.moving.file_names import STANDARD, Place, table_file
+from isotone.moving.input_files import Input, Row, open_input
+from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.moving.pacing import Pace, Stopped
+from isotone.moving.progress import Meter, Progress, Report
+from isotone.moving.row_checks import RowChecks
+from isotone.moving.table_making import (
+    TableDefinition,
+    TablePlan,
+    apply_settings,
+    make_table,
+    plan_table,
+    read_definition,
+    wait_until_active,
+)
+
+_WORKERS: Final = 8  # threads that write to a server
+_ROWS: Final = 2000  # of a chunk for a database in this process
+_SENT_ROWS: Final = 1000  # of a chunk for a server
+_TICK: Final = 0.2  # seconds between two reports
+_KEY_TYPES: Final = ("S", "N", "B")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import: how many rows were written as items, deleted, and bad.
+
+    If it was stopped, `is_complete` is false.
+    """
+
+    progress: Progress
+    deleted: int = 0
+    bad: int = 0
+    is_complete: bool = False
+    state: Path | None = None
+
+    @property
+    def items(self) -> int:
+        """How many items were written."""
+        return self.progress.items
+
+
+class _Entry(msgspec.Struct):
+    """What is saved of an import."""
+
+    fingerprint: str
+    form: str
+    position: Any = None
+    items: int = 0
+    deleted: int = 0
+    bad: int = 0
+    bad_size: int = 0  # bytes of the file of bad rows
+    write_units: float = 0.0
+    settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
+
+
+def import_items(
+    source: Place,
+    target: Target,
+    table: str,
+    *,
+    format: str | None = None,  # noqa: A002 - the word of the field
+    types: Mapping[str, str] | None = None,
+    key: str | None = None,
+    sort_key: str | None = None,
+    bad_rows: str | PathLike[str] | None = None,
+    workers: int | None = None,
+    write_units: float | None = None,
+    state: str | PathLike[str] | None = None,
+    restart: bool = False,
+    progress: Report | None = None,
+    stop: threading.Event | None = None,
+) -> Imported:
+    """Write the items of a file, of standard input (`-`), or of a folder with exports into a table.
+
+    The name of the file says its format, as for `export_items`; `format` decides otherwise. A file of JSON lines may have
+    plain items or DynamoDB JSON. `types` are those of CSV columns, such as `{"total": "N"}`, before those of the header.
+    Of a folder with manifests, it reads the full export, then the incremental ones in the order of their times.
+
+    A missing table is made: with `key` and `sort_key` (`"total:N"` is a number, `:B` binary), or from the description
+    that `export_items(…, with_table=True)` wrote. An existing one is written into; equal keys are replaced.
+
+    The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
+    object in a line, and the import continues. The same call continues an interrupted import; `restart` begins
+    again. `write_units` is a budget of capacity units a second. `stop` ends it early, from another thread.
+
+    Cost: one write for each row, in batches.
+    Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
+    the same import.
+    """
+    if workers is not None and (type(workers) is not int or workers < 1):
+        raise UsageError(f"workers={workers!r} is not a number of threads; give 1 or more")
+    stop = stop or threading.Event()
+    with ExitStack() as stack:
+        opened = opening.open_backend(target)
+        stack.callback(opened.close)
+        job = stack.enter_context(_state_of(source, target, table, state))
+        if restart:
+            job.drop(*job.names)
+        backend = opened.backend
+        plan = _plan(backend, source, table, key, sort_key)
+        definition = (
+            wait_until_active(backend, table) if plan is None else make_table(backend, plan)
+        )
+        checks = RowChecks(definition.description)
+        rows = open_input(source, format, types or {}, checks.types)
+        stack.callback(rows.close)
+        entry = _continued(job, rows, format or "", table)
+        entry.settings = entry.settings or plan is not None
+        work = _Import(backend, table, job, entry, checks, Pace(write_units, stop=stop), workers)
+        done = work.run(rows, bad_rows, progress or _ignore)
+        if done.is_complete:
+            if entry.settings and (described := _described(source, table)) is not None:
+                apply_settings(backend, described)
+            job.drop(table)
+        return done
+
+
+async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
+    """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
+    stop = options.setdefault("stop", threading.Event())
+    call = partial(import_items, source, target, table, **options)
+    work = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([work])
+        raise
+
+
+def _ignore(_: object) -> None:
+    """Report nothing."""
+
+
+# The table and the state
+
+
+def _plan(
+    backend: Backend, source: Place, table: str, key: str | None, sort_key: str | None
+) -> TablePlan | None:
+    """How the table is made; None if it exists."""
+    found = read_definition(backend, table)
+    wanted = None if key is None else _plan_of_keys(table, key, sort_key)
+    if found is not None:
+        if wanted is not None:
+            _check_keys(found, wanted)
+        return None
+    if wanted is not None:
+        return wanted
+    described = _described(source, table)
+    if described is None:
+        raise UsageError(
+            f"there is no table {table}; --key and --sort-key (key=, sort_key=) make it, or the "
+            "description that isotone export --with-table writes"
+        )
+    return described
+
+
+def _described(source: Place, table: str) -> TablePlan | None:
+    """The plan of the table that is described beside its items."""
+    path = table_file(source)
+    if fspath(source) == STANDARD or not path.is_file():
+        return None
+    try:
+        definition = msgspec.json.decode(path.read_bytes(), type=TableDefinition)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path} is not the description of a table: {error}") from None
+    return plan_table(definition, table, DYNAMODB)
+
+
+def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:
+    pairs = [_typed(text) for text in (key, sort_key) if text is not None]
+    request: dict[str, Any] = {
+        "TableName": table,
+        "KeySchema": [
+            {"AttributeName": name, "KeyType": kind}
+            for (name, _), kind in zip(pairs, ("HASH", "RANGE"), strict=False)
+        ],
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": code} for name, code in pairs
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    return TablePlan(table, request, None, None, (), is_protected=False)
+
+
+def _check_keys(found: TableDefinition, wanted: TablePlan) -> None:
+    keys = [each["AttributeName"] for each in wanted.request["KeySchema"]]
+    types = {
+        each["AttributeName"]: each["AttributeType"]
+        for each in wanted.request["AttributeDefinitions"]
+    }
+    checks = RowChecks(found.description)
+    if found.key_names != keys or any(checks.types[name] != types[name] for name in keys):
+        shown = ", ".join(f"{name}:{checks.types[name]}" for name in found.key_names)
+        raise UsageError(f"table {found.name} exists with another key: {shown}")
+
+
+def _typed(text: str) -> tuple[str, str]:
+    name, separator, code = text.rpartition(":")
+    return (name, code) if separator and code in _KEY_TYPES else (text, "S")
+
+
+def _state_of(
+    source: Place, target: Target, table: str, path: str | PathLike[str] | None
+) -> JobState:
+    to = address_text(target)
+    is_standard = fspath(source) == STANDARD
+    origin = STANDARD if is_standard else str(Path(fspath(source)).absolute())
+    job = ("import", origin, to or "an object", table)
+    if path is None and to is not None and not is_standard:
+        path = default_path(job)
+    return JobState(path, job)
+
+
+def _continued(job: JobState, rows: Input, form: str, table: str) -> _Entry:
+    """The entry of an earlier run over the same files, whose position is taken up; or a new one."""
+    entry = job.get(table, _Entry)
+    if entry is None or (entry.fingerprint, entry.form) != (rows.fingerprint, form):
+        return _Entry(rows.fingerprint, form)
+    if entry.position is not None:
+        rows.skip_to(entry.position)
+    return entry
+
+
+# Rows
+
+
+class _Checked(NamedTuple):
+    """A row that fits the table: its key, and its entry in a batch."""
+
+    key: tuple[str, ...]
+    entry: Entry
+    row: Row
+
+
+class _Import:
+    """One import: where it writes, and how far it is."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        table: str,
+        state: JobState,
+        entry: _Entry,
+        checks: RowChecks,
+        pace: Pace,
+        workers: int | None,
+    ) -> None:
+        is_local = hasattr(backend, "send_many")
+        self._workers = workers or (1 if is_local else _WORKERS)
+        self._rows = _ROWS if is_local else _SENT_ROWS
+        self._writer = BatchWriter(backend, table, pace, shared_by=self._workers)
+        self._table = table
+        self._state = state
+        self._entry = entry
+        self._checks = checks
+        self._meter = Meter("import", table, items=entry.items, write_units=entry.write_units)
+        self._lock = threading.Lock()
+
+    def run(self, rows: Input, bad_rows: str | PathLike[str] | None, report: Report) -> Imported:
+        is_complete = False
+        with _BadRows(bad_rows, self._entry.bad_size) as bad:
+            try:
+                self._import(rows, bad, report)
+                is_complete = True
+            except Stopped:
+                pass
+        done = self._meter.progress(is_over=is_complete)
+        report(done)
+        entry = self._entry
+        state = self._state.path if rows.fingerprint else None
+        return Imported(done, entry.deleted, entry.bad, is_complete, state)
+
+    def _import(self, rows: Input, bad: _BadRows, report: Report) -> None:
+        reported = time.monotonic()
+        with ThreadPoolExecutor(self._workers, "isotone-import") as pool:
+            chunk = self._read(rows)
+            while chunk is not None:
+                position = rows.position
+                writing = self._start(pool, chunk, bad)
+                try:
+                    following = (
+                        None if bad.failure else self._read(rows)
+                    )  # while this one is written
+                finally:
+                    refused = self._finish(writing)
+                for row, reason in refused:
+                    bad.add(row, reason)
+                if bad.failure is not None:
+                    raise bad.failure
+                self._save(position, bad)
+                chunk = following
+                now = time.monotonic()
+                if now - reported > _TICK or chunk is None:
+                    self._estimate(rows)
+                    report(self._meter.progress())
+                    reported = now
+
+    def _read(self, rows: Input) -> list[Row] | None:
+        return None if rows.ended else rows.read(self._rows)
+
+    def _estimate(self, rows: Input) -> None:
+        share = rows.share
+        if share:
+            self._meter.of_items = round(self._entry.items / share)
+
+    def _save(self, position: Any, bad: _BadRows) -> None:
+        entry = self._entry
+        entry.position, entry.bad, entry.bad_size = position, entry.bad + bad.taken(), bad.sync()
+        self._state.set(self._table, entry)
+
+    def _start(
+        self, pool: ThreadPoolExecutor, chunk: list[Row], bad: _BadRows
+    ) -> list[Future[list[tuple[Row, str]]]]:
+        """Check the rows of a chunk, and begin to write those that fit."""
+        latest: dict[tuple[str, ...], _Checked] = {}
+        for row in chunk:
+            try:
+                checked = self._checked(row)
+            except ValueError as error:
+                if not bad.add(row, str(error)):
+                    break  # rows before the first bad one are written
+            else:
+                latest.pop(checked.key, None)  # the last row of a key counts
+                latest[checked.key] = checked
+        shares: list[list[_Checked]] = [[] for _ in range(self._workers)]
+        for key, checked in latest.items():
+            shares[hash(key) % self._workers].append(checked)
+        return [pool.submit(self._write, share) for share in shares if share]
+
+    def _checked(self, row: Row) -> _Checked:
+        if row.problem:
+            raise ValueError(row.problem)
+        if row.item is not None:
+            item = self._checks.checked(row.item)
+            entry = put(item)
+        else:
+            item = self._checks.checked_key(row.key or {})
+            entry = delete(item)
+        key = tuple(str(item[name]) for name in self._checks.key_names)
+        return _Checked(key, entry, row)
+
+    def _finish(self, writing: Iterable[Future[list[tuple[Row, str]]]]) -> list[tuple[Row, str]]:
+        """Wait for all writers of a chunk; returns the rows that the service refused, in their order."""
+        refused: list[tuple[Row, str]] = []
+        failures: list[BaseException] = []
+        for future in writing:
+            try:
+                refused += future.result()
+            except Exception as error:  # noqa: BLE001 - raised below, when no thread writes any more
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return sorted(refused, key=lambda pair: pair[0].number)
+
+    def _write(self, rows: list[_Checked]) -> list[tuple[Row, str]]:
+        """Write entries; returns the rows that the service refused, and why."""
+        try:
+            units = self._writer.write([row.entry for row in rows])
+        except ApiError as error:
+            if error.code != "ValidationException":
+                raise
+            if len(rows) == 1:
+                return [(rows[0].row, error.message)]
+            middle = len(rows) // 2
+            return self._write(rows[:middle]) + self._write(rows[middle:])
+        puts = sum(row.row.item is not None for row in rows)
+        with self._lock:
+            self._entry.items += puts
+            self._entry.deleted += len(rows) - puts
+            self._entry.write_units += units
+        self._meter.add(items=puts, write_units=units)
+        return []
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _BadRows:
+    """The file of bad rows, which continues at the size that it had when it was saved.
+
+    Without a path, the first bad row becomes the `failure` of the import.
+    """
+
+    def __init__(self, path: str | PathLike[str] | None, size: int) -> None:
+        self._path = None if path is None else Path(path)
+        self._size = size
+        self._file: BinaryIO | None = None
+        self._taken = 0
+        self.failure: BadRow | None = None
+
+    def __enter__(self) -> _BadRows:
+        if self._path is not None:
+            try:
+                self._file = self._path.open("r+b" if self._size and self._path.exists() else "wb")
+            except OSError as error:
+                reason = error.strerror or error
+                raise UsageError(f"cannot write {self._path}: {reason}") from None
+            self._file.truncate(self._size)
+            self._file.seek(0, 2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, row: Row, reason: str) -> bool:
+        """Note a bad row; returns whether the import continues."""
+        text = row.text or (_encode(row.item or row.key).decode() if row.item or row.key else "")
+        if self._file is None:
+            if self.failure is None or row.number < self.failure.number:
+                self.failure = BadRow(row.number, reason, text, row.file)
+            return False
+        if row.is_fatal:
+            self.failure = BadRow(row.number, reason, text, row.file)
+            return False
+        place = {"file": row.file} if row.file else {}
+        self._file.write(
+            _encode({**place, "row": row.number, "reason": reason, "text": text}) + b"\n"
+        )
+        self._taken += 1
+        return True
+
+    def taken(self) -> int:
+        """How many rows were added since the last call."""
+        count, self._taken = self._taken, 0
+        return count
+
+    def sync(self) -> int:
+        """Make the rows durable; returns the size of the file."""
+        if self._file is None:
+            return 0
+        self._file.flush()
+        return self._file.tell()

@@ -1,0 +1,422 @@
+"""What an import reads: one file, standard input, or a folder with exports of AWS.
+
+Rows come in chunks; after each, `position` is where a later run continues, in JSON's types. A folder is its files one
+after the other: those of the full export, then those of incremental exports in the order of their times.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from itertools import pairwise
+from os import fspath
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
+
+import msgspec
+
+from isotone.errors import UsageError
+from isotone.exchange.compression import Compression, damage, decompressed
+from isotone.exchange.export_layout import FILES, SUMMARY
+from isotone.exchange.item_files import ChangeFile, ChangeRecord, Delete, Unreadable
+from isotone.moving.file_names import (
+    STANDARD,
+    FileKind,
+    Place,
+    is_folder,
+    kind_of,
+)
+from isotone.moving.line_files import open_lines
+from isotone.moving.parquet_files import ParquetInput
+from isotone.values.types import Item
+
+_CHUNK_SIZE: Final = 8 << 20  # bytes of lines in one chunk
+
+
+class Row(NamedTuple):
+    """One row: an item to put or the key of one to delete; or the problem that it has, and its text.
+
+    `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read.
+    """
+
+    number: int
+    item: Item | None = None
+    key: Item | None = None
+    problem: str = ""
+    text: str = ""
+    file: str = ""
+    is_fatal: bool = False
+
+
+class Input(Protocol):
+    """Rows, from any position on."""
+
+    @property
+    def position(self) -> Any:
+        """Where a later run continues, in JSON's types."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether no rows follow."""
+
+    def read(self, most: int) -> list[Row]:
+        """The next rows, at most about `most`."""
+
+    def skip_to(self, position: Any) -> None:
+        """Go forward to a position."""
+
+    @property
+    def share(self) -> float | None:
+        """The fraction that was read; None if that is not known."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the input is: a position belongs to it. Empty for standard input."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class _Records(Protocol):
+    position: int
+    ended: bool
+
+    @property
+    def line(self) -> int: ...
+
+    def read(self, most: int, most_bytes: int | None = None) -> Iterator[Any]: ...
+
+    def skip_to(self, position: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_input(
+    place: Place, form: str | None, types: Mapping[str, str], key_types: Mapping[str, str]
+) -> Input:
+    """What a place has: a file of any format, a folder, or standard input."""
+    if is_folder(place):
+        return FolderInput(Path(fspath(place)), form, types, key_types)
+    kind = kind_of(place, form)
+    if fspath(place) != STANDARD and not Path(fspath(place)).is_file():
+        raise UsageError(f"there is no file {fspath(place)}")
+    return FileInput(place, kind, types, key_types)
+
+
+class FileInput:
+    """The rows of one file."""
+
+    def __init__(
+        self,
+        place: Place,
+        kind: FileKind,
+        types: Mapping[str, str],
+        key_types: Mapping[str, str],
+        *,
+        changes: bool = False,
+        name: str = "",
+    ) -> None:
+        self._place = place
+        self._name = name
+        self._size = 0 if fspath(place) == STANDARD else Path(place).stat().st_size
+        self._raw: _Counted | None = None
+        self._records: _Records
+        if types and kind.form != "csv":
+            raise UsageError("types are those of CSV columns; other formats have their own")
+        if kind.form == "parquet":
+            self._records = ParquetInput(place)
+            return
+        content = self._opened(kind.compression)
+        try:
+            self._records = (
+                ChangeFile(content, "ION" if kind.form == "ion" else "DYNAMODB_JSON")
+                if changes
+                else open_lines(content, kind.form, types, key_types)
+            )
+        except BaseException:
+            if self._raw is not None:
+                content.close()
+            raise
+
+    def _opened(self, compression: Compression) -> BinaryIO:
+        """The decompressed content."""
+        if fspath(self._place) == STANDARD:
+            return sys.stdin.buffer
+        try:
+            self._raw = _Counted(Path(self._place).open("rb"))  # noqa: SIM115 - closed with the records
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"cannot read {fspath(self._place)}: {reason}") from None
+        return decompressed(cast("BinaryIO", self._raw), compression)
+
+    @property
+    def position(self) -> Any:
+        return self._records.position
+
+    @property
+    def ended(self) -> bool:
+        return self._records.ended
+
+    def skip_to(self, position: Any) -> None:
+        self._records.skip_to(position)
+
+    def read(self, most: int) -> list[Row]:
+        rows: list[Row] = []
+        try:
+            rows.extend(map(self._row, self._records.read(most, _CHUNK_SIZE)))
+        except damage() as error:
+            number = self._records.line + 1
+            problem = f"the file cannot be read further: {error}"
+            rows.append(Row(number, problem=problem, file=self._name, is_fatal=True))
+            self._records.ended = True
+        return rows
+
+    def _row(self, record: ChangeRecord) -> Row:
+        number = self._records.line
+        if isinstance(record, Unreadable):
+            return Row(
+                number,
+                problem=record.message,
+                text=record.text,
+                file=self._name,
+                is_fatal=record.is_fatal,
+            )
+        if isinstance(record, Delete):
+            return Row(number, key=record.key, file=self._name)
+        if record.condition_expression is not None:
+            problem = "it has a ConditionExpression, which only StartBulkPutItems understands"
+            return Row(number, problem=problem, text=str(record.item), file=self._name)
+        return Row(number, item=record.item, file=self._name)
+
+    @property
+    def share(self) -> float | None:
+        if isinstance(self._records, ParquetInput):
+            return self._records.position / max(self._records.total, 1)
+        if self._raw is None or not self._size:
+            return None
+        return min(self._raw.count / self._size, 1.0)
+
+    @property
+    def fingerprint(self) -> str:
+        return "" if fspath(self._place) == STANDARD else _stamp(Path(self._place))
+
+    def close(self) -> None:
+        if fspath(self._place) != STANDARD:
+            self._records.close()
+
+
+class _Counted:
+    """A file that counts the bytes that were read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._file.read(size)
+        self.count += len(content)
+        return content
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _stamp(path: Path) -> str:
+    state = path.stat()
+    return f"{state.st_size} {state.st_mtime_ns}"
+
+
+# Folders
+
+
+class _Summary(msgspec.Struct, rename="camel"):
+    manifest_files_s3_key: str = msgspec.field(name="manifestFilesS3Key")
+    output_format: str = "DYNAMODB_JSON"
+    export_type: str = "FULL_EXPORT"
+    export_from_time: datetime | None = None
+    export_to_time: datetime | None = None
+    export_time: datetime | None = None
+
+
+class _FileEntry(msgspec.Struct, rename="camel"):
+    data_file_s3_key: str = msgspec.field(name="dataFileS3Key")
+    md5_checksum: str = msgspec.field(name="md5Checksum", default="")
+
+
+class _Export(NamedTuple):
+    """One export in a folder, by its manifests."""
+
+    manifest: Path
+    summary: _Summary
+
+    @property
+    def is_incremental(self) -> bool:
+        return self.summary.export_type == "INCREMENTAL_EXPORT"
+
+    @property
+    def period(self) -> tuple[datetime, datetime]:
+        first, end = self.summary.export_from_time, self.summary.export_to_time
+        if first is None or end is None:
+            raise UsageError(f"{self.manifest} has no times, which an incremental export has")
+        return first, end
+
+
+class _File(NamedTuple):
+    path: Path
+    kind: FileKind | None
+    is_change: bool = False
+    md5: str = ""
+
+
+class FolderInput:
+    """The rows of all files in a folder: of exports with their manifests, or simply of files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        form: str | None,
+        types: Mapping[str, str],
+        key_types: Mapping[str, str],
+    ) -> None:
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {folder}")
+        self._folder = folder
+        self._files = _files_in(folder, form)
+        self._open: Callable[[_File], FileInput] = lambda file: FileInput(
+            file.path,
+            file.kind or kind_of(file.path, form),
+            types,
+            key_types,
+            changes=file.is_change,
+            name=_name_in(folder, file.path),
+        )
+        self._number = 0
+        self._current: FileInput | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._number >= len(self._files)
+
+    @property
+    def position(self) -> Any:
+        return [self._number, 0 if self._current is None else self._current.position]
+
+    def skip_to(self, position: Any) -> None:
+        self._number, inner = position
+        if inner and not self.ended:
+            self._current = self._open(self._files[self._number])
+            self._current.skip_to(inner)
+
+    def read(self, most: int) -> list[Row]:
+        file = self._files[self._number]
+        if self._current is None:
+            _check_digest(file)
+            self._current = self._open(file)
+        rows = self._current.read(most)
+        if self._current.ended:
+            self._current.close()
+            self._current = None
+            self._number += 1
+        return rows
+
+    @property
+    def share(self) -> float | None:
+        inner = self._current.share if self._current is not None else None
+        return (self._number + (inner or 0.0)) / max(len(self._files), 1)
+
+    @property
+    def fingerprint(self) -> str:
+        stamps = "\n".join(f"{file.path} {_stamp(file.path)}" for file in self._files)
+        return hashlib.blake2b(stamps.encode(), digest_size=16).hexdigest()
+
+    def close(self) -> None:
+        if self._current is not None:
+            self._current.close()
+
+
+def _name_in(folder: Path, path: Path) -> str:
+    """The name of a file; the data of an incremental export is not in the folder of its manifests."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
+
+
+def _check_digest(file: _File) -> None:
+    if not file.md5:
+        return
+    digest = hashlib.md5(usedforsecurity=False)
+    with file.path.open("rb") as content:
+        while chunk := content.read(1 << 20):
+            digest.update(chunk)
+    if base64.b64encode(digest.digest()).decode() != file.md5:
+        raise UsageError(f"{file.path} is not the file that its manifest describes: copy it again")
+
+
+def _files_in(folder: Path, form: str | None) -> list[_File]:
+    exports = [_read_export(path) for path in sorted(folder.rglob(SUMMARY))]
+    if not exports:
+        return _plain_files(folder, form)
+    return [file for export in _in_order(folder, exports) for file in _files_of(export)]
+
+
+def _read_export(path: Path) -> _Export:
+    try:
+        return _Export(path, msgspec.json.decode(path.read_bytes(), type=_Summary))
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path} is not the summary of an export: {error}") from None
+
+
+def _in_order(folder: Path, exports: list[_Export]) -> list[_Export]:
+    """The full export, if there is one, then the incremental ones by their times, without a gap."""
+    full = [export for export in exports if not export.is_incremental]
+    if len(full) > 1:
+        places = ", ".join(str(export.manifest.parent) for export in full)
+        raise UsageError(f"{folder} has {len(full)} full exports; give the folder of one: {places}")
+    changes = sorted(
+        (export for export in exports if export.is_incremental), key=lambda export: export.period
+    )
+    for before, after in pairwise(changes):
+        if after.period[0] > before.period[1]:
+            raise UsageError(
+                f"the changes from {before.period[1]} to {after.period[0]} are not in {folder}: add their "
+                "export, or import the folder of each export on its own"
+            )
+    return [*full, *changes]
+
+
+def _files_of(export: _Export) -> Iterator[_File]:
+    """The data files of an export, wherever its folder was copied to."""
+    manifest = export.manifest.with_name(FILES)
+    if not manifest.exists():
+        raise UsageError(f"{manifest} is missing: copy the whole folder of the export")
+    inner = f"{export.manifest.parent.name}/{FILES}"
+    prefix = export.summary.manifest_files_s3_key.removesuffix(inner)
+    kind = FileKind("ion" if export.summary.output_format == "ION" else "dynamodb-json", "GZIP")
+    for line in manifest.read_bytes().splitlines():
+        if not line.strip():
+            continue
+        entry = msgspec.json.decode(line, type=_FileEntry)
+        path = export.manifest.parent.parent / entry.data_file_s3_key.removeprefix(prefix)
+        if not path.is_file():
+            raise UsageError(
+                f"{path} is missing, which {manifest} names: copy the whole bucket prefix"
+            )
+        yield _File(path, kind, export.is_incremental, entry.md5_checksum)
+
+
+_IS_DATA: Final = re.compile(r".*\.(?:jsonl|ndjson|json|ion|csv|parquet)(?:\.gz|\.zst)?\Z").match
+
+
+def _plain_files(folder: Path, form: str | None) -> list[_File]:
+    """The files of a folder without manifests, in the order of their names."""
+    found = [
+        _File(path, None)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and (form is not None or _IS_DATA(path.name))
+        if not path.name.endswith(".table.json")
+    ]
+    if not found:
+        raise UsageError(f"{folder} has neither an export nor files of items")
+    return found

@@ -1,0 +1,274 @@
+"""Files with items in lines: JSON, DynamoDB JSON, Ion and CSV, written as bytes and read as records.
+
+    jsonl          {"customer": "ann", "total": 12.5}              plain, as the command line writes items
+    dynamodb-json  {"Item":{"customer":{"S":"ann"},…}}             as exports of AWS have them
+    ion            $ion_1_0 {Item:{customer:"ann",total:12.5}}     the same
+    csv            customer,total:N                                types in the header; the others are strings
+
+A cell that is empty is an absent attribute, because many programs write both alike. An empty string is in the last
+column (`columns`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from isotone.errors import UsageError
+from isotone.exchange.item_files import (
+    CsvRows,
+    ItemFile,
+    Lines,
+    LineTooLong,
+    Put,
+    Record,
+    RecordFile,
+    Unreadable,
+    ion_line,
+    json_line,
+    json_reader,
+    shown,
+)
+from isotone.moving.columns import CODES, JSON, REST, Columns, checked_types, rest_of, value_of
+from isotone.moving.file_names import FileFormat
+from isotone.moving.scanning import ItemOrJson, decoded
+from isotone.values.notation import item_text, parse_json, read_item
+from isotone.values.types import AttributeValue, Item
+
+Encoder = Callable[[Sequence[ItemOrJson]], bytes]
+"""Makes lines of items."""
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+# Write
+
+
+def encoder_of(form: FileFormat, columns: Columns | None = None) -> Encoder:
+    """The encoder of a format; that of CSV has columns."""
+    if form == "csv":
+        assert columns is not None
+        return _CsvEncoder(columns)
+    return _ENCODERS[form]
+
+
+def _plain_lines(items: Sequence[ItemOrJson]) -> bytes:
+    return "".join([item_text(decoded(item)) + "\n" for item in items]).encode()
+
+
+def _json_lines(items: Sequence[ItemOrJson]) -> bytes:
+    return b"".join([json_line(_encode(item)) for item in items])
+
+
+def _ion_lines(items: Sequence[ItemOrJson]) -> bytes:
+    return b"".join([ion_line(decoded(item)) for item in items])
+
+
+_ENCODERS: Final[dict[FileFormat, Encoder]] = {
+    "jsonl": _plain_lines,
+    "dynamodb-json": _json_lines,
+    "ion": _ion_lines,
+}
+
+
+def csv_header(columns: Columns) -> bytes:
+    """The first line of a CSV file."""
+    names = [_header(column.name, column.code) for column in columns.columns]
+    return _csv_text([[*names, *([REST] if columns.has_rest else [])]])
+
+
+def _header(name: str, code: str) -> str:
+    is_plain = code == "S" and name.rpartition(":")[2] not in CODES
+    return name if is_plain else f"{name}:{code}"
+
+
+def fits_cell(code: str, content: Any) -> bool:
+    """Whether a content can be a cell: an empty one would be read as absent."""
+    return bool(content != "")
+
+
+class _CsvEncoder:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def __call__(self, items: Sequence[ItemOrJson]) -> bytes:
+        return _csv_text([self._row(decoded(item)) for item in items])
+
+    def _row(self, item: Item) -> list[str]:
+        cells, rest = self._columns.split(item, lambda _, content: content != "")
+        row = [_cell(content) for content in cells]
+        return [*row, rest or ""] if self._columns.has_rest else row
+
+
+def _cell(content: Any) -> str:
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    return content or ""
+
+
+def _csv_text(rows: list[list[str]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+# Read
+
+
+def open_lines(
+    file: BinaryIO, form: FileFormat, types: Mapping[str, str], key_types: Mapping[str, str]
+) -> RecordFile[Record]:
+    """The records of a file. `types` are those of CSV columns, `key_types` those of the table's keys."""
+    if form == "dynamodb-json":
+        return ItemFile(file, "DYNAMODB_JSON")
+    if form == "ion":
+        return ItemFile(file, "ION")
+    lines = Lines(file)
+    if form == "jsonl":
+        return RecordFile(lines, json_reader(_JsonReader()))
+    return RecordFile(lines, _CsvReader(lines, types, key_types))
+
+
+_decode_put: Final = msgspec.json.Decoder(Put).decode
+
+
+class _OnlyPut(Put, rename="pascal", forbid_unknown_fields=True):
+    """A record without other members, which a plain item with an attribute `Item` has."""
+
+
+_decode_only_put: Final = msgspec.json.Decoder(_OnlyPut).decode
+
+
+class _JsonReader:
+    """Reads plain items, or lines of DynamoDB JSON; the first line decides."""
+
+    def __init__(self) -> None:
+        self._read: Callable[[bytes], Record] | None = None
+
+    def __call__(self, line: bytes) -> Record:
+        if self._read is None:
+            if line.lstrip().startswith(b"["):
+                return Unreadable(
+                    "the file is a JSON array; write one item per line, or use isotone put TABLE @FILE",
+                    is_fatal=True,
+                )
+            self._read = _wrapped_item if _is_wrapped(line) else _plain_item
+        return self._read(line)
+
+
+def _is_wrapped(line: bytes) -> bool:
+    """Whether a line is a record of DynamoDB JSON: an `Item` whose members are all typed values."""
+    try:
+        put = _decode_only_put(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return bool(put.item) and all(
+        len(value) == 1 and _TYPES.issuperset(value) for value in put.item.values()
+    )
+
+
+_TYPES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+
+
+def _wrapped_item(line: bytes) -> Record:
+    try:
+        return _decode_put(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return Unreadable(f"it is not an item in DynamoDB JSON: {error}", text=shown(line))
+
+
+def _plain_item(line: bytes) -> Record:
+    try:
+        return Put(read_item(parse_json(line.decode())))
+    except (UsageError, UnicodeDecodeError, RecursionError) as error:
+        return Unreadable(str(error), text=shown(line))
+
+
+class _CsvReader:
+    """Reads rows; the first one has the names of the columns, and their types."""
+
+    def __init__(
+        self, lines: Lines, types: Mapping[str, str], key_types: Mapping[str, str]
+    ) -> None:
+        self._rows = CsvRows(",")
+        header = self._rows.fields(next(self._rows(lines), "").removeprefix("\ufeff"))
+        if not header or header == [""]:
+            raise UsageError(
+                "the file has no header; the first line of a CSV file names the columns"
+            )
+        given = checked_types(types)
+        self._columns = [_column(text, given, key_types) for text in header]
+        names = [name for name, _ in self._columns]
+        for name in given.keys() - set(names):
+            raise UsageError(f"the file has no column {name!r}; its columns: {', '.join(names)}")
+        if len(set(names)) < len(names):
+            raise UsageError(f"two columns have the same name: {', '.join(names)}")
+
+    def __call__(self, lines: Lines) -> Iterator[Record]:
+        try:
+            for row in self._rows(lines):
+                yield self._record(row)
+        except LineTooLong as error:
+            yield Unreadable(str(error), is_fatal=True)
+        except UnicodeDecodeError as error:
+            yield Unreadable(f"the file is not text in UTF-8: {error}", is_fatal=True)
+
+    def _record(self, row: str) -> Record:
+        cells = self._rows.fields(row)
+        if cells is None:
+            return Unreadable('a double quote is not escaped; write it as ""', text=row)
+        if len(cells) != len(self._columns):
+            return Unreadable(
+                f"it has {len(cells)} cells, but there are {len(self._columns)} columns", text=row
+            )
+        item: Item = {}
+        for (name, code), cell in zip(self._columns, cells, strict=True):
+            if cell == "":
+                continue
+            try:
+                if name == REST and code == REST:
+                    item.update(rest_of(cell))
+                else:
+                    item[name] = _READ_CELL[code](cell)
+            except (UsageError, ValueError) as error:
+                return Unreadable(f"column {name}: {error}", text=row)
+        return Put(item)
+
+
+def _column(text: str, given: Mapping[str, str], key_types: Mapping[str, str]) -> tuple[str, str]:
+    """The name and the type of a column: as the caller says, as the header says, as the table's keys say."""
+    if text == REST and REST not in given:
+        return REST, REST
+    name, _, code = text.rpartition(":")
+    if not name or code not in CODES or text in given:
+        name, code = text, key_types.get(text, "S")
+    return name, given.get(name, code)
+
+
+def _flag(cell: str) -> AttributeValue:
+    if cell.lower() not in ("true", "false"):
+        raise UsageError(f"{cell!r} is neither true nor false")
+    return {"BOOL": cell.lower() == "true"}
+
+
+def _binary(cell: str) -> AttributeValue:
+    try:
+        base64.b64decode(cell, validate=True)
+    except binascii.Error:
+        raise UsageError(f"{cell[:40]!r} is not base64") from None
+    return {"B": cell}
+
+
+_READ_CELL: Final[dict[str, Callable[[str], AttributeValue]]] = {
+    "S": lambda cell: {"S": cell},
+    "N": lambda cell: {"N": cell.strip()},
+    "B": _binary,
+    "BOOL": _flag,
+    JSON: value_of,
+}

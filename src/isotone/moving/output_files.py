@@ -1,0 +1,255 @@
+"""Where an export writes: a file, standard output, or the folder of an export of AWS.
+
+    output = FileOutput(…)
+    saved = output.begin(saved)         # continues after what an earlier run has saved
+    output.write(items)
+    saved = output.save()               # durable on return
+    output.finish()                     # the file gets its name
+
+A file is written beside its place (`orders.jsonl.part`). What is saved is a length of it: a later run cuts off the
+rest. Each length is the end of a gzip member or a Zstandard frame, so the file can be continued there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from os import fspath
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from isotone.errors import UsageError
+from isotone.exchange.compression import Compression, compressor
+from isotone.exchange.export_layout import ExportedFile, ExportFormat, Layout, summary_of
+from isotone.exchange.objects import Folder
+from isotone.moving.file_names import STANDARD, Place
+from isotone.moving.line_files import Encoder
+from isotone.moving.scanning import ItemOrJson
+
+PART: Final = ".part"
+_UNSAVED: Final = 16 << 20  # bytes, uncompressed, after which a file is saved
+_FILE_SIZE: Final = 8 << 20  # bytes, compressed, after which a folder gets its next file
+
+
+class Output(Protocol):
+    """Where items are written."""
+
+    is_resumable: bool
+
+    def begin(self, saved: Any) -> bool:
+        """Open it; returns whether it continues after what was saved. None begins from the start."""
+
+    def write(self, items: Sequence[ItemOrJson]) -> None:
+        """Add items."""
+
+    @property
+    def should_save(self) -> bool:
+        """Whether enough was written since the last time."""
+
+    def save(self) -> Any:
+        """Make everything so far durable; returns what `begin` needs to continue, in JSON's types."""
+
+    def finish(self) -> None:
+        """Complete the output, and give it its name."""
+
+    def close(self) -> None:
+        """Close what is open. What is saved remains."""
+
+
+class FileOutput:
+    """A file of lines, or standard output."""
+
+    def __init__(
+        self, place: Place, encode: Encoder, header: bytes, compression: Compression, *, force: bool
+    ) -> None:
+        self._place = fspath(place)
+        self._encode = encode
+        self._header = header
+        self._compression = compression
+        self._force = force
+        self._unsaved = 0
+        self._has_member = False
+        self._compressor = compressor(compression)
+        self._file: Any = None
+        self.is_resumable = self._place != STANDARD
+
+    def begin(self, saved: Any) -> bool:
+        if not self.is_resumable:
+            self._file = sys.stdout.buffer
+        else:
+            check_free(self._place, force=self._force)
+            part = Path(self._place + PART)
+            if isinstance(saved, int) and part.exists() and part.stat().st_size >= saved:
+                self._file = part.open("r+b")
+                self._file.truncate(saved)
+                self._file.seek(saved)
+                self._has_member = True
+                return True
+            self._file = part.open("wb")
+        self._add(self._header)
+        return False
+
+    def write(self, items: Sequence[ItemOrJson]) -> None:
+        self._add(self._encode(items))
+
+    def _add(self, content: bytes) -> None:
+        self._unsaved += len(content)
+        self._file.write(self._compressor.compress(content))
+
+    @property
+    def should_save(self) -> bool:
+        return self._unsaved >= _UNSAVED
+
+    def save(self) -> Any:
+        if self._unsaved or not self._has_member:  # an empty file has one empty member
+            self._has_member = True
+            self._file.write(self._compressor.flush())
+            self._compressor = compressor(self._compression)
+            self._unsaved = 0
+        self._file.flush()
+        if not self.is_resumable:
+            return None
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def finish(self) -> None:
+        self.save()
+        if self.is_resumable:
+            self._file.close()
+            check_free(self._place, force=self._force)
+            Path(self._place + PART).replace(self._place)
+
+    def close(self) -> None:
+        if self.is_resumable and self._file is not None:
+            self._file.close()
+
+
+def check_free(place: str, *, force: bool) -> None:
+    """Raise `UsageError` if a file exists that must not be replaced, or its folder does not."""
+    path = Path(place)
+    if not path.parent.is_dir():
+        raise UsageError(f"the folder {path.parent} does not exist")
+    if path.exists() and not force:
+        raise UsageError(f"{place} exists; --force (force=True) replaces it")
+
+
+class _Saved(msgspec.Struct):
+    """A folder's files so far."""
+
+    id: str
+    started: float
+    size: int = 0
+    items: int = 0
+    files: list[tuple[str, int, str]] = []  # key, items, MD5 in hex
+
+
+class FolderOutput:
+    """A folder with a full export, as ExportTableToPointInTime writes it."""
+
+    is_resumable = True
+
+    def __init__(
+        self,
+        folder: Place,
+        encode: Encoder,
+        form: ExportFormat,
+        table: Mapping[str, Any],
+        identity: str,
+        started: float,
+    ) -> None:
+        path = Path(folder).absolute()
+        self._folder = path
+        self._bucket = path.name
+        self._objects = Folder(path.parent)
+        self._encode = encode
+        self._form: ExportFormat = form
+        self._table = table
+        self._saved = _Saved(identity, started)
+        self._parts: list[bytes] = []
+        self._staged = 0
+        self._staged_items = 0
+        self._compressor = compressor("GZIP")
+
+    def begin(self, saved: Any) -> bool:
+        if saved is not None:
+            self._saved = msgspec.convert(saved, _Saved)
+            if all((self._folder / key).exists() for key, _, _ in self._saved.files):
+                return True
+        self._saved = _Saved(self._saved.id, self._saved.started)
+        self._objects.put(self._bucket, self._layout.key("_started"), b"")
+        return False
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout("", self._saved.id, self._form)
+
+    def write(self, items: Sequence[ItemOrJson]) -> None:
+        lines = self._encode(items)
+        part = self._compressor.compress(lines)
+        self._parts.append(part)
+        self._staged += len(part)
+        self._staged_items += len(items)
+        self._saved.size += len(lines)
+
+    @property
+    def should_save(self) -> bool:
+        return self._staged >= _FILE_SIZE
+
+    def save(self) -> Any:
+        if self._staged_items:
+            self._write_file()
+        return msgspec.to_builtins(self._saved)
+
+    def _write_file(self) -> None:
+        content = b"".join([*self._parts, self._compressor.flush()])
+        key = self._layout.data_key(len(self._saved.files))
+        self._objects.put(self._bucket, key, content)
+        digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        self._saved.files.append((key, self._staged_items, digest))
+        self._saved.items += self._staged_items
+        self._compressor = compressor("GZIP")
+        self._parts, self._staged, self._staged_items = [], 0, 0
+
+    def finish(self) -> None:
+        if self._staged_items or not self._saved.files:  # an export of nothing has one empty file
+            self._write_file()
+        saved, layout = self._saved, self._layout
+        files = [ExportedFile(key, items, bytes.fromhex(md5)) for key, items, md5 in saved.files]
+        arn = str(self._table.get("TableArn") or f"table/{self._table['TableName']}")
+        summary = summary_of(
+            layout,
+            export_arn=f"{arn}/export/{saved.id}",
+            table_arn=arn,
+            table_id=str(self._table.get("TableId") or ""),
+            bucket=self._bucket,
+            started=saved.started,
+            ended=saved.started,
+            moments=(saved.started,),
+            items=saved.items,
+            size=saved.size,
+            request={},
+        )
+        for key, content in layout.manifests(files, summary):
+            self._objects.put(self._bucket, key, content)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file, complete or not at all."""
+    part = path.with_name(path.name + PART)
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()

@@ -1,0 +1,68 @@
+"""Whether an item fits a table, before it is sent: so that one bad row does not refuse a whole batch.
+
+The rules are those of every engine: the key is there, of its type and not empty, values are valid, and the item is not
+too large. What only the engine knows is found when it refuses a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from isotone import limits
+from isotone.errors import ApiError
+from isotone.values.attribute_validation import canonical_item, canonical_value
+from isotone.values.types import AttributeValue, Item
+
+_INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+
+
+class RowChecks:
+    """The rules of one table, from its description."""
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        self.types: dict[str, str] = {
+            each["AttributeName"]: each["AttributeType"]
+            for each in description["AttributeDefinitions"]
+        }
+        self.key_names = tuple(each["AttributeName"] for each in description["KeySchema"])
+        self._index_names = {
+            each["AttributeName"]: index["IndexName"]
+            for member in _INDEXES
+            for index in description.get(member) or ()
+            for each in index["KeySchema"]
+        }
+
+    def checked(self, item: Item) -> Item:
+        """The item in normal form. Raises `ValueError` with the reason if it does not fit."""
+        try:
+            found, size = canonical_item(item)
+        except ApiError as error:
+            raise ValueError(error.message) from None
+        for name in self.key_names:
+            self._check(name, found.get(name), "the key")
+        for name, index in self._index_names.items():
+            if name in found:
+                self._check(name, found[name], f"the key of index {index}")
+        if size > limits.ITEM_SIZE:
+            raise ValueError(f"it has {size:,} bytes, and an item at most {limits.ITEM_SIZE:,}")
+        return found
+
+    def checked_key(self, key: Item) -> Item:
+        """A key in normal form. Raises `ValueError` with the reason if it does not fit."""
+        if key.keys() != set(self.key_names):
+            raise ValueError(f"its key is {', '.join(key)}, not {', '.join(self.key_names)}")
+        for name in self.key_names:
+            self._check(name, key[name], "the key")
+        return {name: canonical_value(value)[0] for name, value in key.items()}
+
+    def _check(self, name: str, value: AttributeValue | None, what: str) -> None:
+        code = self.types[name]
+        if value is None:
+            raise ValueError(f"it has no {name}, which is part of {what}")
+        if code not in value:
+            raise ValueError(
+                f"{name} is of type {next(iter(value), 'none')}, and {what} needs type {code}"
+            )
+        if value[code] == "":
+            raise ValueError(f"{name} is empty, which {what} must not be")
