@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from isotone import moving
-from isotone.cli.database import MEMORY
+from isotone.cli.database import check_exists
+from isotone.cli.interrupts import stopped_by_interrupt
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
@@ -77,13 +74,13 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _copy(arguments: argparse.Namespace) -> int:
-    _check_exists(arguments.source)
+    check_exists(arguments.source)
     if arguments.cut_over and not arguments.dry_run:
         _confirm_no_writers(arguments)
     line = LiveLine(silent=arguments.quiet)
     stop = threading.Event()
     try:
-        with _stopped_by_interrupt(stop):
+        with stopped_by_interrupt(stop):
             done = moving.copy(
                 arguments.source,
                 arguments.target,
@@ -187,26 +184,6 @@ def _confirm_no_writers(arguments: argparse.Namespace) -> None:
         raise UsageError("not cut over; stop the writers first")
 
 
-@contextmanager
-def _stopped_by_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C end the copy after the pages that are under way, and the second one at once."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    try:
-        before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 # Diff
 
 
@@ -230,7 +207,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
     for end in (arguments.source, arguments.target):
-        _check_exists(end)
+        check_exists(end)
     line = LiveLine(silent=arguments.quiet)
     try:
         return moving.diff(
@@ -293,11 +270,6 @@ def _tables(words: list[str]) -> Mapping[str, str] | None:
         name, _, to = word.partition("=")
         names[name] = to or name
     return names or None
-
-
-def _check_exists(address: str) -> None:
-    if address != MEMORY and "://" not in address and not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
 
 
 DEFINITIONS: Final = {

@@ -15,6 +15,12 @@ MEMORY: Final = ":memory:"
 _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
 
 
+def check_exists(address: str) -> None:
+    """Raise `UsageError` for a file that does not exist, which opening would create."""
+    if address != MEMORY and "://" not in address and not Path(address).exists():
+        raise UsageError(f"there is no file {address}")
+
+
 @contextlib.contextmanager
 def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     """Open a file, or a server's address, for the length of the block.

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from isotone import moving
-from isotone.cli.database import MEMORY
+from isotone.cli.database import check_exists
 from isotone.cli.interrupts import stopped_by_interrupt
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain
@@ -50,7 +50,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    _check_exists(arguments.source)
+    check_exists(arguments.source)
     line = LiveLine(silent=arguments.quiet)
     stop = threading.Event()
     try:
@@ -123,7 +123,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     makes_table = arguments.key or Path(arguments.source.rstrip("/") + ".table.json").exists()
     if not makes_table:
-        _check_exists(arguments.target)
+        check_exists(arguments.target)
     line = LiveLine(silent=arguments.quiet)
     stop = threading.Event()
     try:
@@ -200,11 +200,6 @@ zcat orders.jsonl.gz | isotone import - shop.db Orders
 
 
 # Both
-
-
-def _check_exists(address: str) -> None:
-    if address != MEMORY and "://" not in address and not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
 
 
 def _count(items: int) -> str:

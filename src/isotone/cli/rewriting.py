@@ -11,7 +11,7 @@ import msgspec
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.database import MEMORY
+from isotone.cli.database import check_exists
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
@@ -57,7 +57,7 @@ def _rewrite(arguments: argparse.Namespace) -> int:
         raise UsageError("give MODULE and ADDRESS, such as: isotone rewrite shop shop.db --dry-run")
     entities = _entities(arguments.module)
     change = None if arguments.change is None else _function(arguments.change)
-    _check_exists(arguments.address)
+    check_exists(arguments.address)
     names = ", ".join(entity.__name__ for entity in entities)
     if not arguments.dry_run:
         _confirm(arguments, f"rewrite {names} in {arguments.address}")
@@ -118,7 +118,7 @@ def _print(results: dict[str, Rewritten], *, is_json: bool) -> None:
 def _undo(arguments: argparse.Namespace) -> int:
     if not Path(arguments.undo).is_file():
         raise UsageError(f"there is no undo log {arguments.undo}")
-    _check_exists(arguments.address)
+    check_exists(arguments.address)
     _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
     line = LiveLine()
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
@@ -157,11 +157,6 @@ def _function(text: str) -> Any:
     if not callable(found):
         raise UsageError(f"--change {text} is {found!r}, not a function")
     return found
-
-
-def _check_exists(address: str) -> None:
-    if address != MEMORY and "://" not in address and not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
 
 
 def _confirm(arguments: argparse.Namespace, what: str) -> None:

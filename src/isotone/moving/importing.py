@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from isotone.backends import opening
-from isotone.backends.interface import DYNAMODB, Backend
+from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import ApiError, BadRow, UsageError
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
@@ -129,7 +129,8 @@ def import_items(
         if restart:
             job.drop(*job.names)
         backend = opened.backend
-        plan = _plan(backend, source, table, key, sort_key)
+        described = _described(source, table, opening.engine_of(target).recognise())
+        plan = _plan(backend, described, table, key, sort_key)
         definition = (
             wait_until_active(backend, table) if plan is None else make_table(backend, plan)
         )
@@ -141,7 +142,7 @@ def import_items(
         work = _Import(backend, table, job, entry, checks, Pace(write_units, stop=stop), workers)
         done = work.run(rows, bad_rows, progress or _ignore)
         if done.is_complete:
-            if entry.settings and (described := _described(source, table)) is not None:
+            if entry.settings and described is not None:
                 apply_settings(backend, described)
             job.drop(table)
         return done
@@ -168,7 +169,7 @@ def _ignore(_: object) -> None:
 
 
 def _plan(
-    backend: Backend, source: Place, table: str, key: str | None, sort_key: str | None
+    backend: Backend, described: TablePlan | None, table: str, key: str | None, sort_key: str | None
 ) -> TablePlan | None:
     """How the table is made; None if it exists."""
     found = read_definition(backend, table)
@@ -179,7 +180,6 @@ def _plan(
         return None
     if wanted is not None:
         return wanted
-    described = _described(source, table)
     if described is None:
         raise UsageError(
             f"there is no table {table}; --key and --sort-key (key=, sort_key=) make it, or the "
@@ -188,8 +188,8 @@ def _plan(
     return described
 
 
-def _described(source: Place, table: str) -> TablePlan | None:
-    """The plan of the table that is described beside its items."""
+def _described(source: Place, table: str, capabilities: Capabilities) -> TablePlan | None:
+    """The plan of the table that is described beside its items; None if there is no description."""
     path = table_file(source)
     if fspath(source) == STANDARD or not path.is_file():
         return None
@@ -197,7 +197,7 @@ def _described(source: Place, table: str) -> TablePlan | None:
         definition = msgspec.json.decode(path.read_bytes(), type=TableDefinition)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{path} is not the description of a table: {error}") from None
-    return plan_table(definition, table, DYNAMODB)
+    return plan_table(definition, table, capabilities)
 
 
 def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:

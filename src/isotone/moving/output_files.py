@@ -26,7 +26,7 @@ import msgspec
 from isotone.errors import UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, Layout, summary_of
-from isotone.exchange.objects import Folder
+from isotone.exchange.objects import Bucket, Folder
 from isotone.moving.file_names import STANDARD, Place
 from isotone.moving.line_files import Encoder
 from isotone.moving.scanning import ItemOrJson
@@ -80,7 +80,7 @@ class FileOutput:
 
     def begin(self, saved: Any) -> bool:
         if not self.is_resumable:
-            self._file = sys.stdout.buffer
+            self._file = getattr(sys.stdout, "buffer", None) or _TextStream()
         else:
             check_free(self._place, force=self._force)
             part = Path(self._place + PART)
@@ -129,6 +129,16 @@ class FileOutput:
             self._file.close()
 
 
+class _TextStream:
+    """Standard output where a program has replaced it by a stream of text; lines are whole."""
+
+    def write(self, content: bytes) -> None:
+        sys.stdout.write(content.decode())
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
 def check_free(place: str, *, force: bool) -> None:
     """Raise `UsageError` if a file exists that must not be replaced, or its folder does not."""
     path = Path(place)
@@ -164,7 +174,7 @@ class FolderOutput:
     ) -> None:
         path = Path(folder).absolute()
         self._folder = path
-        self._bucket = path.name
+        self._bucket = Bucket(path.name)
         self._objects = Folder(path.parent)
         self._encode = encode
         self._form: ExportFormat = form
@@ -226,7 +236,7 @@ class FolderOutput:
             export_arn=f"{arn}/export/{saved.id}",
             table_arn=arn,
             table_id=str(self._table.get("TableId") or ""),
-            bucket=self._bucket,
+            bucket=self._bucket.name,
             started=saved.started,
             ended=saved.started,
             moments=(saved.started,),

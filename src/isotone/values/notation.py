@@ -96,9 +96,7 @@ def _refuse(constant: str) -> Any:
     raise UsageError(f"{constant} is not JSON, and DynamoDB has no such number")
 
 
-_DECODER: Final = json.JSONDecoder(
-    parse_int=_Number, parse_float=_Number, parse_constant=_refuse
-)
+_DECODER: Final = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
 
 
 def _plain(content: Any) -> Any:
