@@ -28,7 +28,6 @@ BY_FAULTS: Final = (
 _QUOTA: Final = "an account has no quotas: docs/compatibility.md, 13"
 _ALONE: Final = "requests run one after another: docs/compatibility.md, 8"
 NEVER_RAISED: Final = {
-    "*.InvalidEndpointException": "one endpoint answers everything: docs/compatibility.md, 16",
     "*.ItemCollectionSizeLimitExceededException": "docs/compatibility.md, 9",
     "*.TransactionInProgressException": _ALONE,
     "*.BackupInUseException": _ALONE,
