@@ -52,7 +52,7 @@ oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and
 	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
 		tests/model/test_defaults_in_conditions.py tests/model/test_rewriting_on_dynamodb_local.py \
-		tests/model/test_verification.py
+		tests/model/test_verification.py tests/moving/test_engines.py
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)

@@ -30,7 +30,7 @@ import msgspec
 from isotone.backends import opening
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
-from isotone.errors import UsageError
+from isotone.errors import Unsupported, UsageError
 from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
@@ -209,6 +209,7 @@ class _Job:
         self.state = state
         self.segments = segments
         self.is_local = _is_local(source, target)
+        self.source_has_stream = True
         self.stream_lag = 0.0  # seconds until a change of the source is in its stream
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
@@ -228,9 +229,12 @@ def _opened(
             stack.callback(opened.close)
             ends.append(opened.backend)
         stack.enter_context(state)
-        number = segments or (1 if _is_local(*ends) else _SEGMENTS)
         engines = [opening.engine_of(end).recognise() for end in (source, target)]
+        number = segments or (1 if _is_local(*ends) else _SEGMENTS)
+        if not engines[0].parallel_scan:
+            number = 1
         job = _Job(ends[0], ends[1], engines[1], state, number)
+        job.source_has_stream = engines[0].streams
         job.stream_lag = engines[0].stream_lag
         yield job
 
@@ -352,6 +356,11 @@ class _TableCopy:
         found = read_definition(job.source, self.name)
         if found is None:
             raise UsageError(f"the source has no table {self.name!r}")
+        if wishes.is_live and not job.source_has_stream and found.stream_view is None:
+            raise Unsupported(
+                f"a live copy follows the stream of {self.name!r}, and the source's engine has none; stop its "
+                "writers, and copy without --live (live=False)"
+            )
         if job.source is job.target and self.name == self.to:
             raise UsageError(f"table {self.name!r} cannot be copied onto itself")
         self.definition = found

@@ -1,0 +1,24 @@
+"""DynamoDB Local, and states of copies that are kept with the test's files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.oracle import local
+
+
+@pytest.fixture(autouse=True)
+def _states_of_the_test(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[str]:
+    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
+    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
+        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
+    with local.DynamoDBLocal() as server:
+        yield server.url
