@@ -1,9 +1,10 @@
-"""Copies a million items between files, and through DynamoDB Local with a writer at work and kills at random.
+"""Copies a million items between files, and through a server with a writer at work and kills at random.
 
     python -m bench.copying files 1000000           # items a second, CPU, peak memory
-    python -m bench.copying engine 1000000          # file → DynamoDB Local → file, ten kills each way, diff
+    python -m bench.copying server 1000000          # file → isotone serve → file, ten kills each way, diff
+    python -m bench.copying local 1000000           # the same with DynamoDB Local, which `make oracle` fetches
 
-The second needs DynamoDB Local (`make oracle` fetches it). It is the proof that a live copy is exact, and takes a while.
+The last two prove that a live copy is exact, and take a while.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +164,10 @@ def killed_copy(
                 time.sleep(0.1)
             process.kill()
             process.wait()
-            print(f"  killed at {items_in(state):,} items, {time.monotonic() - began:.0f} s")
+            print(
+                f"  killed at {items_in(state):,} items, {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
     over = subprocess.Popen([*command, "--cut-over", "--yes", "--quiet"])
     while over.poll() is None:
         peak = max(peak, peak_of(over))
@@ -171,13 +176,34 @@ def killed_copy(
     return time.monotonic() - began, peak, writes[0]
 
 
-def through_engine(count: int, folder: Path) -> None:
-    """File → DynamoDB Local → file."""
+@contextmanager
+def isotone_serve(folder: Path) -> Iterator[str]:
+    """The URL of `isotone serve` with a file, in a process of its own."""
+    command = [sys.executable, "-m", "isotone", "serve", str(folder / "served.db"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield next(word for word in process.stdout.readline().split() if "://" in word)
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def dynamodb_local(_: Path) -> Iterator[str]:
+    """The URL of DynamoDB Local."""
+    with DynamoDBLocal(heap="3g") as server:
+        yield server.url
+
+
+def through(
+    serving: Callable[[Path], AbstractContextManager[str]], count: int, folder: Path
+) -> None:
+    """File → server → file."""
     rng = random.Random(7)
     first, last = folder / "first.db", folder / "last.db"
     fill(first, count)
-    with DynamoDBLocal(heap="3g") as server:
-        for source, target in ((str(first), server.url), (server.url, str(last))):
+    with serving(folder) as url:
+        for source, target in ((str(first), url), (url, str(last))):
             print(f"{source} → {target}", flush=True)
             seconds, peak, writes = killed_copy(source, target, count, folder / "state.json", rng)
             report = diff(source, target)
@@ -189,13 +215,20 @@ def through_engine(count: int, folder: Path) -> None:
             )
 
 
+JOBS: dict[str, Callable[[int, Path], None]] = {
+    "files": between_files,
+    "server": partial(through, isotone_serve),
+    "local": partial(through, dynamodb_local),
+}
+
+
 def main(arguments: list[str]) -> None:
     """The command line of this file."""
     what, count = arguments[0], int(arguments[1])
     os.environ.setdefault("AWS_REGION", "us-east-1")
     folder = Path(tempfile.mkdtemp(prefix="copying-"))
     try:
-        {"files": between_files, "engine": through_engine}[what](count, folder)
+        JOBS[what](count, folder)
     finally:
         shutil.rmtree(folder)
 

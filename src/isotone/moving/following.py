@@ -50,7 +50,9 @@ from isotone.values.types import Item
 
 _VIEW: Final = "NEW_IMAGE"  # what a copy needs of a stream that it enables itself
 _WITH_IMAGES: Final = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
-_EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read
+_LAST_PAGES: Final = 3  # consecutive pages at its end, after which an open shard counts as read
+_RECENT: Final = 10.0  # seconds; a short page with a change this old is at the end of a busy shard
+_RECORDS_A_PAGE: Final = 1000
 _MOST_WAITED: Final = 120.0  # seconds for a stream to be enabled
 _KEYS_A_READ: Final = 100
 
@@ -158,7 +160,7 @@ class Follower:
         self._save = save
         self._pool = pool
         self._iterators: dict[str, str] = {}
-        self._empty: dict[str, int] = {}
+        self._at_end: dict[str, int] = {}  # how many pages in a row were the last of their shard
         self._newest = 0.0  # when the last applied change was made
         self._shards: list[_Shard] = []
         self._must_look = True
@@ -166,20 +168,20 @@ class Follower:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether every shard has answered several times in a row that there is nothing more."""
+        """Whether every shard was read to its end several times in a row, as far as can be known while it grows."""
         return not self._must_look and all(
-            shard.id in self.position.done or self._empty.get(shard.id, 0) >= _EMPTY_PAGES
+            shard.id in self.position.done or self._at_end.get(shard.id, 0) >= _LAST_PAGES
             for shard in self._shards
         )
 
     def start_over(self) -> None:
         """Forget that the stream was read to its end: `is_caught_up` is false until it is read again."""
-        self._empty.clear()
+        self._at_end.clear()
         self._must_look = True
 
     def step(self) -> int:
         """Apply a page of each shard that is not read to its end; returns how many changes there were."""
-        if self._must_look or self._pages_are_empty():
+        if self._must_look or self._is_at_end():
             self._look_for_shards()
         ready = [shard for shard in self._shards if self._is_ready(shard)]
         applied = sum(self._pool.map(self._advance, ready))
@@ -187,8 +189,8 @@ class Follower:
         self._meter.lag = 0.0 if self.is_caught_up else max(now - (self._newest or now), 0.0)
         return applied
 
-    def _pages_are_empty(self) -> bool:
-        return all(self._empty.get(each.id) for each in self._shards if self._is_ready(each))
+    def _is_at_end(self) -> bool:
+        return all(self._at_end.get(each.id) for each in self._shards if self._is_ready(each))
 
     def _look_for_shards(self) -> None:
         found = _shards(self._source, self.position.arn)
@@ -221,9 +223,10 @@ class Follower:
                 self._newest = max(
                     self._newest, float(changes[-1].get("ApproximateCreationDateTime") or 0)
                 )
-                self._empty[shard.id] = 0
-            else:
-                self._empty[shard.id] = self._empty.get(shard.id, 0) + 1
+            is_last = not records or (
+                len(records) < _RECORDS_A_PAGE and time.time() - self._newest <= _RECENT
+            )
+            self._at_end[shard.id] = self._at_end.get(shard.id, 0) + 1 if is_last else 0
             if following is None:
                 self.position.done.append(shard.id)
                 self.position.after.pop(shard.id, None)
@@ -243,7 +246,9 @@ class Follower:
             iterator = self._iterators.get(shard.id) or self._iterator(shard)
             try:
                 return self._pace.execute(
-                    self._source, "GetRecords", {"ShardIterator": iterator, "Limit": 1000}
+                    self._source,
+                    "GetRecords",
+                    {"ShardIterator": iterator, "Limit": _RECORDS_A_PAGE},
                 )
             except ExpiredIteratorException:
                 self._iterators.pop(shard.id, None)
