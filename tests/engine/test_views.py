@@ -14,6 +14,7 @@ import isotone
 from isotone.engine import history, views
 from isotone.engine.engine import Engine
 from isotone.engine.layout import item_of
+from isotone.errors import UsageError
 
 START = 1_700_000_000
 State = dict[str, int]
@@ -212,4 +213,26 @@ def test_a_view_that_was_interrupted_goes_on_in_another_process(tmp_path: Any) -
             views.close(engine, view)
         assert rest.last
         assert content(first.records + rest.records) == {f"k{number}": 1 for number in range(10)}
+        assert database.check() == []
+
+
+def test_a_view_is_read_as_what_it_is_and_while_it_is_open() -> None:
+    clock = isotone.ManualClock(START)
+    with isotone.open(clock=clock) as database:
+        site = Site(database, clock)
+        site.put("a")
+        clock.advance(1)
+        engine = site.engine
+        with engine.writing:
+            table = engine.catalog.tables["tab"]
+            whole = views.open_table(engine, table, "test:1")
+            changes = views.open_changes(engine, table, "test:2", ms(START) - 1, ms(START))
+            with pytest.raises(UsageError, match=f"{whole} is not a view of changes"):
+                views.read_changes(engine, whole, 10)
+            with pytest.raises(UsageError, match=f"{changes} is a view of changes"):
+                views.read(engine, changes, 10)
+            views.close(engine, whole)
+            with pytest.raises(UsageError, match=f"no open view {whole}"):
+                views.read(engine, whole, 10)
+            views.close(engine, changes)
         assert database.check() == []
