@@ -1,5 +1,5 @@
 """Every example of README and docs runs: Python in order and in one namespace for each page, test files
-under pytest, commands with the output that the page shows. (`docs/testing.md` has tests of its own.)
+under pytest, commands with the output that the page shows. (`docs/testing.md` and `docs/azure.md` have tests of their own.)
 
 A page that mentions the default address of a server finds one there, on another port.
 """
@@ -23,7 +23,7 @@ from isotone.cli import main
 from isotone.cli.program import parser_of
 from isotone.server import running_server
 
-RUN_ELSEWHERE = {"docs/testing.md"}
+RUN_ELSEWHERE = {"docs/azure.md", "docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
 ONLY_PARSED = {"copy", "diff", "demo", "serve", "shell", "rewrite", "verify", "worker", "import"}
