@@ -280,3 +280,18 @@ def test_an_interrupted_backup_leaves_nothing(database: isotone.Database) -> Non
     with pytest.raises(KeyboardInterrupt):
         isotone.restore("shop.db", "copy.db", progress=interrupt)
     assert not list(Path().glob("copy*"))
+
+
+def test_the_tables_of_litestream_are_no_damage(database: isotone.Database) -> None:
+    other = apsw.Connection("shop.db")
+    other.execute("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+    other.close()
+    assert database.check() == []
+    isotone.backup("shop.db", "copy.db")
+    write(database, range(200, 210))
+    isotone.backup("shop.db", "copy.db", update=True)
+    assert numbers_in("copy.db") == set(range(210))
+    other = apsw.Connection("shop.db")
+    other.execute("CREATE TABLE something_else (id)")
+    other.close()
+    assert database.check() == ["table something_else was not created by Isotone"]

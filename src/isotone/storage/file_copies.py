@@ -447,7 +447,8 @@ def _update(source: str, target: str, progress: Progress | None) -> int:
     return Path(target).stat().st_size
 
 
-_TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' ORDER BY name"
+# The trees; a replicator may have tables of its own in a file.
+_TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*' ORDER BY name"
 
 
 def _update_tables(connection: apsw.Connection, progress: Progress | None) -> None:

@@ -194,7 +194,7 @@ class SQLiteStore:
         return [report for report in reports if report != "ok"] + [
             f"table {name} was not created by Isotone"
             for name, sql in tables.items()
-            if sql not in expected
+            if sql not in expected and not name.startswith(_OF_REPLICATOR)
         ]
 
     def close(self) -> None:
@@ -385,6 +385,7 @@ if hasattr(os, "register_at_fork"):
 # The SQL of a tree. A tree `name` is the table `tree_name` with two columns, its key and its value.
 
 _PREFIX: Final = "tree_"
+_OF_REPLICATOR: Final = "_litestream_"  # Litestream's own tables; it takes its locks by them
 _TREES: Final = (
     f"SELECT substr(name, {len(_PREFIX) + 1}) AS tree FROM sqlite_schema"
     f" WHERE type = 'table' AND name GLOB '{_PREFIX}*' ORDER BY tree"
