@@ -117,8 +117,13 @@ class NoCredentials(UsageError):
 class ConnectionFailed(IsotoneError):
     """A server did not respond, or its response was damaged, after all retries.
 
-    A write may or may not have been executed: only its response may have been lost.
+    A write may or may not have been executed: only its response may have been lost. `sent` is False if the request
+    never left, or was refused before it was executed.
     """
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class TableDiffers(IsotoneError):

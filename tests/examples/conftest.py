@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.cluster import Cluster
 from tests.examples.printed import Printed, run
 from tests.oracle import local
 
@@ -13,9 +14,11 @@ import isotone
 from isotone.server import running_server
 
 MEMORY = ":memory:"
+_CLUSTERS: dict[str, Cluster] = {}
+"""The clusters of which no server was killed yet, by address."""
 
 
-ADDRESSES = ["memory", "file", "http"]
+ADDRESSES = ["memory", "file", "http", "cluster"]
 if os.environ.get("ISOTONE_ORACLE"):
     ADDRESSES.append("dynamodb-local")
 
@@ -32,6 +35,10 @@ def address(
     elif request.param == "http":
         with isotone.open(MEMORY) as database, running_server(database) as url:
             yield url
+    elif request.param == "cluster":
+        with Cluster(tmp_path_factory.mktemp("cluster") / "examples.db") as cluster:
+            _CLUSTERS[cluster.url] = cluster
+            yield cluster.url
     else:
         if not local.is_here():
             pytest.skip("DynamoDB Local is not here: python tests/oracle/local.py fetch")
@@ -51,6 +58,9 @@ def example(address: str, outputs: dict[tuple[str, str], Printed]) -> Callable[[
 
     def printed(name: str) -> Printed:
         if (name, address) not in outputs:
+            done = sum(at == address for _, at in outputs)
+            if address in _CLUSTERS and done == 3:
+                _CLUSTERS.pop(address).kill(1)  # all that follows runs on the two that are left
             outputs[name, address] = run(name, address)
         return outputs[name, address]
 

@@ -54,7 +54,7 @@ class AsyncRemote(Native):
         attempts = self._retries.begin(deadline)
         while True:
             try:
-                return self._conversation.answer(await self._send(operation, body))
+                return await self.attempt(operation, body)
             except (ApiError, ConnectionFailed) as error:
                 delay = attempts.delay(error)
                 if delay is None:
@@ -65,8 +65,10 @@ class AsyncRemote(Native):
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
         return await self._exchange(self._conversation.question(path))
 
-    async def _send(self, operation: str, body: bytes) -> Reply:
-        return await self._exchange(self._conversation.message(operation, body))
+    async def attempt(self, operation: str, body: bytes) -> Response:
+        """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
+        reply = await self._exchange(self._conversation.message(operation, body))
+        return self._conversation.answer(reply)
 
     async def _exchange(self, message: bytes) -> Reply:
         connection = await self._pool.take()

@@ -56,9 +56,9 @@ class Address:
     def unreachable(self, error: OSError) -> ConnectionFailed:
         """The error for a connection that failed."""
         if isinstance(error, ssl.SSLError):
-            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}")
+            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}", sent=False)
         reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
-        return ConnectionFailed(f"cannot connect to {self.url} ({reason}){self.hint}")
+        return ConnectionFailed(f"cannot connect to {self.url} ({reason}){self.hint}", sent=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,9 @@ class Conversation:
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error
         self._signer.skew = skew
-        return ConnectionFailed(f"this machine's clock is {-skew:.0f} s off: {error.message}")
+        return ConnectionFailed(
+            f"this machine's clock is {-skew:.0f} s off: {error.message}", sent=False
+        )
 
 
 def _is_about_time(error: ApiError) -> bool:

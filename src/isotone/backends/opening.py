@@ -5,6 +5,7 @@
 "http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
 "dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
 "azure-table://shop"        Azure Table storage: the account `shop`, or the emulator at a loopback address
+"alternator://a,b:8000"     a cluster of ScyllaDB's Alternator: requests go to all its live nodes
 an `isotone.Database`, a boto3 client or resource, or any `Backend`: used directly, and not closed
 """
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from isotone.backends.request_retries import Retries
 
 MEMORY: Final = ":memory:"
-_SERVERS: Final = ("http", "https", "dynamodb", "azure-table")
+_SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https", "azure-table")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _PATIENCE: Final = 2.0  # seconds for the question what a server is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
@@ -96,6 +97,11 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
 
         azure = AzureTable(address, **_of_azure(address, options))
         return Opened(azure, azure.close)
+    if _is_cluster(address):
+        from isotone.backends.alternator import Alternator
+
+        cluster = Alternator(address, **_of_cluster(options))
+        return Opened(cluster, cluster.close)
     if _is_server(address):
         from isotone.backends.remote import Remote
 
@@ -115,6 +121,11 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
 
         azure = AsyncAzureTable(address, **_of_azure(address, options))
         return OpenedAsync(azure, azure.close)
+    if _is_cluster(address):
+        from isotone.backends.alternator import AsyncAlternator
+
+        cluster = AsyncAlternator(address, **_of_cluster(options))
+        return OpenedAsync(cluster, cluster.close)
     if _is_server(address):
         from isotone.backends.async_remote import AsyncRemote
 
@@ -149,6 +160,14 @@ def _endpoint(address: str, options: Options) -> Endpoint:
     )
 
 
+def _of_cluster(options: Options) -> Any:
+    """The options of a cluster of Alternator."""
+    for name in options.keys() & {"durability", "profile"}:
+        raise UsageError(f"{name}= is not for a cluster of Alternator")
+    wanted = ("region", "credentials", "retries", "timeouts", "connections")
+    return {name: each for name, each in options.items() if name in wanted}
+
+
 def _transport(options: Options) -> Any:
     """The options of the connection to a server."""
     wanted = ("retries", "timeouts", "connections")
@@ -178,14 +197,18 @@ def _address(target: str | PathLike[str]) -> str:
     return address
 
 
+def _is_cluster(address: str) -> bool:
+    return engine_of_scheme(address.partition("://")[0]) == "alternator"
+
+
 def _is_server(address: str) -> bool:
     scheme, separator, _ = address.partition("://")
     if not separator:
         return False
     if scheme not in _SERVERS:
         raise UsageError(
-            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region or "
-            "azure-table://account"
+            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region, "
+            "alternator://node1,node2:8000 or azure-table://account"
         )
     return True
 

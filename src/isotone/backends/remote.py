@@ -55,7 +55,7 @@ class Remote(Native):
         attempts = self._retries.begin(deadline)
         while True:
             try:
-                return self._conversation.answer(self._send(operation, body))
+                return self.attempt(operation, body)
             except (ApiError, ConnectionFailed) as error:
                 delay = attempts.delay(error)
                 if delay is None:
@@ -66,8 +66,10 @@ class Remote(Native):
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
         return self._exchange(self._conversation.question(path))
 
-    def _send(self, operation: str, body: bytes) -> Reply:
-        return self._exchange(self._conversation.message(operation, body))
+    def attempt(self, operation: str, body: bytes) -> Response:
+        """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
+        reply = self._exchange(self._conversation.message(operation, body))
+        return self._conversation.answer(reply)
 
     def _exchange(self, message: bytes) -> Reply:
         connection = self._pool.take()

@@ -30,12 +30,14 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     raises `ConnectionFailed` if it does not answer.
     """
     if "://" in source:
-        from isotone.backends.endpoint import endpoint_of
-        from isotone.backends.remote import Remote
+        from isotone.backends.opening import open_backend
         from isotone.backends.request_retries import Retries
 
-        with Remote(endpoint_of(source), retries=Retries(attempts=_ATTEMPTS)) as remote:
-            yield remote
+        backend, close = open_backend(source, retries=Retries(attempts=_ATTEMPTS))
+        try:
+            yield backend
+        finally:
+            close()
         return
     if source != MEMORY and not create and not Path(source).exists():
         raise UsageError(

@@ -182,7 +182,7 @@ class Changes:
         effective = [change for change in changes if change.before != change.after]
         if not effective or self.members.has_expired():
             return changes, expiry
-        if not (yield from self._has_transactions()):
+        if self.members.ranking is None and not (yield from self._has_transactions()):
             for change in effective:  # one: `change` takes members one by one
                 yield from self._write(self.members.calls, change, expiry)
         else:

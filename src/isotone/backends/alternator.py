@@ -1,0 +1,386 @@
+"""A cluster of ScyllaDB's Alternator: requests go to its live nodes in turn, and from a node that fails to the next.
+
+    alternator://10.0.0.1,10.0.0.2:8000?datacenter=dc1&rack=r1
+
+`GET /localnodes` of any node lists the live nodes of its data center. The list is read before the first request, then
+after ten seconds at the earliest, and after a failure. A node that failed is asked again after a second, and after up to
+half a minute if it keeps failing; earlier only if all others fail, too.
+
+A request that was not sent goes to the next node. One whose answer was lost does so only if a second execution changes
+nothing (`repeatable`); otherwise `ConnectionFailed` says that the write may have been made. `Cluster` decides all this
+without I/O, and two backends execute it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from threading import Lock
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import parse_qs, urlencode
+
+import msgspec
+
+from isotone.backends.async_remote import AsyncRemote
+from isotone.backends.credentials import Credentials, CredentialSource
+from isotone.backends.endpoint import Endpoint, Timeouts, endpoint_of
+from isotone.backends.http_messages import Reply, encode_request
+from isotone.backends.interface import Native, Request, Response
+from isotone.backends.remote import Remote
+from isotone.backends.repeatable import is_repeatable
+from isotone.backends.request_retries import Attempts, Retries
+from isotone.errors import ApiError, ConnectionFailed, UsageError
+
+_SCHEMES: Final = {"alternator": ("http", 8000), "alternator+https": ("https", 8043)}
+_PLACES: Final = ("datacenter", "rack")
+_REFRESH: Final = 10.0  # seconds between two readings of the list
+_REFRESH_AFTER_FAILURE: Final = 1.0
+_AVOIDED: Final = 1.0  # seconds for which a node that failed comes last, doubled with each failure
+_LONGEST_AVOIDED: Final = 30.0
+_PATIENCE: Final = Timeouts(connect=2.0, read=2.0)  # for the list of nodes
+_NODE: Final = re.compile(r"\[(?P<six>[^\]]+)\](:(?P<p6>\d+))?|(?P<host>[^:]+)(:(?P<port>\d+))?")
+
+
+class Node(NamedTuple):
+    """The address of a node."""
+
+    host: str
+    port: int
+
+
+class _Trouble(NamedTuple):
+    """How often a node failed in a row, and until when it is avoided."""
+
+    failures: int
+    until: float
+
+
+_NO_TROUBLE: Final = _Trouble(0, 0.0)
+
+
+class Address(NamedTuple):
+    """What an address of a cluster says."""
+
+    scheme: str
+    seeds: tuple[Node, ...]
+    datacenter: str | None
+    rack: str | None
+
+
+def address_of(url: str) -> Address:
+    """The parts of `alternator://node1,node2:8000?datacenter=…&rack=…`; raises `UsageError`."""
+    named, _, rest = url.partition("://")
+    scheme, port = _SCHEMES[named]
+    hosts, _, query = rest.partition("?")
+    nodes = [_node(each, None) for each in hosts.rstrip("/").split(",")]
+    if not all(nodes):
+        raise UsageError(
+            f"{url!r} is not an address of a cluster; write alternator://node1,node2:8000"
+        )
+    common = nodes[-1][1] if nodes[-1] and nodes[-1][1] else port
+    seeds = tuple(Node(host, own or common) for host, own in filter(None, nodes))
+    places = parse_qs(query)
+    for name in places.keys() - set(_PLACES):
+        raise UsageError(
+            f"an address of a cluster has no parameter {name!r}; it may have {' and '.join(_PLACES)}"
+        )
+    place = {name: values[-1] for name, values in places.items()}
+    return Address(scheme, seeds, place.get("datacenter"), place.get("rack"))
+
+
+def _node(text: str, port: int | None) -> tuple[str, int | None] | None:
+    found = _NODE.fullmatch(text.strip())
+    if found is None:
+        return None
+    given = found["p6"] or found["port"]
+    return found["six"] or found["host"], int(given) if given else port
+
+
+class Cluster:
+    """The nodes of a cluster: which to ask next, and when to read their list. Safe to use from several threads."""
+
+    def __init__(self, address: Address, now: Callable[[], float] = time.monotonic) -> None:
+        self.address = address
+        self.nodes: tuple[Node, ...] = address.seeds
+        self._now = now
+        self._lock = Lock()
+        self._turn = 0
+        self._due = now()
+        self.avoided: dict[Node, _Trouble] = {}
+
+    def order(self) -> list[Node]:
+        """All nodes, the next one in turn first, and those that failed a moment ago last."""
+        with self._lock:
+            turn, self._turn = self._turn, self._turn + 1
+            nodes = self.nodes
+        start = turn % len(nodes)
+        rotated = [*nodes[start:], *nodes[:start]]
+        rotated += (seed for seed in self.address.seeds if seed not in nodes)
+        if not self.avoided:
+            return rotated
+        now = self._now()
+        return sorted(rotated, key=lambda node: self.avoided.get(node, _NO_TROUBLE).until > now)
+
+    def failed(self, node: Node) -> None:
+        """Avoid a node for a moment, and read the list of nodes soon."""
+        with self._lock:
+            now = self._now()
+            failures = self.avoided.get(node, _NO_TROUBLE).failures + 1
+            seconds = min(_AVOIDED * 2.0 ** min(failures - 1, 10), _LONGEST_AVOIDED)
+            self.avoided[node] = _Trouble(failures, now + seconds)
+            self._due = min(self._due, now if failures == 1 else now + _REFRESH_AFTER_FAILURE)
+
+    def answered(self, node: Node) -> None:
+        """Avoid a node no longer."""
+        with self._lock:
+            self.avoided.pop(node, None)
+
+    def is_due(self) -> bool:
+        """Whether the caller is to read the list now; others are not, meanwhile."""
+        if self._now() < self._due:
+            return False
+        with self._lock:
+            now = self._now()
+            if now < self._due:
+                return False
+            self._due = now + _REFRESH
+            return True
+
+    def questions(self) -> list[str]:
+        """The paths that ask for the nodes: of the rack, and if it has none, of its data center."""
+        asked = {"dc": self.address.datacenter, "rack": self.address.rack}
+        given = {name: value for name, value in asked.items() if value is not None}
+        paths = [f"/localnodes?{urlencode(given)}" if given else "/localnodes"]
+        if "rack" in given:
+            del given["rack"]
+            paths.append(f"/localnodes?{urlencode(given)}" if given else "/localnodes")
+        return paths
+
+    def learn(self, reply: Reply, asked: Node) -> bool:
+        """Take over the list in an answer; whether it lists any node. Addresses without a port have the asked one's."""
+        try:
+            listed = msgspec.json.decode(reply.body, type=list[str]) if reply.status == 200 else []
+        except msgspec.MsgspecError:
+            return False
+        nodes = []
+        for each in listed:
+            parsed = (each, None) if each.count(":") > 1 and "[" not in each else _node(each, None)
+            if parsed is not None:
+                nodes.append(Node(parsed[0], parsed[1] or asked.port))
+        if not nodes:
+            return False
+        with self._lock:
+            self.nodes = tuple(dict.fromkeys(nodes))
+            known = {*nodes, *self.address.seeds}
+            self.avoided = {node: each for node, each in self.avoided.items() if node in known}
+        return True
+
+
+class Delivery:
+    """One request on its way: the nodes that are left in this round, and what a failure means."""
+
+    __slots__ = ("_attempts", "_cluster", "_left", "_operation", "_request", "node")
+
+    def __init__(
+        self, cluster: Cluster, operation: str, request: Request, attempts: Attempts
+    ) -> None:
+        self._cluster = cluster
+        self._operation = operation
+        self._request = request
+        self._attempts = attempts
+        self._left = cluster.order()
+        self.node = self._left.pop(0)
+
+    def delay_after(self, error: ApiError | ConnectionFailed) -> float:
+        """Seconds to wait before the request is sent to `node`, the next one. Raises the error if it is final."""
+        is_lost = isinstance(error, ConnectionFailed)
+        if is_lost:
+            self._cluster.failed(self.node)
+        may_be_done = error.sent if isinstance(error, ConnectionFailed) else error.status >= 500
+        if may_be_done and not is_repeatable(self._operation, self._request):
+            raise self._unclear(error) from error
+        if is_lost and self._left:
+            self.node = self._left.pop(0)
+            return 0.0
+        delay = self._attempts.delay(error)
+        if delay is None:
+            raise error
+        self._left = self._cluster.order()
+        self.node = self._left.pop(0)
+        return delay
+
+    def _unclear(self, error: ApiError | ConnectionFailed) -> ConnectionFailed:
+        host, port = self.node
+        return ConnectionFailed(
+            f"the answer to {self._operation} was lost ({error}), so {host}:{port} may have executed it; it was not "
+            "repeated on another node, because a second execution could change the result: read the item, then decide"
+        )
+
+
+class _Nodes:
+    """What both backends of a cluster have: the nodes, their endpoints, and the retries."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        region: str | None = None,
+        credentials: Credentials | CredentialSource | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.cluster = Cluster(address_of(url))
+        self.retries = retries or Retries()
+        self._region = region
+        self._credentials = credentials
+
+    def endpoint(self, node: Node) -> Endpoint:
+        host = f"[{node.host}]" if ":" in node.host else node.host
+        url = f"{self.cluster.address.scheme}://{host}:{node.port}"
+        return endpoint_of(url, region=self._region, credentials=self._credentials)
+
+
+class Alternator(Native):
+    """The `Backend` of a cluster. Nothing is connected before the first request."""
+
+    takes_json = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeouts: Timeouts | None = None,
+        connections: int = 10,
+        sleep: Callable[[float], None] = time.sleep,
+        **options: Any,
+    ) -> None:
+        self._nodes = _Nodes(url, **options)
+        self._transport: Mapping[str, Any] = {"timeouts": timeouts, "connections": connections}
+        self._sleep = sleep
+        self._remotes: dict[Node, Remote] = {}
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` where no node gave an answer."""
+        cluster = self._nodes.cluster
+        if cluster.is_due():
+            self._refresh()
+        body = encode_request(operation, request)
+        delivery = Delivery(cluster, operation, request, self._nodes.retries.begin(deadline))
+        while True:
+            try:
+                response = self._remote(delivery.node).attempt(operation, body)
+            except (ApiError, ConnectionFailed) as error:
+                delay = delivery.delay_after(error)
+            else:
+                if cluster.avoided:
+                    cluster.answered(delivery.node)
+                return response
+            if delay:
+                self._sleep(delay)
+            if cluster.is_due():
+                self._refresh()
+
+    def _refresh(self) -> None:
+        """Read the list of nodes from the first one that answers; keep the present list if none does."""
+        cluster = self._nodes.cluster
+        for node in cluster.order():
+            with Remote(self._nodes.endpoint(node), timeouts=_PATIENCE) as remote:
+                try:
+                    for path in cluster.questions():
+                        if cluster.learn(remote.get(path), node):
+                            return
+                except ConnectionFailed:
+                    cluster.failed(node)
+
+    def _remote(self, node: Node) -> Remote:
+        known = self._remotes.get(node)
+        if known is None:
+            made = Remote(self._nodes.endpoint(node), **self._transport)
+            known = self._remotes.setdefault(node, made)
+        return known
+
+    def close(self) -> None:
+        """Close the idle connections. A later request opens new ones."""
+        for remote in list(self._remotes.values()):
+            remote.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncAlternator(Native):
+    """The `AsyncBackend` of a cluster."""
+
+    takes_json = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeouts: Timeouts | None = None,
+        connections: int = 10,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        **options: Any,
+    ) -> None:
+        self._nodes = _Nodes(url, **options)
+        self._transport: Mapping[str, Any] = {"timeouts": timeouts, "connections": connections}
+        self._sleep = sleep
+        self._remotes: dict[Node, AsyncRemote] = {}
+
+    async def execute(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` where no node gave an answer."""
+        cluster = self._nodes.cluster
+        if cluster.is_due():
+            await self._refresh()
+        body = encode_request(operation, request)
+        delivery = Delivery(cluster, operation, request, self._nodes.retries.begin(deadline))
+        while True:
+            try:
+                response = await self._remote(delivery.node).attempt(operation, body)
+            except (ApiError, ConnectionFailed) as error:
+                delay = delivery.delay_after(error)
+            else:
+                if cluster.avoided:
+                    cluster.answered(delivery.node)
+                return response
+            if delay:
+                await self._sleep(delay)
+            if cluster.is_due():
+                await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Read the list of nodes from the first one that answers; keep the present list if none does."""
+        cluster = self._nodes.cluster
+        for node in cluster.order():
+            remote = AsyncRemote(self._nodes.endpoint(node), timeouts=_PATIENCE)
+            try:
+                for path in cluster.questions():
+                    if cluster.learn(await remote.get(path), node):
+                        return
+            except ConnectionFailed:
+                cluster.failed(node)
+            finally:
+                remote.close()
+
+    def _remote(self, node: Node) -> AsyncRemote:
+        known = self._remotes.get(node)
+        if known is None:
+            known = self._remotes[node] = AsyncRemote(self._nodes.endpoint(node), **self._transport)
+        return known
+
+    def close(self) -> None:
+        """Close the idle connections. A later request opens new ones."""
+        for remote in self._remotes.values():
+            remote.close()

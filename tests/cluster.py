@@ -1,0 +1,79 @@
+"""A cluster for tests: several `isotone serve` processes on one file, which can be killed one by one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.oracle.local import free_port
+
+SECONDS: Final = 30
+
+
+class Cluster:
+    """Servers of one file, each with the list of all, from `with` to the end of its block."""
+
+    def __init__(self, file: Path, nodes: int = 3, hosts: tuple[str, ...] = ()) -> None:
+        self.file = file
+        port = free_port()
+        given = [(host, port) for host in hosts]
+        self.nodes = given or [("127.0.0.1", free_port()) for _ in range(nodes)]
+        self._processes: list[subprocess.Popen[str]] = []
+
+    @property
+    def url(self) -> str:
+        """Its address, for programs that may use all that Isotone's own servers can do."""
+        return f"alternator://{self._listed}?engine=isotone"
+
+    @property
+    def _listed(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self.nodes)
+
+    def __enter__(self) -> Self:
+        for host, port in self.nodes:
+            command = [sys.executable, "-m", "isotone", "serve", str(self.file), "--quiet"]
+            options = ["--host", host, "--port", str(port), "--localnodes", self._listed]
+            self._processes.append(
+                subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+            )
+        try:
+            for host, port in self.nodes:
+                _wait_for(host, port)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def kill(self, number: int) -> None:
+        """End one server as a power cut would."""
+        self._processes[number].kill()
+        self._processes[number].wait(SECONDS)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes:
+            process.kill()
+            process.communicate(timeout=SECONDS)
+
+
+def _wait_for(host: str, port: int) -> None:
+    import socket
+    import time
+
+    until = time.monotonic() + SECONDS
+    while True:
+        try:
+            socket.create_connection((host, port), 1).close()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
