@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,3 +84,29 @@ def test_what_is_missing_is_named_and_not_made(isotone: Run, shop: Path, tmp_pat
         1,
         "isotone: --types 'total' has no type; write it like total:N,paid:BOOL\n",
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+def test_ctrl_c_leaves_a_state_that_the_same_command_continues(
+    isotone: Run, tmp_path: Path
+) -> None:
+    rows, state, target = tmp_path / "rows.jsonl", tmp_path / "state.json", tmp_path / "new.db"
+    count = 30_000
+    rows.write_text("".join(f'{{"id": {number}}}\n' for number in range(count)))
+    words = [str(each) for each in ("import", rows, target, "Orders", "--key", "id:N")]
+    words += ["--state", str(state)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "isotone", *words], stderr=subprocess.PIPE, text=True
+    ) as command:
+        while not state.exists():
+            assert command.poll() is None, "it was complete before it could be interrupted"
+            time.sleep(0.005)
+        command.send_signal(signal.SIGINT)
+        assert command.stderr is not None
+        error = command.stderr.read()
+    assert command.returncode == 130
+    assert error == f"isotone: interrupted; the same command continues where it was ({state})\n"
+    saved = json.loads(state.read_text())["entries"]["Orders"]
+    assert 0 < saved["items"] < count
+    assert isotone(*words).out == f"{count:,} items written to Orders\n"
+    assert not state.exists()
