@@ -55,6 +55,42 @@ def test_a_filter_is_read_before_the_table_is_looked_up(ask: Asker) -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"ProjectionExpression": "a, a.b"}, "Invalid ProjectionExpression: Two document paths"),
+        (
+            {"Select": "COUNT", "ProjectionExpression": "a"},
+            COUNT + "Cannot specify the ProjectionExpression when choosing to get only the Count",
+        ),
+        ({"ExclusiveStartKey": {"p": NO_NUMBER}}, NUMERIC),
+        ({"FilterExpression": "a = :u"}, "Invalid FilterExpression: An expression attribute value"),
+    ],
+)
+def test_a_scan_tells_its_segment_last(ask: Asker, more: dict[str, Any], message: str) -> None:
+    ask.table()
+    error = ask.refused("Scan", TableName="tab", Segment=5, TotalSegments=2, **more)
+    assert error.message.startswith(message)
+
+
+def test_a_query_tells_a_wrong_start_before_a_filter_of_its_key(ask: Asker) -> None:
+    ask.table()
+    for start, message in (
+        ({"q": {"S": "a"}}, "The provided starting key is"),
+        ({"p": NO_NUMBER}, NUMERIC),
+    ):
+        error = ask.refused(
+            "Query", TableName="tab", **QUERY, FilterExpression="p = :p", ExclusiveStartKey=start
+        )
+        assert error.message.startswith(message)
+
+
+def test_a_wrong_return_value_is_told_before_useless_placeholders(ask: Asker) -> None:
+    for operation, more in (("PutItem", {"Item": KEY}), ("DeleteItem", {"Key": KEY})):
+        error = ask.refused(operation, TableName="tab", ReturnValues="ALL_NEW", **NAMES, **more)
+        assert error.message == COUNT + "ReturnValues can only be ALL_OLD or NONE"
+
+
+@pytest.mark.parametrize(
     "item", [{"q": {"S": "a"}}, {"p": {"N": "1"}}], ids=["no key", "another type"]
 )
 def test_a_batch_tells_a_put_that_its_key_does_not_match(ask: Asker, item: dict[str, Any]) -> None:
@@ -84,6 +120,11 @@ def test_a_large_item_is_told_before_all_that_needs_the_table(
         (
             {"Delete": {"TableName": "tab", "Key": KEY, "ConditionExpression": "f(a)"}},
             "Invalid ConditionExpression: Invalid function name; function: f",
+        ),
+        (
+            {"Delete": {"TableName": "tab", "Key": {"p": {"S": ""}}}},
+            "One or more parameter values are not valid. The AttributeValue for a key attribute "
+            "cannot contain an empty string value. Key: p",
         ),
     ],
 )

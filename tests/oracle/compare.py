@@ -63,7 +63,7 @@ def compare(script: str, step: Step, theirs: Side, ours: Side) -> Mismatch | Non
     left, right = (normal(step.operation, _answer(side, step)) for side in (theirs, ours))
     if isinstance(step.request, dict) and "ReturnConsumedCapacity" not in step.request:
         left[1].pop("ConsumedCapacity", None)  # DynamoDB Local tells it after some deletes, unasked
-    if _is_at_its_upper_bound(step, left, right):
+    if _is_at_its_bound(step, left, right):
         right[1].pop("LastEvaluatedKey")
     if _shows_more(step, left, right):
         return None
@@ -114,7 +114,7 @@ def _is_settling(side: Side, table: str) -> bool:
     return any(index.get("IndexStatus") != "ACTIVE" for index in indexes)
 
 
-def _is_at_its_upper_bound(step: Step, left: Answer, right: Answer) -> bool:
+def _is_at_its_bound(step: Step, left: Answer, right: Answer) -> bool:
     """Whether a page is full and has the last key of its range, which DynamoDB Local takes for the end.
 
     In the service a full page has a LastEvaluatedKey.
@@ -123,7 +123,7 @@ def _is_at_its_upper_bound(step: Step, left: Answer, right: Answer) -> bool:
     return (
         step.operation == "Query"
         and isinstance(request, dict)
-        and "BETWEEN" in str(request.get("KeyConditionExpression"))
+        and re.search("BETWEEN|<=|>=", str(request.get("KeyConditionExpression"))) is not None
         and "LastEvaluatedKey" not in left[1]
         and "LastEvaluatedKey" in right[1]
         and right[1].get("ScannedCount") == request.get("Limit")

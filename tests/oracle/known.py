@@ -201,6 +201,12 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}One or more parameter values were invalid: Duplicate value in attribute name: .*",
     ),
     Known(
+        "The service tells what ReturnValues may be.",
+        API + "API_PutItem.html",
+        rf"{_VALID}Return values set to invalid value",
+        rf"{_VALID}ReturnValues can only be ALL_OLD or NONE",
+    ),
+    Known(
         "Of several faults of a legacy Query, which is told first is not documented.",
         API + "API_Query.html",
         rf"{_VALID}Either the KeyConditions or KeyConditionExpression parameter must be specified.*",
@@ -401,17 +407,19 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r"^BatchGetItem ",
     ),
     Known(
-        "A malformed value refuses a transaction (so does dynoxide), also after an entry whose key does not fit.",
+        "A malformed value or expression refuses a transaction (so does dynoxide), also after an entry whose key does "
+        "not fit.",
         API + "API_TransactGetItems.html",
         r"TransactionCanceledException: (?!Transaction cancelled, ).*",
         rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|Attempting to store .*|.*Input collection .*|.* may not be empty"
-        r"|Null attribute value types must have the value of true)",
+        r"|Null attribute value types must have the value of true|Invalid \w+Expression: .*"
+        r"|ExpressionAttribute(Names|Values) .*)",
         r"^Transact(Get|Write)Items ",
     ),
     Known(
         "A malformed parameter is told before its statement is read (so does dynoxide).",
         API + "API_BatchExecuteStatement.html",
-        r"OK: .*\"Message\": \"Statement wasn't well formed, .*",
+        r"OK: .*\"Message\": \"(Statement wasn't well formed, |Invalid operation\. |Unsupported operation).*",
         rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|.*Input collection .*"
         r"|Attempting to store .*|.* may not be empty|Null attribute value types must have the value of true)",
         r'^BatchExecuteStatement .*"Parameters": ',

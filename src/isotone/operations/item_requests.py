@@ -128,6 +128,6 @@ NO_READ_OPTIONS: Final = (None, None, None)
 
 def check_put_or_delete(request: PutItem | DeleteItem) -> None:
     """Check the combination of parameters of a PutItem or DeleteItem."""
-    _check_write(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
+    _check_write(request)

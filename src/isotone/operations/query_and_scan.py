@@ -121,30 +121,34 @@ def query(engine: Engine, request: Query) -> Answer:
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.query_filter, binding)
     written = binding.key_condition(request.key_condition_expression)
-    keys = legacy.key_conditions(request.key_conditions) if written is None else written
     with engine.reading:
         try:
             table = open_table(engine, request.table_name)
         except ResourceNotFoundException:
+            if written is None:
+                legacy.key_conditions(request.key_conditions)
             _check_choice(request)
             raise
         source = source_of(engine, table, request)
-        # The service checks values and projections only now.
+        # The service checks these only now, in this order.
+        if request.exclusive_start_key is not None:
+            canonical_item(request.exclusive_start_key)
         projection = _projection(request, filters, binding)
         if written is not None:
             written.check(binding.values)
         binding.check()
+        keys = legacy.key_conditions(request.key_conditions) if written is None else written
         _check_choice(request)
         binding.check_keys(table)
         keyspace = source.keyspace
         wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
         check_key_condition(keyspace, wanted)
-        if filters is not None:
-            _refuse_key_filter(source, filters.attributes, request)
         bounds = keyspace.bounds(wanted)
         start = None
         if request.exclusive_start_key is not None:
             start = _query_start(source, request.exclusive_start_key, wanted, bounds)
+        if filters is not None:
+            _refuse_key_filter(source, filters.attributes, request)
         selection = Selection(source, request, filters, projection, binding.values)
         reverse = request.scan_index_forward is False
         # No variable refers to the entries, so their cursor is closed before the lock is released.
@@ -158,18 +162,21 @@ def scan(engine: Engine, request: Scan) -> Answer:
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.scan_filter, binding)
-    _check_segment(request.segment, request.total_segments)
     with engine.reading:
         try:
             table = open_table(engine, request.table_name)
         except ResourceNotFoundException:
             _check_choice(request)
+            _check_segment(request.segment, request.total_segments)
             raise
         source = source_of(engine, table, request)
-        # The service checks values and projections only now.
+        # The service checks these only now, in this order.
+        if request.exclusive_start_key is not None:
+            canonical_item(request.exclusive_start_key)
         projection = _projection(request, filters, binding)
         binding.check()
         _check_choice(request)
+        _check_segment(request.segment, request.total_segments)
         binding.check_keys(table)
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)

@@ -297,7 +297,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
     with engine.writing:
-        _check_parameters(engine, entries)
+        _check_parameters(engine, entries, prepared)
         meters, changes = write_together(
             engine,
             tables,
@@ -354,15 +354,19 @@ def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
     return same is not None
 
 
-def _check_parameters(engine: Engine, entries: Sequence[Entry]) -> None:
-    """Check that the parameters of each entry can be combined; absent tables are told before."""
+def _check_parameters(
+    engine: Engine, entries: Sequence[Entry], prepared: Sequence[MakeChange]
+) -> None:
+    """Check that the parameters of each entry can be combined; absent tables and keys that do not fit come first."""
     for entry in entries:
         check = _check_update if isinstance(entry, Update) else _check_conditional
         try:
             check(entry)
         except ValidationException:
-            for each in entries:
-                open_table(engine, each.table_name)
+            reasons: dict[int, Reason] = {}
+            _changes(engine, [each.table_name for each in entries], prepared, reasons)
+            if reasons:
+                raise _cancelled(reasons, len(entries)) from None
             raise
 
 
