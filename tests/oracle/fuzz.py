@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from tests.oracle import local
 from tests.oracle.compare import Mismatch, compare, pairs
-from tests.oracle.faults import ITEM, Prepared
+from tests.oracle.faults import ITEM, KEY, Prepared
 from tests.oracle.known import COUNT, KNOWN_FOR_FAULTS, excuse
 from tests.oracle.requests import Dice, Drawn, random_request
 from tests.oracle.scripts import Step
@@ -73,10 +73,11 @@ class Placed:
         status, found = self._side.ask("Scan", {"TableName": "tab"})
         if status != 200:
             return False
-        for item in found["Items"]:
-            key = {name: item[name] for name in ("p", "s")}
-            self._side.ask("DeleteItem", {"TableName": "tab", "Key": key})
-        return self._side.ask("PutItem", {"TableName": "tab", "Item": ITEM})[0] == 200
+        keys = [{name: item[name] for name in ("p", "s")} for item in found["Items"]]
+        writes = [{"DeleteRequest": {"Key": key}} for key in keys if key != KEY]
+        put = {"PutRequest": {"Item": ITEM}}
+        asked = {"RequestItems": {"tab": [*writes, put]}}
+        return self._side.ask("BatchWriteItem", asked)[0] == 200
 
     def ask(self, operation: str, request: dict[str, Any] | bytes) -> Answer:
         text = request.decode() if isinstance(request, bytes) else json.dumps(request)
