@@ -367,3 +367,11 @@ def test_an_error_of_the_target_ends_the_copy() -> None:
         create(source)
         with pytest.raises(UsageError, match="no answer left"):
             copy(source, Tape())
+
+
+def test_a_file_is_mapped_in_part(tmp_path: Path) -> None:
+    with isotone.connect(tmp_path / "a.db", memory_map=0) as store:
+        create(store.backend)
+    assert copy(tmp_path / "a.db", tmp_path / "b.db").is_complete
+    with pytest.raises(UsageError, match="memory_map= is for a file"):
+        isotone.connect("http://localhost:1", memory_map=1)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https", "azure-table")
+_OF_FILES: Final = ("durability", "memory_map")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _PATIENCE: Final = 2.0  # seconds for the question what a server is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
@@ -58,7 +59,8 @@ class Options(TypedDict, total=False):
     """How to open an address.
 
     `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (the most that stay open
-    while idle) are for servers, `durability` is for files. `clock` is the clock of the store, and of a
+    while idle) are for servers, `durability` and `memory_map`
+    (the bytes of a file that are mapped into memory) are for files. `clock` is the clock of the store, and of a
     database that it opens.
     """
 
@@ -69,6 +71,7 @@ class Options(TypedDict, total=False):
     timeouts: Timeouts
     connections: int
     durability: Literal["disk", "process", "none"]
+    memory_map: int
     clock: Clock
 
 
@@ -142,16 +145,20 @@ def _open_database(address: str, options: Options) -> Opened:
     wrong = sorted(_OF_SERVERS & options.keys())
     if wrong:
         raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
-    used: Any = {name: options.get(name) for name in ("durability", "clock", "region")}
-    database = embedded.open(address, **{name: each for name, each in used.items() if each})
+    wanted = ("durability", "memory_map", "clock", "region")
+    used: Any = {name: options.get(name) for name in wanted}
+    database = embedded.open(
+        address, **{name: each for name, each in used.items() if each is not None}
+    )
     return Opened(database, database.close)
 
 
 def _endpoint(address: str, options: Options) -> Endpoint:
     from isotone.backends.endpoint import endpoint_of
 
-    if "durability" in options:
-        raise UsageError(f"durability= is for a file; {address!r} is a server")
+    for name in _OF_FILES:
+        if name in options:
+            raise UsageError(f"{name}= is for a file; {address!r} is a server")
     return endpoint_of(
         address,
         region=options.get("region"),

@@ -208,6 +208,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "deadline": (_is(int, float), "seconds"),
     "durability": (_is(str), "'disk', 'process' or 'none'"),
     "engine": (_is(str), f"one of {', '.join(sorted(ENGINES))}"),
+    "memory_map": (_is(int), "a number of bytes"),
     "observe": (_are_observers, "a list of observers, such as [isotone.to_log()]"),
     "profile": (_is(str), "a text"),
     "region": (_is(str), "a text"),

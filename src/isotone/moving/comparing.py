@@ -26,7 +26,6 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.backends import opening
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
@@ -35,6 +34,7 @@ from isotone.moving.item_identity import canonical, item_digest, key_hash, key_t
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Report
 from isotone.moving.scanning import Segment, decoded, pages
+from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     differences,
@@ -164,11 +164,7 @@ def diff(
     """
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        ends = []
-        for end in (source, target):
-            opened = opening.open_backend(end)
-            stack.callback(opened.close)
-            ends.append(opened.backend)
+        ends = [stack.enter_context(opened(end)) for end in (source, target)]
         names, missing = _pairs(ends[0], ends[1], tables)
         comparisons = {
             name: compare_table(

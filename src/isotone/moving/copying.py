@@ -38,6 +38,7 @@ from isotone.moving.job_state import JobState, address_text, default_path
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.scanning import Segment, pages
+from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     TablePlan,
@@ -143,7 +144,7 @@ def copy(
     stop = stop or threading.Event()
     with ExitStack() as stack:
         job = stack.enter_context(
-            _opened(source, target, _state_of(source, target, state), segments)
+            _job_between(source, target, _state_of(source, target, state), segments)
         )
         job.reading = Pace(read_units, stop=stop)
         job.writing = Pace(write_units, stop=stop)
@@ -217,17 +218,13 @@ class _Job:
 
 
 @contextmanager
-def _opened(
+def _job_between(
     source: Target, target: Target, state: JobState, segments: int | None
 ) -> Iterator[_Job]:
     if segments is not None and (type(segments) is not int or segments < 1):
         raise UsageError(f"segments={segments!r} is not a number of segments; give 1 or more")
     with ExitStack() as stack:
-        ends = []
-        for end in (source, target):
-            opened = opening.open_backend(end)
-            stack.callback(opened.close)
-            ends.append(opened.backend)
+        ends = [stack.enter_context(opened(end)) for end in (source, target)]
         stack.enter_context(state)
         engines = [opening.engine_of(end).recognise() for end in (source, target)]
         number = segments or (1 if _is_local(*ends) else _SEGMENTS)

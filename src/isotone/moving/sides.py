@@ -1,0 +1,28 @@
+"""Opens the source or the target of a job: a file with little of it in memory, anything else as `isotone.connect` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from typing import Final
+
+from isotone.backends.interface import Backend
+from isotone.backends.opening import Target, open_backend
+
+_MAPPED: Final = (
+    32 << 20
+)  # bytes of a file: a job reads all of it once, and would seem to fill the memory
+
+
+@contextmanager
+def opened(target: Target) -> Iterator[Backend]:
+    """The backend of an address or an object, for the length of the block; an object stays open."""
+    if isinstance(target, str | PathLike) and "://" not in fspath(target):
+        found = open_backend(target, memory_map=_MAPPED)
+    else:
+        found = open_backend(target)
+    try:
+        yield found.backend
+    finally:
+        found.close()
