@@ -410,10 +410,9 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         "A malformed value or expression refuses a transaction (so does dynoxide), also after an entry whose key does "
         "not fit.",
         API + "API_TransactGetItems.html",
-        r"TransactionCanceledException: (?!Transaction cancelled, ).*",
-        rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|Attempting to store .*|.*Input collection .*|.* may not be empty"
-        r"|Null attribute value types must have the value of true|Invalid \w+Expression: .*"
-        r"|ExpressionAttribute(Names|Values) .*)",
+        r"TransactionCanceledException: (One or more parameter values were invalid: Type mismatch for key"
+        r"|The number of conditions on the keys is invalid|One of the required keys was not given a value)",
+        rf"{_VALID}.*",
         r"^Transact(Get|Write)Items ",
     ),
     Known(

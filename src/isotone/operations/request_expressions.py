@@ -74,7 +74,7 @@ class Binding:
 
     def filter(self, expression: Any) -> Condition:
         """A filter; its values are not checked."""
-        return self._added(condition(self._source(expression), self._names, "FilterExpression"))
+        return self._unchecked(condition(self._source(expression), self._names, "FilterExpression"))
 
     def update(self, expression: Any) -> Update | None:
         if expression is None:
@@ -85,7 +85,7 @@ class Binding:
         """A key condition; its values are not checked."""
         if expression is None:
             return None
-        return self._added(key_condition(self._source(expression), self._names))
+        return self._unchecked(key_condition(self._source(expression), self._names))
 
     def search_condition(self, expression: Any) -> SearchCondition | None:
         if expression is None:
@@ -149,12 +149,12 @@ class Binding:
 
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with its values checked: the service checks one completely before the next."""
-        self._added(compiled)
+        self._compiled += (compiled,)
+        self._nested = self._nested or bool(compiled.nested_attributes)
         compiled.check(self.values)
         return compiled
 
-    def _added(self, compiled: WithValues) -> WithValues:
-        """An expression of the request, whose values are not checked yet."""
+    def _unchecked(self, compiled: WithValues) -> WithValues:
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         return compiled
