@@ -299,6 +299,8 @@ def test_tls(
 ) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*certificate)
+    for name in ("AWS_CA_BUNDLE", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     packed = gzip.compress(json.dumps(FOUND).encode())
     answers = [OK, answer(raw=packed, headers=["Content-Encoding: gzip"]), OK]

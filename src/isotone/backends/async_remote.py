@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from isotone.backends.endpoint import Endpoint, Timeouts
 from isotone.backends.http_messages import LONGEST_IDLE, Reply, encode_request, is_quiet
 from isotone.backends.interface import Native, Request, Response
+from isotone.backends.proxies import connect_through, proxy_of, tls_context
 from isotone.backends.request_retries import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
 from isotone.errors import ApiError, ConnectionFailed
@@ -90,14 +91,15 @@ class AsyncRemote(Native):
 class _Pool:
     """The idle connections of each event loop, the last used on top."""
 
-    __slots__ = ("_endpoint", "_idle", "_kept", "_timeouts", "_tls")
+    __slots__ = ("_endpoint", "_idle", "_kept", "_proxy", "_timeouts", "_tls")
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts, kept: int) -> None:
         self._endpoint = endpoint
         self._timeouts = timeouts
         self._kept = kept
         self._idle: dict[asyncio.AbstractEventLoop, list[_Connection]] = {}
-        self._tls = ssl.create_default_context() if endpoint.is_tls else None
+        self._tls = tls_context() if endpoint.is_tls else None
+        self._proxy = proxy_of(endpoint.host, is_tls=endpoint.is_tls)
 
     async def take(self) -> _Connection:
         loop = asyncio.get_running_loop()
@@ -116,11 +118,14 @@ class _Pool:
         endpoint = self._endpoint
         try:
             async with asyncio.timeout(self._timeouts.connect):
+                where: dict[str, Any] = {"host": endpoint.host, "port": endpoint.port}
+                if self._proxy is not None:
+                    tunnel = await connect_through(self._proxy, endpoint.host, endpoint.port)
+                    where = {"sock": tunnel, "server_hostname": endpoint.host}
                 _, connection = await loop.create_connection(
                     lambda: _Connection(endpoint.url, self._timeouts.read, loop),
-                    endpoint.host,
-                    endpoint.port,
                     ssl=self._tls,
+                    **where,
                 )
         except OSError as error:
             raise endpoint.unreachable(error) from error

@@ -12,6 +12,7 @@ from typing import Final
 
 from isotone.backends.endpoint import Address, Timeouts
 from isotone.backends.http_messages import LONGEST_IDLE, Reply, is_quiet
+from isotone.backends.proxies import Proxy, open_tunnel, proxy_of, tls_context
 from isotone.errors import ConnectionFailed
 
 _CHUNK: Final = 256 * 1024
@@ -20,7 +21,7 @@ _CHUNK: Final = 256 * 1024
 class Pool:
     """Idle connections, the last used on top. A new one is opened if none is idle."""
 
-    __slots__ = ("_address", "_idle", "_kept", "_lock", "_process", "_timeouts", "_tls")
+    __slots__ = ("_address", "_idle", "_kept", "_lock", "_process", "_proxy", "_timeouts", "_tls")
 
     def __init__(self, address: Address, timeouts: Timeouts, kept: int) -> None:
         self._address = address
@@ -29,7 +30,8 @@ class Pool:
         self._idle: list[Connection] = []
         self._lock = Lock()
         self._process = os.getpid()
-        self._tls = ssl.create_default_context() if address.is_tls else None
+        self._tls = tls_context() if address.is_tls else None
+        self._proxy = proxy_of(address.host, is_tls=address.is_tls)
 
     def take(self) -> Connection:
         """A connection that can be written to."""
@@ -40,7 +42,7 @@ class Pool:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                return Connection(self._address, self._timeouts, self._tls)
+                return Connection(self._address, self._timeouts, self._tls, self._proxy)
             if connection.used > oldest and connection.is_quiet:
                 return connection
             connection.close()
@@ -72,12 +74,21 @@ class Connection:
 
     __slots__ = ("_socket", "_url", "used")
 
-    def __init__(self, address: Address, timeouts: Timeouts, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        timeouts: Timeouts,
+        tls: ssl.SSLContext | None,
+        proxy: Proxy | None = None,
+    ) -> None:
         self._url = address.url
         self.used = 0.0
         try:
-            plain = socket.create_connection((address.host, address.port), timeouts.connect)
+            first = proxy or address
+            plain = socket.create_connection((first.host, first.port), timeouts.connect)
             try:
+                if proxy is not None:
+                    open_tunnel(plain, proxy, address.host, address.port)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._socket = (
                     tls.wrap_socket(plain, server_hostname=address.host) if tls else plain

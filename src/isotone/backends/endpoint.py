@@ -14,16 +14,14 @@ from typing import ClassVar, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from isotone.backends import credentials as keys
+from isotone.backends.amazon_hosts import AMAZON, amazon_host, is_on, refuse_dax, streams_host
 from isotone.backends.credentials import Credentials, CredentialSource
 from isotone.backends.http_messages import Conversation
 from isotone.backends.signing import Signer
 from isotone.errors import ConnectionFailed, UsageError
 
 _PORTS: Final = {"http": 80, "https": 443}
-_AMAZON: Final = re.compile(
-    r"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)"
-)
-_SUFFIXES: Final = {"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov"}
+_PARAMETERS: Final = frozenset(("profile", "fips", "dualstack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class Endpoint(Address):
     @property
     def is_amazon(self) -> bool:
         """Whether it is Amazon's service, by its host."""
-        return _AMAZON.search(self.host) is not None
+        return AMAZON.search(self.host) is not None
 
     def conversation(self) -> Conversation:
         """The encoder of requests and decoder of answers for the endpoint."""
@@ -85,9 +83,12 @@ class Endpoint(Address):
     @property
     def of_streams(self) -> Endpoint:
         """The endpoint of DynamoDB Streams: a separate host at Amazon, the same one elsewhere."""
-        if _AMAZON.fullmatch(self.host) is None:
+        if AMAZON.fullmatch(self.host) is None:
             return self
-        url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB_STREAMS") or _streams_url(self.host)
+        url = (
+            os.environ.get("AWS_ENDPOINT_URL_DYNAMODB_STREAMS")
+            or f"https://{streams_host(self.host)}"
+        )
         parts = urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
         host = parts.hostname or self.host
@@ -101,19 +102,21 @@ def endpoint_of(
     profile: str | None = None,
     credentials: Credentials | CredentialSource | None = None,
 ) -> Endpoint:
-    """The endpoint of `http://…`, `https://…` or `dynamodb://region?profile=…`.
+    """The endpoint of `http://…`, `https://…` or `dynamodb://region?profile=…&fips=true&dualstack=true`.
 
     Raises `UsageError` for any other address, and for AWS without a region or credentials.
     """
     parts = _parts_of(url)
     if parts.scheme == "dynamodb":
-        profile = profile or _profile(parts)
+        parameters = _parameters(parts)
+        profile = profile or parameters.get("profile")
         region = region or parts.hostname or keys.default_region(profile)
-        url = _url_of_environment() or _amazon_url(region)
+        wanted = {name: is_on(name, parameters) for name in ("fips", "dualstack")}
+        url = _url_of_environment() or f"https://{amazon_host(region, **wanted)}"
         parts = _parts_of(url)
     if parts.scheme not in _PORTS or not parts.hostname or parts.query:
         raise _bad_address(url)
-    amazon = _AMAZON.search(parts.hostname)
+    amazon = AMAZON.search(parts.hostname)
     return Endpoint(
         url=url,
         host=parts.hostname,
@@ -127,7 +130,10 @@ def endpoint_of(
 def _parts_of(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
+        refuse_dax(parts.scheme, parts.hostname)
         parts.port  # noqa: B018 - raises if it is not a number
+    except UsageError:
+        raise
     except ValueError:
         raise _bad_address(url) from None
     if parts.path not in ("", "/") or parts.fragment or "@" in parts.netloc:
@@ -135,13 +141,14 @@ def _parts_of(url: str) -> SplitResult:
     return parts
 
 
-def _profile(parts: SplitResult) -> str | None:
-    parameters = parse_qs(parts.query)
-    for name in parameters.keys() - {"profile"}:
+def _parameters(parts: SplitResult) -> dict[str, str]:
+    parameters = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    for name in parameters.keys() - _PARAMETERS:
         raise UsageError(
-            f"an address has no parameter {name!r}; write, for example, dynamodb://eu-west-1?profile=work"
+            f"an address has no parameter {name!r}; write, for example, dynamodb://eu-west-1?profile=work, "
+            "?fips=true or ?dualstack=true"
         )
-    return parameters.get("profile", [None])[0]
+    return parameters
 
 
 def _url_of_environment() -> str | None:
@@ -154,19 +161,6 @@ def _url_of_environment() -> str | None:
 def local_region() -> str:
     """The region for other servers. It matters: DynamoDB Local separates the tables of regions."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-
-
-def _amazon_url(region: str) -> str:
-    suffixes = (suffix for start, suffix in _SUFFIXES.items() if region.startswith(start))
-    return f"https://dynamodb.{region}.{next(suffixes, 'amazonaws.com')}"
-
-
-def _streams_url(host: str) -> str:
-    """`streams.dynamodb.eu-west-1.…` for `dynamodb.eu-west-1.…` and for account-based hosts."""
-    service, _, rest = host.partition(".")
-    if not service.startswith("dynamodb"):
-        service, rest = "dynamodb", rest.removeprefix("ddb.")
-    return f"https://streams.{service}.{rest}"
 
 
 def _bad_address(url: str) -> UsageError:

@@ -212,6 +212,8 @@ def _is_server(address: str) -> bool:
     scheme, separator, _ = address.partition("://")
     if not separator:
         return False
+    if scheme in ("dax", "daxs"):
+        return True  # which its endpoint refuses, with the reason
     if scheme not in _SERVERS:
         raise UsageError(
             f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region, "

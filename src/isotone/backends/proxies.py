@@ -1,0 +1,114 @@
+"""Proxies and certificates from the environment: `HTTPS_PROXY`, `NO_PROXY`, `AWS_CA_BUNDLE`.
+
+Only requests over TLS go through a proxy, by a tunnel (`CONNECT`), so the proxy sees neither requests nor keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from isotone.errors import ConnectionFailed, UsageError
+
+_NAMES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_HEAD_LIMIT: Final = 16 * 1024
+_STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d{3})([^\r\n]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy, and what authorizes requests to it."""
+
+    host: str
+    port: int
+    authorization: str = ""
+
+    def tunnel(self, host: str, port: int) -> Generator[bytes | None, bytes, None]:
+        """Ask for a connection to a host: yields the bytes to send, then None for each read, which is sent to it."""
+        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        yield f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{self.authorization}\r\n".encode()
+        head = b""
+        while b"\r\n\r\n" not in head:
+            data = yield None
+            head += data
+            if not data or len(head) > _HEAD_LIMIT:
+                raise self._failure("gave no answer")
+        status = _STATUS.match(head)
+        if status is None or not status[1].startswith(b"2"):
+            said = (status[1] + status[2]).decode("latin-1") if status else "no HTTP"
+            raise self._failure(f"refused a connection to {authority} ({said})")
+
+    def _failure(self, what: str) -> ConnectionFailed:
+        return ConnectionFailed(f"the proxy {self.host}:{self.port} {what}", sent=False)
+
+
+def proxy_of(host: str, *, is_tls: bool) -> Proxy | None:
+    """The proxy through which a host is reached; None if it is reached directly. Raises `UsageError`."""
+    url = next((os.environ[name] for name in _NAMES if os.environ.get(name)), None)
+    if url is None or not is_tls:
+        return None
+    from urllib.request import proxy_bypass  # not at the top: it loads much
+
+    if proxy_bypass(host):
+        return None
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme != "http" or not parts.hostname:
+        raise UsageError(
+            "HTTPS_PROXY is not the address of an HTTP proxy; write, for example, http://proxy.example:3128"
+        )
+    authorization = ""
+    if parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = f"Proxy-Authorization: Basic {b64encode(user.encode()).decode()}\r\n"
+    return Proxy(parts.hostname, parts.port or 80, authorization)
+
+
+def tls_context() -> ssl.SSLContext:
+    """The certificates to trust: those in the file of `AWS_CA_BUNDLE`, or the system's. Raises `UsageError`."""
+    bundle = os.environ.get("AWS_CA_BUNDLE") or None
+    try:
+        return ssl.create_default_context(cafile=bundle)
+    except OSError as error:
+        raise UsageError(f"AWS_CA_BUNDLE={bundle!r} cannot be read: {error}") from None
+
+
+def open_tunnel(connection: socket.socket, proxy: Proxy, host: str, port: int) -> None:
+    """Make a connection to a proxy one to a host."""
+    steps = proxy.tunnel(host, port)
+    connection.sendall(next(steps) or b"")
+    try:
+        next(steps)
+        while True:
+            steps.send(connection.recv(4096))
+    except StopIteration:
+        return
+
+
+async def connect_through(proxy: Proxy, host: str, port: int) -> socket.socket:
+    """A connection to a host, opened by a proxy, for the running event loop."""
+    loop = asyncio.get_running_loop()
+    infos = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+    family, kind, protocol, _, address = infos[0]
+    connection = socket.socket(family, kind, protocol)
+    try:
+        connection.setblocking(False)
+        await loop.sock_connect(connection, address)
+        steps = proxy.tunnel(host, port)
+        await loop.sock_sendall(connection, next(steps) or b"")
+        try:
+            next(steps)
+            while True:
+                steps.send(await loop.sock_recv(connection, 4096))
+        except StopIteration:
+            return connection
+    except BaseException:
+        connection.close()
+        raise
