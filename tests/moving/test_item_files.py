@@ -479,24 +479,53 @@ def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch) -> None:
         assert content(target) == content(source)
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    """The address of a server."""
-    with isotone.open() as database, running_server(database) as url:
-        yield url
+@pytest.fixture(params=["isotone", "dynamodb-local"])
+def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server without tables of these tests; the second one needs `ISOTONE_ORACLE=1`."""
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    if request.param == "isotone":
+        with isotone.open() as database, running_server(database) as url:
+            yield url
+        return
+    address: str = request.getfixturevalue("dynamodb_local")
+    yield address
+    with isotone.connect(address) as store:
+        store.backend.execute("DeleteTable", {"TableName": "ItemFiles"})
 
 
 def test_async_over_http(url: str) -> None:
     async def run() -> None:
-        await moving.aexport_items(source, "Orders", "items.jsonl.gz", with_table=True)
-        await moving.aimport_items("items.jsonl.gz", url, "Orders", write_units=100_000)
-        await moving.aexport_items(url, "Orders", "back.jsonl", segments=4)
+        await moving.aexport_items(source, "ItemFiles", "items.jsonl.gz", with_table=True)
+        await moving.aimport_items("items.jsonl.gz", url, "ItemFiles", write_units=100_000)
+        await moving.aexport_items(url, "ItemFiles", "back.csv", segments=4, read_units=100_000)
 
-    with database_of([item(n, x={"S": "y"}) for n in range(3000)]) as source:
+    with database_of([item(n, x={"S": "y"}) for n in range(3000)], "ItemFiles") as source:
         asyncio.run(run())
-        lines = Path("back.jsonl").read_text().splitlines()
-        assert len(lines) == 3000
-        assert {json.loads(line)["id"] for line in lines} == {f"o{n}" for n in range(3000)}
+        with database_of([]) as target:
+            moving.import_items("back.csv", target, "Orders")
+            assert content(target) == content(source, "ItemFiles")
+
+
+def test_a_file_is_not_created_for_nothing() -> None:
+    for place in ("none.csv", "none/", "none"):
+        with pytest.raises(UsageError):
+            moving.import_items(place, "new.db", "Orders", key="id")
+    assert not Path("new.db").exists()
+
+
+def test_a_cancelled_export_stops_and_is_continued() -> None:
+    async def run() -> None:
+        work = asyncio.create_task(moving.aexport_items(source, "Orders", "items.jsonl", state="s"))
+        await asyncio.sleep(0)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    with database_of([item(n) for n in range(3000)]) as source:
+        asyncio.run(run())
+        moving.export_items(source, "Orders", "items.jsonl", state="s", force=True)
+    lines = [json.loads(line)["id"] for line in Path("items.jsonl").read_text().splitlines()]
+    assert sorted(lines) == sorted(f"o{n}" for n in range(3000))
 
 
 def test_progress_estimates_the_number_of_rows() -> None:

@@ -30,7 +30,7 @@ from isotone.backends.opening import Target
 from isotone.errors import ApiError, BadRow, UsageError
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.file_names import STANDARD, Place, table_file
-from isotone.moving.input_files import Input, Row, open_input
+from isotone.moving.input_files import Input, Row, check_place, open_input
 from isotone.moving.job_state import JobState, address_text, default_path
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
@@ -121,6 +121,7 @@ def import_items(
     """
     if workers is not None and (type(workers) is not int or workers < 1):
         raise UsageError(f"workers={workers!r} is not a number of threads; give 1 or more")
+    check_place(source, format)  # before a file is created
     stop = stop or threading.Event()
     with ExitStack() as stack:
         opened = opening.open_backend(target)

@@ -95,16 +95,24 @@ class _Records(Protocol):
     def close(self) -> None: ...
 
 
+def check_place(place: Place, form: str | None) -> None:
+    """Raise `UsageError` if there is nothing to read, or its format is not known."""
+    if is_folder(place):
+        if not Path(fspath(place)).is_dir():
+            raise UsageError(f"there is no folder {fspath(place)}")
+        return
+    kind_of(place, form)
+    if fspath(place) != STANDARD and not Path(fspath(place)).is_file():
+        raise UsageError(f"there is no file {fspath(place)}")
+
+
 def open_input(
     place: Place, form: str | None, types: Mapping[str, str], key_types: Mapping[str, str]
 ) -> Input:
-    """What a place has: a file of any format, a folder, or standard input."""
+    """What a place has: a file of any format, a folder, or standard input. `check_place` was called before."""
     if is_folder(place):
         return FolderInput(Path(fspath(place)), form, types, key_types)
-    kind = kind_of(place, form)
-    if fspath(place) != STANDARD and not Path(fspath(place)).is_file():
-        raise UsageError(f"there is no file {fspath(place)}")
-    return FileInput(place, kind, types, key_types)
+    return FileInput(place, kind_of(place, form), types, key_types)
 
 
 class FileInput:
@@ -282,9 +290,6 @@ class FolderInput:
         types: Mapping[str, str],
         key_types: Mapping[str, str],
     ) -> None:
-        if not folder.is_dir():
-            raise UsageError(f"there is no folder {folder}")
-        self._folder = folder
         self._files = _files_in(folder, form)
         self._open: Callable[[_File], FileInput] = lambda file: FileInput(
             file.path,
