@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.fakes import headers_of, request_bytes
 
-from isotone.server.request import BODY_LIMIT
+from isotone.server.compression import BODY_LIMIT
 from isotone.server.response import render_result
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.server.request import BODY_LIMIT, Call, read, spelling
+from isotone.server.compression import BODY_LIMIT
+from isotone.server.request import Call, read, spelling
 from isotone.server.response import NOT_FOUND, Page, Refusal
 
 SIGNED = {

@@ -2,7 +2,8 @@
 
 DynamoDB checks the words of an expression in the order of the text, then each operator and function,
 innermost first, and last the number of operators. The second step needs the values, so it returns a list of
-checks: functions of ExpressionAttributeValues that raise a `Refusal` or return nothing.
+checks: functions of ExpressionAttributeValues that raise a `Refusal` or return nothing. Paths that overlap are
+refused by `path_tree`.
 """
 
 from __future__ import annotations

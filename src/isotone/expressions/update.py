@@ -28,7 +28,8 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
 from isotone.expressions.parser import parse_update
-from isotone.expressions.projection import Branch, PathTree, Project, path_tree, project_paths
+from isotone.expressions.path_tree import Branch, PathTree, path_tree
+from isotone.expressions.projection import Project, project_paths
 from isotone.expressions.rules import resolved_path
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number

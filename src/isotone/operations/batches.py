@@ -17,7 +17,7 @@ from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
 from isotone.operations.item_responses import item_in_response
-from isotone.operations.item_validation import requested_key, require_key, too_large
+from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import Change, delete_change, execute, put_change
 from isotone.operations.request_expressions import Binding, Parameters, checker
 from isotone.operations.request_members import (
@@ -232,8 +232,7 @@ def _checked(write: WriteRequest) -> tuple[WriteRequest, Item, int]:
     """A write with the canonical item of its put or key of its delete."""
     if write.put_request is not None:
         item, size = canonical_item(write.put_request.item)
-        if size > limits.ITEM_SIZE:
-            raise too_large()
+        check_size(size)
         return write, item, size
     assert write.delete_request is not None
     return write, *canonical_item(write.delete_request.key)

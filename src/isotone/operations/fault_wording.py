@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Final
 
 from isotone.errors import ValidationException
-from isotone.operations.item_validation import INVALID, too_large
+from isotone.operations.item_validation import INVALID, TOO_LARGE
 from isotone.operations.request_expressions import VALUES_WITHOUT_EXPRESSIONS
 from isotone.values.attribute_validation import DUPLICATE_NUMBERS, MANY_TYPES, NO_TYPE
 from isotone.values.number import NOT_A_NUMBER
@@ -42,7 +42,7 @@ _UNCOUNTED: Final = (
     MANY_TYPES,
     "ExpressionAttributeNames contains invalid key",
     "ExpressionAttributeValues contains invalid key",
-    too_large().message,
+    TOO_LARGE,
     _COUNT,
 )
 """How an error in the parameters begins that is not counted."""

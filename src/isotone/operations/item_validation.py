@@ -1,4 +1,4 @@
-"""Checks that items, keys and key conditions fit their table and its indexes: "Type mismatch for key …".
+"""Checks that items and keys fit their table and its indexes: "Type mismatch for key …", "Item size has exceeded …".
 
 The form of the request was checked before, by `request_validation`.
 The engine only reports whether something fits. This module finds the reason, on the slow path.
@@ -20,6 +20,7 @@ from isotone.values.attribute_validation import AttributeValue, Item, canonical_
 from isotone.values.size import value_size
 
 INVALID: Final = "One or more parameter values were invalid: "
+TOO_LARGE: Final = "Item size has exceeded the maximum allowed size"
 MISMATCH: Final = "The provided key element does not match the schema"
 _EMPTY: Final = (
     "One or more parameter values are not valid. The AttributeValue for a key attribute "
@@ -51,7 +52,7 @@ _PUT: Final = Sentences(
     "is not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. "
     "IndexName: {index}, IndexKey: {name}",
     size=f"{INVALID}Size of {{key}} has exceeded the maximum size limit of{{limit}} bytes",
-    item_size="Item size has exceeded the maximum allowed size",
+    item_size=TOO_LARGE,
 )
 _UPDATE: Final = Sentences(
     type=_PUT.type,
@@ -64,7 +65,7 @@ _UPDATE: Final = Sentences(
 )
 
 
-_OF_REQUEST: Final = ("One or more parameter values are not valid. ", _PUT.item_size)
+_OF_REQUEST: Final = ("One or more parameter values are not valid. ", TOO_LARGE)
 
 
 def is_of_request(error: ApiError) -> bool:
@@ -97,9 +98,10 @@ def require_key(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> None:
         raise ValidationException(MISMATCH)
 
 
-def too_large() -> ValidationException:
-    """The error for a new item that is too large for any table."""
-    return ValidationException(_PUT.item_size)
+def check_size(size: int) -> None:
+    """Refuse a new item that is too large for any table."""
+    if size > limits.ITEM_SIZE:
+        raise ValidationException(TOO_LARGE)
 
 
 def check_item(table: Table, item: Item, size: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
@@ -26,7 +25,7 @@ from isotone.operations.item_requests import (
     write_options_of,
 )
 from isotone.operations.item_responses import item_in_response, returned
-from isotone.operations.item_validation import requested_key, too_large
+from isotone.operations.item_validation import check_size, requested_key
 from isotone.operations.item_writes import (
     Change,
     delete_change,
@@ -42,8 +41,7 @@ from isotone.values.attribute_validation import canonical_item
 def _check_put(request: PutItem) -> None:
     check_put_or_delete(request)
     _, size = canonical_item(request.item)
-    if size > limits.ITEM_SIZE:
-        raise too_large()
+    check_size(size)
     _condition_of(request)
 
 

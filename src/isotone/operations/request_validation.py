@@ -31,10 +31,7 @@ _VALUE_CLASS: Final = "com.amazonaws.dynamodb.v20120810.AttributeValue"
 def error_of(document: Any, shape: Record) -> ValidationException | None:
     """The error for every violated constraint of a document that `serialization` has accepted."""
     problems = list(_record(document, shape, ""))
-    if not problems:
-        return None
-    counted = "1 validation error" if len(problems) == 1 else f"{len(problems)} validation errors"
-    return ValidationException(f"{counted} detected: {'; '.join(problems[:_LISTED])}")
+    return detected(*problems) if problems else None
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
@@ -48,6 +45,12 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
         if not rule.holds(value)
     )
     yield from _INSIDE[type(shape)](value, shape, path)
+
+
+def detected(*problems: str) -> ValidationException:
+    """The error that counts its problems: "2 validation errors detected: …"."""
+    counted = "1 validation error" if len(problems) == 1 else f"{len(problems)} validation errors"
+    return ValidationException(f"{counted} detected: {'; '.join(problems[:_LISTED])}")
 
 
 def problem(value: str, path: str, sentence: str) -> str:

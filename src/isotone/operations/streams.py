@@ -45,6 +45,7 @@ from isotone.operations.request_members import (
     Structure,
     Timestamp,
 )
+from isotone.operations.request_validation import detected, problem
 from isotone.operations.table_lookup import table_arn
 
 StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
@@ -139,10 +140,7 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
             f"{INVALID}Limit cannot be greater than the maximum: {limits.DESCRIBED_SHARDS}"
         )
     if request.shard_filter is not None and request.shard_filter.type is None:
-        raise ValidationException(
-            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
-            "constraint: Member must be CHILD_SHARDS"
-        )
+        raise detected(problem("'null'", "shardFilter.type", "Member must be CHILD_SHARDS"))
     if request.shard_filter is not None and request.exclusive_start_shard_id is not None:
         raise ValidationException(
             "ShardFilter and ExclusiveStartShardId both should not be specified in the request."

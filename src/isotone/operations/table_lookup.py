@@ -18,7 +18,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations.request_grammar import NAME_CONSTRAINTS
-from isotone.operations.request_validation import problem
+from isotone.operations.request_validation import detected, problem
 
 IN_USE: Final = "Attempt to change a resource which is still in use: "
 _PARTITIONS: Final = {
@@ -48,9 +48,7 @@ def table_name(text: str, path: str = "tableName") -> str:
         raise ValidationException(f"Invalid table ARN: {text}")
     broken = [rule for rule in NAME_CONSTRAINTS if not rule.holds(text)]
     if broken:
-        counted = "1 validation error" if len(broken) == 1 else f"{len(broken)} validation errors"
-        problems = (problem(f"'{text}'", path, rule.sentence) for rule in broken)
-        raise ValidationException(f"{counted} detected: {'; '.join(problems)}")
+        raise detected(*(problem(f"'{text}'", path, rule.sentence) for rule in broken))
     return text
 
 

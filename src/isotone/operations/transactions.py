@@ -30,7 +30,7 @@ from isotone.operations.capacity import (
     transaction_meters,
 )
 from isotone.operations.item_responses import item_in_response
-from isotone.operations.item_validation import is_of_request, requested_key, too_large
+from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
     Change,
     Sized,
@@ -399,8 +399,7 @@ def _prepare(entry: Entry) -> MakeChange:
     on_failure = entry.return_values_on_condition_check_failure
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
-        if size > limits.ITEM_SIZE:
-            raise too_large()
+        check_size(size)
         return lambda table: put_change(table, item, size, matches, on_failure)
     key, _ = canonical_item(entry.key)
     match entry:

@@ -21,8 +21,9 @@ from typing import Final, cast
 
 import httptools
 
+from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
-from isotone.server.request import BODY_LIMIT, Call, Spelling, read, spelling
+from isotone.server.request import Call, Spelling, read, spelling
 from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,

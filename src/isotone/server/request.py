@@ -19,7 +19,6 @@ holds the client's spelling of the headers that matter.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -27,13 +26,12 @@ import msgspec
 
 from isotone.errors import (
     ApiError,
-    InternalServerError,
     SerializationException,
     UnknownOperationException,
 )
 from isotone.server.auth import parse_signature, signature_error
+from isotone.server.compression import BODY_LIMIT, decompressed, wanted_coding
 from isotone.server.response import (
-    CODINGS,
     JSON_1_0,
     LOCAL_NODES,
     NOT_FOUND,
@@ -45,7 +43,6 @@ from isotone.server.response import (
     Style,
 )
 
-BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a request body, before and after decompression
 _CACHE_SIZE: Final = 512  # entries of each cache; bounds what a hostile client can fill
 
 _TARGET: Final = re.compile(rb"DynamoDB(?:Streams)?_20120810\.([A-Za-z]+)")
@@ -163,7 +160,7 @@ def _read_carefully(
     if style is None:
         return NOT_FOUND._replace(cors=b"origin" in headers)
     try:
-        body = _decoded(headers.get(b"content-encoding", b""), body)
+        body = decompressed(headers.get(b"content-encoding", b""), body)
         if len(body) > BODY_LIMIT:
             return TOO_LARGE
         operation = _operation(headers.get(b"x-amz-target", b""))
@@ -206,63 +203,8 @@ def _style(headers: Mapping[bytes, bytes]) -> Style | None:
     style = _CONTENT_TYPES.get(content_type)
     if style is None:
         return None
-    coding = _wanted_coding(headers.get(b"accept-encoding", b""))
+    coding = wanted_coding(headers.get(b"accept-encoding", b""))
     return style._replace(cors=b"origin" in headers, coding=coding)
-
-
-def _wanted_coding(accepted: bytes) -> bytes:
-    """The coding of ours that a client likes best; b"" if it prefers none."""
-    weights: dict[bytes, float] = {}
-    for choice in accepted.lower().split(b","):
-        coding, _, parameters = choice.partition(b";")
-        weights[coding.strip()] = _weight(parameters)
-
-    def liked(coding: bytes) -> float:
-        return weights.get(coding, weights.get(b"*", 0.0))
-
-    best = max(CODINGS, key=liked)  # the first of two that are liked equally
-    return best if liked(best) > 0 and liked(best) >= weights.get(b"identity", 0.0) else b""
-
-
-def _weight(parameters: bytes) -> float:
-    """The `q` of a choice, which is 1 if it has none."""
-    name, _, text = parameters.replace(b" ", b"").partition(b"=")
-    if name != b"q":
-        return 1.0
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
-def _decoded(encoding: bytes, body: bytes) -> bytes:
-    """The decompressed body, cut off at one byte over the limit."""
-    coding = encoding.strip().lower()
-    if coding in (b"", b"identity"):
-        return body
-    if coding not in CODINGS:
-        raise SerializationException()
-    try:
-        return _inflated(body, CODINGS[coding])
-    except zlib.error:
-        raise InternalServerError(
-            "The body is not compressed as its Content-Encoding says"
-        ) from None
-
-
-def _inflated(body: bytes, wbits: int) -> bytes:
-    """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
-    decoded = b""
-    while True:
-        inflate = zlib.decompressobj(wbits)
-        decoded += inflate.decompress(body, BODY_LIMIT + 1 - len(decoded))
-        if len(decoded) > BODY_LIMIT:
-            return decoded
-        if not inflate.eof:
-            raise zlib.error("the body ends early")
-        body = inflate.unused_data
-        if not body:
-            return decoded
 
 
 def _operation(target: bytes) -> str:

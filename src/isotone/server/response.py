@@ -15,11 +15,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isotone.errors import ApiError, ConnectionFailed
+from isotone.server.compression import COMPRESSED_FROM, compressed
 
 JSON_1_0: Final = b"application/x-amz-json-1.0"
-CODINGS: Final = {b"gzip": 31, b"deflate": 15}
-"""The compressions of bodies, and zlib's number for each; the better known comes first."""
-COMPRESSED_FROM: Final = 4096  # bytes; compressing a smaller body costs more than it saves
 
 _REASONS: Final = {
     200: b"OK",
@@ -67,7 +65,7 @@ class Style(NamedTuple):
     content_type: bytes = JSON_1_0
     wrapped: bool = False  # inside {"Output": …, "Version": "1.0"}
     cors: bool = False
-    coding: bytes = b""  # a name in `CODINGS`
+    coding: bytes = b""  # gzip or deflate; none if empty
 
 
 ORDINARY: Final = Style()
@@ -144,7 +142,7 @@ def render_result(
         result = b'{"Output":%b,"Version":"1.0"}' % (result or b"null")
     headers: list[Header] = [(b"Content-Type", style.content_type)]
     if style.coding and len(result) >= COMPRESSED_FROM:
-        result = zlib.compress(result, level=1, wbits=CODINGS[style.coding])
+        result = compressed(style.coding, result)
         headers.append((b"Content-Encoding", style.coding))
     return _render(status, result, headers, cors=style.cors, keep_alive=keep_alive)
 

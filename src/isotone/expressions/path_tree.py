@@ -1,0 +1,81 @@
+"""The paths of one expression as a tree; refuses two that overlap or conflict, in updates and projections.
+
+Each map and list on the way of several paths is visited once. DynamoDB refuses two paths of which one contains the
+other (they overlap), and two that take the same value for a map and for a list (they conflict). Building the tree
+finds both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic, TypeAlias, TypeVar
+
+from isotone.expressions import messages
+from isotone.expressions.messages import Refusal, path_text
+from isotone.expressions.nodes import ResolvedPath
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Generic[T]):
+    """The end of a path, and the value that belongs to it."""
+
+    path: ResolvedPath
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Generic[T]):
+    """A node where paths diverge: all continue by name, or all by index."""
+
+    members: dict[str | int, Branch[T] | Leaf[T]]
+    by_index: bool
+
+
+PathTree: TypeAlias = Branch[T] | Leaf[T]
+
+
+def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
+    """The tree of paths and their values. O(elements). Refuses paths that overlap or conflict.
+
+    The caller passes the paths from the last to the first, as DynamoDB checks them. That decides which
+    two paths the message names.
+    """
+    root: Branch[T] = Branch({}, by_index=False)
+    for path, value in entries:
+        _insert(root, path, value)
+    return root
+
+
+def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
+    branch = root
+    for element, after in pairwise(path):
+        following = branch.members.get(element)
+        if following is None:
+            following = Branch({}, type(after) is int)
+            _add(branch, element, following, path)
+        elif isinstance(following, Leaf):
+            raise _clash(messages.OVERLAP, path, following)
+        branch = following
+    if path[-1] in branch.members:
+        raise _clash(messages.OVERLAP, path, branch.members[path[-1]])
+    _add(branch, path[-1], Leaf(path, value), path)
+
+
+def _add(branch: Branch[T], element: str | int, tree: PathTree[T], path: ResolvedPath) -> None:
+    if branch.by_index != (type(element) is int):
+        raise _clash(messages.CONFLICT, path, branch)
+    branch.members[element] = tree
+
+
+def _clash(sentence: str, path: ResolvedPath, tree: PathTree[T]) -> Refusal:
+    return Refusal(sentence, one=path_text(path), two=path_text(_first_path(tree)))
+
+
+def _first_path(tree: PathTree[T]) -> ResolvedPath:
+    while isinstance(tree, Branch):
+        tree = next(iter(tree.members.values()))
+    return tree.path

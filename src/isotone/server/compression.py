@@ -1,0 +1,75 @@
+"""Compressed bodies: which requests are decompressed, up to which size; which responses are compressed, and how."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from isotone.errors import InternalServerError, SerializationException
+
+BODY_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes of a request body, before and after decompression."""
+COMPRESSED_FROM: Final = 4096
+"""Bytes of a response body; compressing a smaller one costs more than it saves."""
+
+_CODINGS: Final = {b"gzip": 31, b"deflate": 15}
+"""The codings of bodies, and zlib's number for each; the better known comes first."""
+
+
+def wanted_coding(accepted: bytes) -> bytes:
+    """The coding of ours that a client likes best; b"" if it prefers none."""
+    weights: dict[bytes, float] = {}
+    for choice in accepted.lower().split(b","):
+        coding, _, parameters = choice.partition(b";")
+        weights[coding.strip()] = _weight(parameters)
+
+    def liked(coding: bytes) -> float:
+        return weights.get(coding, weights.get(b"*", 0.0))
+
+    best = max(_CODINGS, key=liked)  # the first of two that are liked equally
+    return best if liked(best) > 0 and liked(best) >= weights.get(b"identity", 0.0) else b""
+
+
+def _weight(parameters: bytes) -> float:
+    """The `q` of a choice, which is 1 if it has none."""
+    name, _, text = parameters.replace(b" ", b"").partition(b"=")
+    if name != b"q":
+        return 1.0
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def decompressed(encoding: bytes, body: bytes) -> bytes:
+    """The decompressed body, cut off at one byte over the limit."""
+    coding = encoding.strip().lower()
+    if coding in (b"", b"identity"):
+        return body
+    if coding not in _CODINGS:
+        raise SerializationException()
+    try:
+        return _inflated(body, _CODINGS[coding])
+    except zlib.error:
+        raise InternalServerError(
+            "The body is not compressed as its Content-Encoding says"
+        ) from None
+
+
+def _inflated(body: bytes, wbits: int) -> bytes:
+    """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
+    decoded = b""
+    while True:
+        inflate = zlib.decompressobj(wbits)
+        decoded += inflate.decompress(body, BODY_LIMIT + 1 - len(decoded))
+        if len(decoded) > BODY_LIMIT:
+            return decoded
+        if not inflate.eof:
+            raise zlib.error("the body ends early")
+        body = inflate.unused_data
+        if not body:
+            return decoded
+
+
+def compressed(coding: bytes, body: bytes) -> bytes:
+    return zlib.compress(body, level=1, wbits=_CODINGS[coding])
