@@ -1,4 +1,4 @@
-"""The same requests go to Azurite and to a database in memory, and get the same answers.
+"""The same requests go to Azurite, or Azure in a dict, and to a database in memory, and get the same answers.
 
 A Scan is compared without its order: Azure's is that of partition keys, DynamoDB's is none.
 """
@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.backends.azure.fake import FakeAzure
 from tests.effort import examples
 
 from isotone.backends import embedded
 from isotone.backends.azure_table import AzureTable
 from isotone.errors import ApiError
 
-PARTITIONS = ["USER#1", "a/b?é"]
+PARTITIONS = ["USER#1", "USER#1", "a/b?é"]
 TEXTS = [
     "",
     "#",
@@ -250,16 +251,23 @@ def comparable(operation: str, pages: list[Json]) -> Any:
     return pages
 
 
-@pytest.mark.parametrize("kind", ["S", "N"])
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_azure_answers_as_a_database_in_memory(
-    kind: str, azure: AzureTable, data: st.DataObject
-) -> None:
+def compare(azure: Any, kind: str, data: st.DataObject) -> None:
+    """Draw a history, and compare each answer, and everything at the end."""
     name = f"history-{kind}-{uuid.uuid4()}"
     azure.execute("CreateTable", definition(name, kind))
     with embedded.open() as memory:
         memory.execute("CreateTable", definition(name, kind))
+        first = [
+            {
+                "PutRequest": {
+                    "Item": {"pk": {"S": PARTITIONS[0]}, "sk": sort, **data.draw(contents)}
+                }
+            }
+            for sort in data.draw(st.lists(sort_values(kind), unique_by=repr, min_size=4))
+            if sort[kind]
+        ]
+        for backend in (azure, memory):
+            backend.execute("BatchWriteItem", {"RequestItems": {name: first}})
         for _ in range(data.draw(st.integers(1, 12))):
             operation, request = data.draw(requests(kind))
             request = named(request, name)
@@ -267,3 +275,21 @@ def test_azure_answers_as_a_database_in_memory(
         everything = ("Scan", {"TableName": name})
         assert answer(azure, *everything) == answer(memory, *everything)
     azure.execute("DeleteTable", {"TableName": name})
+
+
+@pytest.mark.parametrize("kind", ["S", "N"])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_azurite_answers_as_a_database_in_memory(
+    kind: str, azure: AzureTable, data: st.DataObject
+) -> None:
+    compare(azure, kind, data)
+
+
+@pytest.mark.parametrize("kind", ["S", "N"])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), utf_8=st.booleans(), largest_page=st.sampled_from([1, 2, 1000]))
+def test_any_order_and_pages_of_azure_give_the_same_answers(
+    kind: str, data: st.DataObject, utf_8: bool, largest_page: int
+) -> None:
+    compare(FakeAzure(utf_8=utf_8, largest_page=largest_page), kind, data)
