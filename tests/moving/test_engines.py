@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.backends.azure import azurite
 from tests.moving.tables import NAME, create, fill, items, key_of, order, write_at_random
 
 import isotone
@@ -159,3 +160,24 @@ def test_what_the_target_lacks_is_said_first(tmp_path: Path) -> None:
         table = database.execute("DescribeTable", {"TableName": NAME})["Table"]
         assert table["GlobalSecondaryIndexes"][0]["Projection"] == {"ProjectionType": "ALL"}
         assert items(database) == items(source)
+
+
+def test_a_table_goes_to_azure_and_back(tmp_path: Path) -> None:
+    if why := azurite.missing():
+        pytest.skip(why)
+    first, last = tmp_path / "first.db", tmp_path / "last.db"
+    with isotone.open(first) as source:
+        create(source)
+        fill(source, 150)
+    notices: list[str] = []
+    with azurite.serve(tmp_path) as address:
+        there = copy(first, address, notice=notices.append, state=tmp_path / "1")
+        assert there.is_complete, there.missing
+        assert "Orders: global index by_status: Azure Table storage has none" in notices
+        found = diff(first, address).comparisons[NAME]
+        assert (found.differing, found.source_items, found.target_items) == (0, 150, 150)
+        assert copy(address, last, state=tmp_path / "2").is_complete
+        with pytest.raises(Unsupported, match="without --live"):
+            copy(address, tmp_path / "other.db", live=True)
+    with isotone.open(first) as source, isotone.open(last) as target:
+        assert items(source) == items(target)

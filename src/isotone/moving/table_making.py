@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend, Capabilities, Response
-from isotone.errors import ApiError, ResourceNotFoundException, UsageError
+from isotone.errors import ApiError, ResourceNotFoundException, Unsupported, UsageError
 
 _MOST_WAITED: Final = 600.0  # seconds for a table to become active
 _KEY_TYPES: Final = ("HASH", "RANGE")
@@ -105,6 +105,8 @@ def _asked(backend: Backend, operation: str, request: dict[str, Any]) -> Respons
     """The answer of a read that not every engine knows; empty if this one does not."""
     try:
         return backend.execute(operation, request)
+    except Unsupported:
+        return {}
     except ApiError as error:
         if error.code in _NOT_KNOWN:
             return {}
