@@ -2,7 +2,7 @@
 
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
-Workloads: calls, over_http, in_process, with_boto3, small_tests, model, at_scale, backups, leaderboard, sorted_set, structures, feed,
+Workloads: calls, over_http, in_process, with_boto3, own_transport, small_tests, model, at_scale, backups, leaderboard, sorted_set, structures, feed,
 startup, verifying, vectors. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
 """
 
@@ -27,6 +27,7 @@ WORKLOADS = (
     "startup",
     "in_process",
     "with_boto3",
+    "own_transport",
     "small_tests",
     "model",
     "at_scale",
