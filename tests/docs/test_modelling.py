@@ -11,7 +11,7 @@ from tests.docs.pages import page
 import isotone
 from isotone import Query, Scan, Store
 
-ON_ENTITIES = ("modelling", "fields", "reading", "writing", "store", "adopting")
+ON_ENTITIES = ("modelling", "fields", "reading", "writing", "store", "adopting", "vectors")
 TEXT = "\n".join(page(f"docs/{name}.md").text for name in ON_ENTITIES)
 OF_THE_MODEL = sorted(
     name
