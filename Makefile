@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock files bench oracle redis crash clients clean
+.PHONY: help demo test long check format lock files bench oracle redis crash clients browser clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ crash: $(READY) ## the long form of the crash tests: a hundred kills
 clients: $(READY) ## install the clients that need it, and try every client
 	$(BIN)/python tests/sdks/install.py
 	$(BIN)/pytest -rs tests/sdks
+
+browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chromium, or ISOTONE_CHROMIUM=PATH)
+	$(BIN)/pytest -rs tests/browser
 
 lock: ## pin the development set anew
 	$(PYTHON) -m venv $(VENV)

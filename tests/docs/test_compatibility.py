@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -930,3 +932,14 @@ def test_41_parameters_of_several_accounts_are_ignored(bench: Bench) -> None:
     assert described["DeletionProtectionEnabled"] is True
     assert "GlobalTableSettingsReplicationMode" not in described
     assert "Replicas" not in described
+
+
+def test_42_web_pages_are_refused(bench: Bench) -> None:
+    page = {"Origin": "http://example.com"}
+    for options, status in ({}, 403), ({"allow_origins": ["http://example.com"]}, 404):
+        with running_server(bench.database, **options) as url:  # type: ignore[arg-type] # one of two forms
+            connection = http.client.HTTPConnection(urlsplit(url).netloc)
+            connection.request("POST", "/", b"{}", page)
+            response = connection.getresponse()
+            assert response.status == status
+            connection.close()

@@ -215,7 +215,7 @@ def test_an_upgrade_is_declined(url):
                 b'{"GetItem":%b}' % body,
                 b'{"GetItem":3}',
             ]
-        sock.sendall(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        sock.sendall(b"CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert answers(sock, 1) == [(400, b"")]
 
 

@@ -141,7 +141,7 @@ def test_a_preflight_gets_what_it_asks_for():
         Access_Control_Request_Headers=b"x-amz-target,x-amz-date",
     )
     assert isinstance(page, Page)
-    assert (page.status, page.body, page.cors) == (200, b"", True)
+    assert (page.status, page.body, page.cors) == (200, b"", b"https://example.com")
     assert dict(page.headers) == {
         b"Access-Control-Allow-Headers": b"x-amz-target,x-amz-date",
         b"Access-Control-Allow-Methods": b"POST",

@@ -96,8 +96,9 @@ def test_plain_json_travels_in_an_envelope():
 
 
 def test_a_browser_may_read_the_answer():
-    response, _ = parse(render_result(Style(cors=True), b"{}"))
-    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    response, _ = parse(render_result(Style(cors=b"https://example.com"), b"{}"))
+    assert response.headers["Access-Control-Allow-Origin"] == "https://example.com"
+    assert response.headers["Vary"] == "Origin"
     assert "x-amzn-RequestId" in response.headers["Access-Control-Expose-Headers"]
     response, _ = parse(render_result(ORDINARY, b"{}"))
     assert "Access-Control-Allow-Origin" not in response.headers

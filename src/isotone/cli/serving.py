@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ipaddress
 import logging
 import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY
@@ -83,6 +82,20 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--port", type=int, default=port, help=f"the port, 0 for any free one (default {port})"
     )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer also to this host name; repeat it for more, * for any (default: names of this machine)",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let web pages of this origin send requests, such as http://localhost:3000; * for any (default: none)",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
     parser.add_argument(
         "--log-level",
@@ -90,6 +103,23 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
         default="warning",
         help="what is logged to standard error; debug shows each request",
     )
+
+
+class _Address(TypedDict):
+    host: str
+    port: int
+    allow_hosts: list[str]
+    allow_origins: list[str]
+
+
+def _address(arguments: argparse.Namespace) -> _Address:
+    """Where to listen, and for whom: arguments of `isotone.server.serve`."""
+    return {
+        "host": arguments.host,
+        "port": arguments.port,
+        "allow_hosts": arguments.allow_host,
+        "allow_origins": arguments.allow_origin,
+    }
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -121,9 +151,9 @@ def _serve(arguments: argparse.Namespace) -> int:
             from isotone.testing import Faults
 
             service = Faults(arguments.seed).served(database)
-            serve(service, arguments.host, arguments.port, ready=ready, threaded=True, nodes=nodes)
+            serve(service, **_address(arguments), ready=ready, threaded=True, nodes=nodes)
         else:
-            serve(database, arguments.host, arguments.port, ready=ready, nodes=nodes)
+            serve(database, **_address(arguments), ready=ready, nodes=nodes)
     return 0
 
 
@@ -142,12 +172,14 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 def prepare(arguments: argparse.Namespace) -> None:
     """Set up the log, and warn of an address that other machines can reach."""
+    from isotone.server.admission import is_loopback
+
     logging.basicConfig(
         stream=sys.stderr,
         level=arguments.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    if not _is_loopback(arguments.host):
+    if not is_loopback(arguments.host):
         complain(
             f"warning: {arguments.host} can be reached from other machines, "
             "and there is no authentication: any access key reads and writes everything"
@@ -160,13 +192,6 @@ def announcement(what: str, url: str) -> str:
         f"isotone serves {what} at {url} "
         f'(boto3: endpoint_url="{url}"; AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})'
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 SERVE: Final = Command(
@@ -226,7 +251,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
     with contextlib.closing(embedded.open(arguments.file)) as database:
         load(database)
-        serve(database, arguments.host, arguments.port, ready=ready)
+        serve(database, **_address(arguments), ready=ready)
     return 0
 
 

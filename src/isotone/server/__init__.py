@@ -2,6 +2,7 @@
 
     request     decodes requests and encodes responses, without a socket
     auth        parses signatures, and reports what is missing from them
+    admission   refuses other hosts, and web pages that nobody allowed
     response    builds response bytes: headers, checksum, compression
     dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
     connection  one connection: bytes in, bytes out, in order

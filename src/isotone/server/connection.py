@@ -1,5 +1,8 @@
 """One HTTP/1.1 connection: responses in the order of the requests; what is too large, too slow or malformed.
 
+A request for a host that the server does not answer to, or of a web page that may not use it, is refused as soon as
+its head is there (`admission`).
+
 States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
 write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
 wait in the backlog, and are then processed in order. A connection that has sent its last response is *deaf*: it
@@ -21,6 +24,7 @@ from typing import Final, cast
 
 import httptools
 
+from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
 from isotone.server.request import Call, Spelling, read, spelling
@@ -61,6 +65,7 @@ class Connection(asyncio.Protocol):
     """The server's side of one connection, from `connection_made` to `connection_lost`."""
 
     __slots__ = (
+        "_admission",
         "_backlog",
         "_blocked",
         "_body",
@@ -69,6 +74,7 @@ class Connection(asyncio.Protocol):
         "_finishing",
         "_headers",
         "_in_head",
+        "_known_hosts",
         "_on_lost",
         "_on_made",
         "_outstanding",
@@ -85,10 +91,13 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         dispatcher: Dispatcher,
+        admission: Admission,
         on_made: Callable[[Connection], None],
         on_lost: Callable[[Connection], None],
     ) -> None:
         self._dispatcher = dispatcher
+        self._admission = admission
+        self._known_hosts = admission.known_hosts
         self._on_made = on_made
         self._on_lost = on_lost
         self._transport: asyncio.Transport
@@ -163,8 +172,17 @@ class Connection(asyncio.Protocol):
             self._refuse(TOO_LARGE)
         elif self._received > HEAD_LIMIT and _size(self._headers) > HEAD_LIMIT:
             self._refuse(HEAD_TOO_LARGE)
-        elif spelled.expect and self._is_free():
+        elif not spelled.host or self._headers[spelled.host] not in self._known_hosts:
+            self._admit()
+        if spelled.expect and not self._deaf and self._is_free():
             self._transport.write(_CONTINUE)
+
+    def _admit(self) -> None:
+        """Refuse a request for another host, or of a page of another origin, before its body arrives."""
+        lowered = {name.lower(): value for name, value in self._headers.items()}
+        refusal = self._admission.refusal(lowered)
+        if refusal is not None:
+            self._refuse(refusal)
 
     def on_message_complete(self) -> None:
         if self._deaf or self._parser.should_upgrade():
@@ -268,7 +286,9 @@ class Connection(asyncio.Protocol):
             self._refuse(TOO_LARGE)
 
     def _refuse(self, page: Page) -> None:
-        """Answer with an error page, after the requests before it, and close."""
+        """Answer with an error page, after the requests before it, and close. The first refusal counts."""
+        if self._deaf:
+            return
         if self._is_free():
             self._start(page, keep_alive=False)
         else:

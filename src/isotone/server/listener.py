@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from isotone.errors import UsageError
+from isotone.server.admission import Admission, admission_for
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 
@@ -41,11 +42,16 @@ class Listener:
         most_connections: int | None = None,
         threaded: bool = False,
         nodes: Sequence[Address] = (),
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
         self._dispatcher = dispatcher(service, self._loop, nodes)
+        self._allow_hosts = allow_hosts
+        self._allow_origins = allow_origins
+        self._admission = Admission()
         self._patience = patience or Patience()
         self._most_connections = most_connections or _affordable_connections()
         self._connections: set[Connection] = set()
@@ -58,6 +64,12 @@ class Listener:
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
+        self._admission = admission_for(
+            host,
+            listening.getsockname()[0],
+            hosts=self._allow_hosts,
+            origins=self._allow_origins,
+        )
         self._server = await self._loop.create_server(
             self._new_connection, sock=listening, backlog=_BACKLOG
         )
@@ -82,7 +94,7 @@ class Listener:
         await asyncio.sleep(0)  # lets the aborted connections close their sockets
 
     def _new_connection(self) -> Connection:
-        return Connection(self._dispatcher, self._welcome, self._farewell)
+        return Connection(self._dispatcher, self._admission, self._welcome, self._farewell)
 
     def _welcome(self, connection: Connection) -> None:
         """Count a connection once it is established; an accepted one may fail before that."""
@@ -175,30 +187,41 @@ def serve(
     ready: Callable[[str], None] | None = None,
     threaded: bool = False,
     nodes: Sequence[Address] = (),
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
     `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
-    that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
+    that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. `allow_hosts` are names to
+    answer to, `allow_origins` the web pages that may send requests; "*" allows all. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
     """
     loop = new_event_loop()
+
+    def listener() -> Listener:
+        return Listener(
+            service,
+            threaded=threaded,
+            nodes=nodes,
+            allow_hosts=allow_hosts,
+            allow_origins=allow_origins,
+        )
+
     try:
-        loop.run_until_complete(_serve(service, host, port, ready, threaded, nodes))
+        loop.run_until_complete(_serve(listener, host, port, ready))
     finally:
         service.close()
         loop.close()
 
 
 async def _serve(
-    service: Service,
+    make_listener: Callable[[], Listener],
     host: str,
     port: int,
     ready: Callable[[str], None] | None,
-    threaded: bool,
-    nodes: Sequence[Address],
 ) -> None:
     stopping = asyncio.Event()
-    listener = Listener(service, threaded=threaded, nodes=nodes)
+    listener = make_listener()
     with _on_signal(stopping.set):
         url = await listener.start(host, port)
         if ready is not None:
@@ -244,10 +267,12 @@ def running_server(
     patience: Patience | None = None,
     most_connections: int | None = None,
     threaded: bool = False,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it. `threaded` runs each request in a thread.
+    The service stays open; the caller closes it. The options are those of `serve`.
 
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
@@ -258,7 +283,12 @@ def running_server(
 
     async def start() -> tuple[Listener, str]:
         listener = Listener(
-            service, patience=patience, most_connections=most_connections, threaded=threaded
+            service,
+            patience=patience,
+            most_connections=most_connections,
+            threaded=threaded,
+            allow_hosts=allow_hosts,
+            allow_origins=allow_origins,
         )
         return listener, await listener.start(host, port)
 

@@ -59,6 +59,7 @@ _PREFLIGHT_MAX_AGE: Final = b"172800"
 class Spelling(NamedTuple):
     """One client's spelling of the headers that matter; b"" for those that it does not send."""
 
+    host: bytes  # b"" also if an Origin makes it matter who asks, or a header is there twice
     target: bytes
     content_type: bytes
     content_length: bytes
@@ -98,14 +99,16 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
     find = by_lower.get
     dated = b"x-amz-date" in by_lower or b"date" in by_lower
     careful = b"origin" in by_lower or b"content-encoding" in by_lower
+    repeated = len(by_lower) < len(names)
     return Spelling(
+        host=b"" if repeated or b"origin" in by_lower else find(b"host", b""),
         target=find(b"x-amz-target", b""),
         content_type=find(b"content-type", b""),
         content_length=find(b"content-length", b""),
         accept_encoding=find(b"accept-encoding", b""),
         authorization=find(b"authorization", b""),
         expect=find(b"expect", b""),
-        ordinary=dated and not careful and len(by_lower) == len(names),
+        ordinary=dated and not careful and not repeated,
     )
 
 
@@ -158,7 +161,7 @@ def _read_carefully(
         return _other_method(method, path, headers)
     style = _style(headers)
     if style is None:
-        return NOT_FOUND._replace(cors=b"origin" in headers)
+        return NOT_FOUND._replace(cors=headers.get(b"origin", b""))
     try:
         body = decompressed(headers.get(b"content-encoding", b""), body)
         if len(body) > BODY_LIMIT:
@@ -175,7 +178,7 @@ def _read_carefully(
 
 
 def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> Page:
-    cors = b"origin" in headers
+    cors = headers.get(b"origin", b"")
     if method == b"GET" and path == b"/":
         host = headers.get(b"host", b"").partition(b":")[0]
         region = host.split(b".")[1] if host.startswith(b"dynamodb.") else b"us-east-1"
@@ -189,7 +192,7 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
 
 
 def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
-    """CORS: the service allows whatever a browser asks for."""
+    """CORS: a page of an allowed origin may send whatever it asks for."""
     asked = (
         (b"Access-Control-Allow-Headers", headers.get(b"access-control-request-headers")),
         (b"Access-Control-Allow-Methods", headers.get(b"access-control-request-method")),
@@ -204,7 +207,7 @@ def _style(headers: Mapping[bytes, bytes]) -> Style | None:
     if style is None:
         return None
     coding = wanted_coding(headers.get(b"accept-encoding", b""))
-    return style._replace(cors=b"origin" in headers, coding=coding)
+    return style._replace(cors=headers.get(b"origin", b""), coding=coding)
 
 
 def _operation(target: bytes) -> str:

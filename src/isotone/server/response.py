@@ -22,6 +22,7 @@ JSON_1_0: Final = b"application/x-amz-json-1.0"
 _REASONS: Final = {
     200: b"OK",
     400: b"Bad Request",
+    403: b"Forbidden",
     404: b"Not Found",
     408: b"Request Timeout",
     413: b"Request Entity Too Large",
@@ -30,7 +31,7 @@ _REASONS: Final = {
     503: b"Service Unavailable",
 }
 _CORS_HEADERS: Final = (
-    (b"Access-Control-Allow-Origin", b"*"),
+    (b"Vary", b"Origin"),
     (
         b"Access-Control-Expose-Headers",
         b"x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date",
@@ -64,7 +65,7 @@ class Style(NamedTuple):
 
     content_type: bytes = JSON_1_0
     wrapped: bool = False  # inside {"Output": …, "Version": "1.0"}
-    cors: bool = False
+    cors: bytes = b""  # the origin of the page that may read it
     coding: bytes = b""  # gzip or deflate; none if empty
 
 
@@ -77,7 +78,7 @@ class Page(NamedTuple):
 
     status: int
     body: bytes = b""
-    cors: bool = False
+    cors: bytes = b""  # as in `Style`
     headers: tuple[Header, ...] = ()
 
 
@@ -154,7 +155,7 @@ def render_page(page: Page, *, keep_alive: bool = True) -> bytes:
 
 
 def _render(
-    status: int, body: bytes, headers: list[Header], *, cors: bool, keep_alive: bool
+    status: int, body: bytes, headers: list[Header], *, cors: bytes, keep_alive: bool
 ) -> bytes:
     lines = [
         (b"Server", b"Server"),
@@ -164,7 +165,7 @@ def _render(
         (b"Connection", b"keep-alive" if keep_alive else b"close"),
         (b"x-amzn-RequestId", request_id()),
         (b"x-amz-crc32", b"%d" % zlib.crc32(body)),
-        *(_CORS_HEADERS if cors else ()),
+        *(((b"Access-Control-Allow-Origin", cors), *_CORS_HEADERS) if cors else ()),
     ]
     head = b"".join(b"%b: %b\r\n" % line for line in lines)
     return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, _REASONS[status], head, body)
