@@ -42,9 +42,15 @@ def _row(table: Table, described: Mapping[str, Any]) -> tuple[str, ...]:
         table.name,
         str(table.keys),
         ", ".join(str(keys.index) for keys in table.indexes),
-        f"{described['ItemCount']:,}",
-        size_text(described["TableSizeBytes"]),
+        *_counts(described),
     )
+
+
+def _counts(described: Mapping[str, Any]) -> tuple[str, str]:
+    """The number of a table's items, and their size; an engine may not count them."""
+    if "ItemCount" not in described:
+        return "—", "—"
+    return f"{described['ItemCount']:,}", size_text(described["TableSizeBytes"])
 
 
 def size_text(size: float) -> str:
@@ -93,8 +99,7 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 
 def _rows(table: Table, described: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    items, size = described["ItemCount"], described["TableSizeBytes"]
-    yield table.name, str(table.keys), "everything", f"{items:,}", size_text(size)
+    yield table.name, str(table.keys), "everything", *_counts(described)
     for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in described.get(kind, ()):
             name = index["IndexName"]

@@ -6,12 +6,16 @@ import asyncio
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from isotone import moving
+from isotone.backends import embedded
 from isotone.backends.azure_table import AsyncAzureTable, AzureTable, actions
 from isotone.backends.azure_table.tables import azure_name
+from isotone.cli import main
 from isotone.errors import (
     AccessDeniedException,
     ConditionalCheckFailedException,
@@ -306,6 +310,42 @@ def test_a_description_has_no_invented_counts(azure: AzureTable, table: str) -> 
     assert description["TableStatus"] == "ACTIVE"
     assert description["KeySchema"] == definition(table)["KeySchema"]
     assert "ItemCount" not in description
+
+
+def test_features_that_were_never_enabled_are_described(azure: AzureTable, table: str) -> None:
+    described = azure.execute("DescribeTimeToLive", {"TableName": table})
+    assert described["TimeToLiveDescription"] == {"TimeToLiveStatus": "DISABLED"}
+    described = azure.execute("DescribeContinuousBackups", {"TableName": table})
+    assert described["ContinuousBackupsDescription"]["ContinuousBackupsStatus"] == "ENABLED"
+    arn = azure.execute("DescribeTable", {"TableName": table})["Table"]["TableArn"]
+    assert azure.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": []}
+
+
+def test_the_command_line_lists_tables_that_nobody_counts(
+    azure_address: str, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tables", azure_address]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if table in line)
+    assert line.split()[-2:] == ["—", "—"]
+    assert main(["describe", azure_address, table]) == 0
+
+
+def test_a_file_is_copied_to_azure_and_back(
+    azure: AzureTable, azure_address: str, tmp_path: Path
+) -> None:
+    name = f"copied-{uuid.uuid4()}"
+    files = [tmp_path / "source.db", tmp_path / "back.db"]
+    with embedded.open(files[0]) as source:
+        source.execute("CreateTable", definition(name))
+        items = [item(f"P#{at % 7}", at, tags={"SS": ["a"]}) for at in range(60)]
+        for each in items:
+            source.execute("PutItem", {"TableName": name, "Item": each})
+    moving.copy(files[0], azure_address, [name])
+    moving.copy(azure_address, files[1], [name])
+    with embedded.open(files[1]) as back:
+        copied = back.execute("Scan", {"TableName": name})["Items"]
+    assert sorted(copied, key=repr) == sorted(items, key=repr)
+    azure.execute("DeleteTable", {"TableName": name})
 
 
 def test_creation_is_finished_after_a_crash(azure: AzureTable, azure_address: str) -> None:

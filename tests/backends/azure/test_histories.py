@@ -293,3 +293,31 @@ def test_any_order_and_pages_of_azure_give_the_same_answers(
     kind: str, data: st.DataObject, utf_8: bool, largest_page: int
 ) -> None:
     compare(FakeAzure(utf_8=utf_8, largest_page=largest_page), kind, data)
+
+
+@pytest.mark.parametrize("utf_8", [True, False])
+@pytest.mark.parametrize("kind", ["S", "N"])
+def test_every_operator_at_every_bound(kind: str, utf_8: bool) -> None:
+    azure = FakeAzure(utf_8=utf_8)
+    values = [{kind: content} for content in (TEXTS if kind == "S" else NUMBERS) if content]
+    partition = {"S": PARTITIONS[0]}
+    operators = ["=", "<", "<=", ">", ">="]
+    conditions = [f"sk {operator} :a" for operator in operators] + ["sk BETWEEN :a AND :a"]
+    conditions += ["begins_with(sk, :a)"] * (kind == "S")
+    with embedded.open() as memory:
+        for backend in (azure, memory):
+            backend.execute("CreateTable", definition("operators", kind))
+            for sort in values:
+                item = {"pk": partition, "sk": sort}
+                backend.execute("PutItem", {"TableName": "operators", "Item": item})
+        for condition in conditions:
+            for value in values:
+                request = {
+                    "TableName": "operators",
+                    "KeyConditionExpression": f"pk = :pk AND {condition}",
+                    "ExpressionAttributeValues": {":pk": partition, ":a": value},
+                    "Limit": 5,
+                }
+                found = answer(azure, "Query", request)
+                assert found == answer(memory, "Query", request)
+                assert condition == "sk < :a" or condition == "sk > :a" or found[0]["Count"]

@@ -307,8 +307,20 @@ class Actions:
         return (yield from self._tables.names(request))
 
     def describe_time_to_live(self, request: Request) -> Steps[Response]:
-        table = yield from self._table("DescribeTimeToLive", request, request.get("TableName"))
-        return self._evaluator.execute("DescribeTimeToLive", request, [table]).response
+        return (yield from self._describe_default("DescribeTimeToLive", request))
+
+    def describe_continuous_backups(self, request: Request) -> Steps[Response]:
+        return (yield from self._describe_default("DescribeContinuousBackups", request))
+
+    def _describe_default(self, operation: str, request: Request) -> Steps[Response]:
+        """What DynamoDB answers of a table for which a feature was never enabled."""
+        table = yield from self._table(operation, request, request.get("TableName"))
+        return self._evaluator.execute(operation, request, [table]).response
+
+    def list_tags(self, request: Request) -> Steps[Response]:
+        operation = "ListTagsOfResource"
+        table = yield from self._table(operation, request, request.get("ResourceArn"))
+        return self._evaluator.execute(operation, request, [table]).response
 
 
 _ACTIONS: Final[dict[str, Callable[[Actions, Request], Steps[Response]]]] = {
@@ -317,10 +329,12 @@ _ACTIONS: Final[dict[str, Callable[[Actions, Request], Steps[Response]]]] = {
     "CreateTable": Actions.create_table,
     "DeleteItem": Actions.delete_item,
     "DeleteTable": Actions.delete_table,
+    "DescribeContinuousBackups": Actions.describe_continuous_backups,
     "DescribeTable": Actions.describe_table,
     "DescribeTimeToLive": Actions.describe_time_to_live,
     "GetItem": Actions.get_item,
     "ListTables": Actions.list_tables,
+    "ListTagsOfResource": Actions.list_tags,
     "PutItem": Actions.put_item,
     "Query": Actions.query,
     "Scan": Actions.scan,
