@@ -356,6 +356,8 @@ class Operations(Host[M_co]):
         and the entities have several.
         """
         if not self.capabilities.partition_transactions:
+            known = self.engine.known
+        if known is None or not known.transactions:
             self.capabilities.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
 
