@@ -400,6 +400,14 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         r"^GetShardIterator ",
     ),
     Known(
+        "A legacy value is checked with the other parameters (so does dynoxide); DynamoDB Local tests the condition first.",
+        API + "API_AttributeValueUpdate.html",
+        r"ConditionalCheckFailedException: .*",
+        rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|.*Input collection .*"
+        r"|Attempting to store .*|.* may not be empty|Null attribute value types must have the value of true)",
+        r'^UpdateItem .*"AttributeUpdates": ',
+    ),
+    Known(
         "An empty key is looked at when the table is found.",
         API + "API_BatchGetItem.html",
         rf"{_VALID}The list of keys in RequestItems for BatchGetItem may not contain null or empty values: .*",
