@@ -434,7 +434,7 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
     Known(
         "The maximums of on-demand throughput may be left out (dynoxide); DynamoDB Local takes them for provisioned.",
         API + "API_OnDemandThroughput.html",
-        rf"{_VALID}Table read and write throughput must be at least 1, and cannot be null",
+        rf"{_VALID}(Table|Global Secondary Index's) read and write throughput must be at least 1, and cannot be null",
         r".*",
         r'^(Create|Update)Table .*"OnDemandThroughput": ',
     ),
