@@ -202,6 +202,10 @@ _DEEP_EQUALITY: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
+DEEP_TYPES: Final = frozenset(_DEEP_EQUALITY)
+"""The types whose values can be equal without being equal as Python's values."""
+
+
 def _ordering(holds: Callable[[Any, Any], bool]) -> Relation:
     """An order comparison; it is False for values of different types and of types without an order."""
 
@@ -243,13 +247,22 @@ def _in_set(member_code: str) -> Callable[[Any, AttributeValue], bool]:
     return lambda members, part: member_code in part and part[member_code] in members
 
 
+def _has_equal(elements: list[AttributeValue], part: AttributeValue) -> bool:
+    """Whether an element equals a value without being equal to it as Python's value."""
+    code = type_of(part)
+    same = _DEEP_EQUALITY.get(code)
+    if same is None:
+        return False
+    return any(code in element and same(element[code], part[code]) for element in elements)
+
+
 _CONTAINMENT: Final[dict[str, Callable[[Any, AttributeValue], bool]]] = {
     "S": lambda text, part: "S" in part and part["S"] in text,
     "B": lambda text, part: "B" in part and a2b_base64(part["B"]) in a2b_base64(text),
     "SS": _in_set("S"),
     "NS": _in_set("N"),
     "BS": _in_set("B"),
-    "L": lambda elements, part: any(equal(element, part) for element in elements),
+    "L": lambda elements, part: part in elements or _has_equal(elements, part),
 }
 
 

@@ -7,7 +7,7 @@ addressed elements in their order, without gaps. A map or list without addressed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from isotone.expressions.expression import Expression, NameMap, cached
 from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
@@ -27,6 +27,17 @@ class Projection(Expression):
     parse = staticmethod(parse_projection)
 
     __slots__ = ("project",)
+
+    @classmethod
+    def of_names(cls, names: Sequence[str]) -> Self:
+        """The projection on attributes at the top of the item, all different. O(names), of which there may be many."""
+        made = cls.__new__(cls)
+        made.parameter = cls.PARAMETER
+        made.names_used = made.values_used = made.nested_attributes = frozenset()
+        made.attributes = frozenset(names)
+        made._checks = []
+        made.project = _members([(name, None) for name in names])
+        return made
 
     def _compile(self, tree: ProjectionNode, nodes: list[Node]) -> None:
         self.project: Project = project_paths(map(resolved_path, reversed(tree.paths)))
@@ -58,8 +69,18 @@ def _pick(tree: PathTree[None]) -> Pick | None:
 
 
 def _members(children: Sequence[tuple[str, Pick | None]]) -> Project:
+    by_name = dict(children)
+
     def project(members: Item) -> Item:
         picked: Item = {}
+        if len(members) < len(children):  # the shorter of the two is walked
+            for name, value in members.items():
+                if name in by_name:
+                    pick = by_name[name]
+                    part = value if pick is None else pick(value)
+                    if part is not None:
+                        picked[name] = part
+            return picked
         for name, pick in children:
             value = members.get(name)
             if value is not None and pick is not None:

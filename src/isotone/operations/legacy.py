@@ -31,7 +31,6 @@ from isotone.expressions.nodes import (
     Not,
     Or,
     Path,
-    ProjectionNode,
     Remove,
     Set,
     UpdateNode,
@@ -124,7 +123,9 @@ def refuse_repeated_names(attributes_to_get: Sequence[str]) -> None:
 
 def projection_of(attributes_to_get: Sequence[str]) -> Projection:
     """The projection of AttributesToGet."""
-    return Projection.from_node(ProjectionNode(tuple(map(_path, attributes_to_get))))
+    if "" in attributes_to_get:
+        raise _empty_name()
+    return Projection.of_names(attributes_to_get)
 
 
 def expected_condition(
@@ -235,8 +236,12 @@ def _joined(
 
 def _path(name: str) -> Path:
     if not name:
-        raise ValidationException("Empty attribute name")
+        raise _empty_name()
     return Path((name,))
+
+
+def _empty_name() -> ValidationException:
+    return ValidationException("Empty attribute name")
 
 
 def _filter(name: str, condition: request_members.Condition) -> ConditionNode:

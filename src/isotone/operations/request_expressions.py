@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
@@ -162,10 +161,7 @@ class Binding:
 
 def bound(compiled: Condition | None, values: Values) -> Matches | None:
     """A condition as a function of the item alone."""
-    if compiled is None:
-        return None
-    matches: Callable[..., bool] = compiled.matches
-    return partial(matches, values=values)
+    return None if compiled is None else compiled.bind(values)
 
 
 # Which parameters can be combined

@@ -57,7 +57,8 @@ class Patience:
     head: float = 20.0  # for the headers of a request
     request: float = 120.0  # for a whole request
     idle: float = 300.0  # between two requests
-    farewell: float = 3.0  # for the client to read the last answer and close
+    stalled: float = 120.0  # for a client that reads nothing of its answer
+    farewell: float = 3.0  # for the client to close once it has the last answer
     sweep: float = 1.0
 
 
@@ -83,6 +84,7 @@ class Connection(asyncio.Protocol):
         "_received",
         "_spelling",
         "_transport",
+        "_unread",
         "_url",
         "on_body",
         "on_url",
@@ -109,6 +111,7 @@ class Connection(asyncio.Protocol):
         self._spelling: Spelling
         self._received = 0  # bytes since the last whole request
         self._in_head = True
+        self._unread = 0  # bytes of answers that the client had not read at the last sweep
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[Style, bool] | None = None
         self._backlog: deque[tuple[Call | Page | Refusal, bool]] = deque()
@@ -320,14 +323,26 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def sweep(self, seconds: float, patience: Patience) -> None:
-        """Count time without activity, and close the connection after its time-out."""
+        """Count time without activity, and close the connection after its time-out.
+
+        A client that reads its answer, however slowly, is active.
+        """
         if self._outstanding is not None:
             return
         self._quiet += seconds
-        if self._deaf or self._transport.is_closing():
+        unread = self._transport.get_write_buffer_size()
+        if unread:
+            if unread != self._unread:
+                self._quiet = 0.0
+            self._unread = unread
+            if self._quiet > patience.stalled:
+                self._transport.abort()
+        elif self._deaf or self._transport.is_closing():
+            if self._unread:  # the client has only just read the rest
+                self._unread, self._quiet = 0, 0.0
             if self._quiet > patience.farewell:
                 self._transport.abort()
-        elif self._received or self._blocked:
+        elif self._received:
             if self._quiet > (patience.head if self._in_head else patience.request):
                 self._refuse(TIMED_OUT)
         elif self._quiet > patience.idle:

@@ -1,0 +1,93 @@
+"""How much a small request can make the database compute, counted in calls and not in seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import isotone
+from isotone.errors import ValidationException
+
+ITEMS = 400
+
+
+@pytest.fixture
+def database() -> Iterator[isotone.Database]:
+    with isotone.open() as database:
+        database.execute(
+            "CreateTable",
+            {
+                "TableName": "tab",
+                "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "N"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        for number in range(ITEMS):
+            item = {"p": {"N": str(number)}, "v": {"N": "5"}, "set": {"SS": ["a", "b"]}}
+            database.execute("PutItem", {"TableName": "tab", "Item": item})
+        yield database
+
+
+def calls_of(database: isotone.Database, **request: Any) -> tuple[int, dict[str, Any]]:
+    """How many functions a Scan calls, Python's and built-in ones, and its answer."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        answer = database.execute("Scan", {"TableName": "tab", **request})
+    finally:
+        sys.setprofile(None)
+    return calls, answer
+
+
+def test_an_in_of_many_constants_is_a_look_up(database):
+    values = {f":{number}": {"N": str(number + 10)} for number in range(98)}
+    values |= {":set": {"SS": ["b", "a"]}, ":other": {"S": "5"}}
+    calls, answer = calls_of(
+        database,
+        FilterExpression=f"v IN ({','.join(values)}) OR #s IN ({','.join(values)})",
+        ExpressionAttributeNames={"#s": "set"},
+        ExpressionAttributeValues=values,
+    )
+    assert answer["Count"] == ITEMS  # the set is equal in another order; "5" is no number
+    assert calls < ITEMS * 30 + 15_000
+
+
+def test_a_projection_costs_what_the_item_has(database):
+    names = ",".join(f"a{number}" for number in range(700))
+    calls, answer = calls_of(database, ProjectionExpression=names + ",v")
+    assert answer["Items"] == [{"v": {"N": "5"}}] * ITEMS
+    assert calls < ITEMS * 15 + 40_000
+
+
+def test_many_attributes_to_get_cost_little_each(database):
+    names = [f"a{number}" for number in range(100_000)]
+    calls, answer = calls_of(database, AttributesToGet=["v", *names])
+    assert answer["Items"] == [{"v": {"N": "5"}}] * ITEMS
+    assert calls < 2 * len(names) + 20_000
+    for wrong in (["v", "v"], ["v", ""]):
+        with pytest.raises(ValidationException):
+            calls_of(database, AttributesToGet=wrong)
+
+
+def test_contains_compares_the_elements_of_a_long_list_at_once(database):
+    elements = [{"N": str(number % 10)} for number in range(20_000)]
+    elements.append({"SS": ["x", "y"]})
+    item = {"p": {"N": "-1"}, "l": {"L": elements}}
+    database.execute("PutItem", {"TableName": "tab", "Item": item})
+    values = {":n": {"N": "60"}, ":set": {"SS": ["y", "x"]}}
+    calls, answer = calls_of(
+        database,
+        FilterExpression="contains(l, :n) OR contains(l, :n) OR contains(l, :set)",
+        ExpressionAttributeValues=values,
+    )
+    assert answer["Count"] == 1
+    assert calls < 2 * len(elements)
