@@ -82,11 +82,11 @@ def _members(children: Sequence[tuple[str, Pick | None]]) -> Project:
                         picked[name] = part
             return picked
         for name, pick in children:
-            value = members.get(name)
-            if value is not None and pick is not None:
-                value = pick(value)
-            if value is not None:
-                picked[name] = value
+            found = members.get(name)
+            if found is not None and pick is not None:
+                found = pick(found)
+            if found is not None:
+                picked[name] = found
         return picked
 
     return project
