@@ -290,8 +290,8 @@ Ctrl-C.""",
 isotone copy shop.db http://localhost:8000 --dry-run
 isotone copy shop.db dynamodb://eu-west-1 Orders --write-units 500
 isotone copy dynamodb://eu-west-1 shop.db Orders=Orders-2026
-isotone copy shop.db http://localhost:8000 --live             follow until Ctrl-C
-isotone copy shop.db http://localhost:8000 --live --cut-over  when all writers have stopped
+isotone copy shop.db http://localhost:8000 --live
+isotone copy shop.db http://localhost:8000 --live --cut-over
 """,
         add_arguments=_add_copy_arguments,
         run=_copy,

@@ -6,7 +6,8 @@
 Keys are composed by the class statement, so another class statement (a wider number, another order of
 an enum, a new index) does not find what the previous one wrote. A store reads this item when it first meets a
 key of the table, and raises `KeysChanged` if the items have another form of the key than the declared one:
-for the primary key always, for the key of an index if that index is read. `create_tables` and the first write
+for the primary key always, for the key of an index if that index is read. A form records the width of a number,
+not its maximum, so a larger maximum with as many digits is the same form. `create_tables` and the first write
 of an entity write the record; `widen` and `rewrite` bring it up to date.
 
 If a program writes another form of a key than the recorded one (a changed index, or a key with `was`), both forms

@@ -1,4 +1,4 @@
-"""The actions on many items, each independent of the others: BatchGetItem and BatchWriteItem."""
+"""The actions on many items, each independent of the others: BatchGetItem and BatchWriteItem, and how many."""
 
 from __future__ import annotations
 
@@ -224,6 +224,7 @@ def _check_write(write: WriteRequest) -> None:
 
 
 def _refuse_too_many(count: int, limit: int, action: str) -> None:
+    """Over all tables; the list of one table is bounded by its type, and refused by `request_validation`."""
     if count > limit:
         raise ValidationException(f"Too many items requested for the {action} call")
 

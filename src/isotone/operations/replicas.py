@@ -1,4 +1,4 @@
-"""Replicas of a table: the changes that UpdateTable makes to them, and what follows when a table is deleted.
+"""Replicas of a table: the changes that UpdateTable makes to them, and how a table is deleted with them.
 
 Every region of a table records the whole group, so each can describe it and outlive the others. All of them change in one
 transaction. What the service keeps equal in all regions, indexes, billing, writes and expiry, is changed in all.
@@ -292,7 +292,7 @@ def leave(engine: Engine, schema: TableSchema) -> None:
 
 
 def remove(engine: Engine, table: Table, *, group: bool = True) -> None:
-    """Delete a table with everything in it; its group goes on in the other regions."""
+    """Delete a table with everything in it, unless a backup is reading it; its group goes on in other regions."""
     if views.is_read(engine, table.tree):
         raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
     schema = table.schema

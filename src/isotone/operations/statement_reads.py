@@ -1,4 +1,4 @@
-"""Reads of PartiQL: SELECT as GetItem, queries or a scan; its pages, and the NextToken bound to its statement.
+"""Executes SELECT by GetItem, queries or a scan, as `planning` found; its pages, and the NextToken of each.
 
 A condition that fixes the whole key of the table, and nothing more, reads one item. One that fixes the partition key
 is a query of each item collection that it names, in the order of their partition keys. Any other is a scan.

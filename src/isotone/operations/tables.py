@@ -123,7 +123,8 @@ _NOT_OF_DELETED: Final = (
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
     """Delete a table with everything in it; its stream can be read for another day.
 
-    With point-in-time recovery its items remain as a system backup.
+    With point-in-time recovery its items remain as a system backup. `replicas.remove` deletes, and refuses while a
+    backup reads the table.
     """
     with engine.writing:
         table = changed_table(engine, request.table_name)

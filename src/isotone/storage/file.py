@@ -1,4 +1,4 @@
-"""An Isotone file: opening it, its application id and version, SQLite's settings, and its errors.
+"""An Isotone file: opening it, its application id and version, SQLite's settings, the wait for a lock, and its errors.
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in
 ASCII) and the user version, which is the version of the format. A file with another id, or of a later version,

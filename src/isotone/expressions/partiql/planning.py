@@ -1,4 +1,4 @@
-"""How a PartiQL statement reads: the part of its condition that selects keys, and the rest, which filters.
+"""What a PartiQL condition selects: one key, item collections, or everything; and the rest, which filters.
 
 A condition reads one item, one or several item collections, or everything:
 

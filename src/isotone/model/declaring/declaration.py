@@ -1,4 +1,4 @@
-"""Turns a class statement into a schema: resolves types, binds keys, and refuses invalid declarations."""
+"""Turns a class statement into a schema: resolves types, binds keys, refuses what is invalid or another's key."""
 
 from __future__ import annotations
 
