@@ -1,20 +1,28 @@
 """The time of day, for expiry, tokens and timestamps; a clock that tests set by hand.
 
-All of Isotone reads it here (except to measure durations), so a test that passes a `ManualClock` controls the
-time everywhere.
+All of Isotone reads it here (except to measure durations of its own work), so a test that passes a `ManualClock`
+controls the time everywhere. A clock may be set back or forward; what must not be fooled by that, such as a lease,
+counts the time that `monotonic_of` a clock shows.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Seconds since the Unix epoch."""
+    """Seconds since the Unix epoch. A clock may also have `monotonic()`, as `time.monotonic` is; see `monotonic_of`."""
 
     def now(self) -> float: ...
+
+
+def monotonic_of(clock: Clock) -> Callable[[], float]:
+    """Seconds that go on evenly when the clock is set: its `monotonic`, or that of the machine if it has none."""
+    found: Callable[[], float] = getattr(clock, "monotonic", time.monotonic)
+    return found
 
 
 class SystemClock:
@@ -23,10 +31,11 @@ class SystemClock:
     __slots__ = ()
 
     now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
 
 
 class ManualClock:
-    """A clock that moves only when told to.
+    """A clock that moves only when told to. `advance` lets time pass; `set` is a step of the clock alone.
 
     >>> clock = ManualClock(1_700_000_000)
     >>> clock.advance(timedelta(hours=1))
@@ -36,14 +45,18 @@ class ManualClock:
     datetime.datetime(2023, 11, 14, 23, 13, 20, tzinfo=datetime.timezone.utc)
     """
 
-    __slots__ = ("_now",)
+    __slots__ = ("_now", "_passed")
 
     def __init__(self, now: float | datetime = 1_700_000_000.0) -> None:
-        self._now = 0.0
+        self._now = self._passed = 0.0
         self.set(now)
 
     def now(self) -> float:
         return self._now
+
+    def monotonic(self) -> float:
+        """The seconds of all calls of `advance`."""
+        return self._passed
 
     @property
     def utc(self) -> datetime:
@@ -64,3 +77,4 @@ class ManualClock:
         if seconds < 0:
             raise ValueError("ManualClock.advance moves forwards; use set() to go back")
         self._now += seconds
+        self._passed += seconds

@@ -195,6 +195,67 @@ def test_an_unchanged_item_is_taken_over_after_a_lease_of_watching(
     assert other.try_acquire()
 
 
+@pytest.mark.parametrize("step", [3600, -3600])
+def test_a_step_of_the_clock_is_no_watching(memory: Store, clock: ManualClock, step: float) -> None:
+    strange = ManualClock(clock.now())
+    with isotone.connect(memory.backend, clock=strange) as store:
+        one, other = Lock(memory, "l", lease=10), Lock(store, "l", lease=10, trust_clocks=False)
+        one.create_table()
+        one.acquire()
+        assert not other.try_acquire()
+        strange.set(strange.now() + step)
+        assert not other.try_acquire()
+        assert one.is_held
+        clock.advance(9)
+        strange.advance(9)
+        one.renew()
+        assert not other.try_acquire()
+        strange.advance(10)
+        assert other.try_acquire()
+
+
+def test_a_clock_of_the_user_is_not_what_is_watched(memory: Store) -> None:
+    class Stepped:
+        offset = 0.0
+
+        def now(self) -> float:
+            return time.time() + self.offset
+
+    clock = Stepped()
+    with isotone.connect(memory.backend, clock=clock) as store:
+        one, other = Lock(store, "l", lease=30), Lock(store, "l", lease=30, trust_clocks=False)
+        one.create_table()
+        one.acquire()
+        assert not other.try_acquire()
+        clock.offset = 3600
+        assert not other.try_acquire()
+
+
+def test_an_owner_whose_clock_is_set_back_learns_that_it_lost(
+    memory: Store, clock: ManualClock
+) -> None:
+    strange = ManualClock(clock.now())
+    with isotone.connect(memory.backend, clock=strange) as store:
+        one, other = Lock(store, "l", lease=10), Lock(memory, "l", lease=10)
+        one.create_table()
+        one.acquire()
+        strange.set(strange.now() - 3600)
+        assert one.is_held
+        one.renew()  # for 10 seconds of everybody's time
+        for each in (clock, strange):
+            each.advance(9)
+        assert one.is_held
+        assert not other.try_acquire()
+        for each in (clock, strange):
+            each.advance(3)
+        assert not one.is_held
+        with pytest.raises(errors.LeaseLost):
+            _ = one.fence
+        assert other.try_acquire()
+        with pytest.raises(errors.LeaseLost):
+            one.renew()
+
+
 def test_it_waits_and_then_says_who_has_it(memory: Store, clock: ManualClock) -> None:
     one, other = Lock(memory, "l", owner="ann"), Lock(Hasty.over(memory), "l")
     one.create_table()

@@ -348,7 +348,12 @@ class Life(RuleBasedStateMachine):
         message, receipt = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
         known = self.known.get(message.body)
         if known is None or known.receipt != receipt:
-            if what == "acknowledge" and message.group is None and known is None:
+            if (
+                what == "acknowledge"
+                and message.group is None
+                and known is None
+                and self.clock.now() < message.until.timestamp()
+            ):
                 self.queue.acknowledge(message)  # done is done
             else:
                 with pytest.raises(errors.LeaseLost, match=message.id):
@@ -553,6 +558,32 @@ def test_what_waits_at_an_undeclared_priority_hides_nothing(memory: Store, prior
     producer.put_many(range(20), priority=8, delay=60)
     producer.put("due")
     assert bodies(list(consumer.consume(idle=0))) == ["due"]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_who_is_late_learns_that_another_has_finished(
+    queue: Queue, clock: ManualClock, group: str | None
+) -> None:
+    queue.put("a", group=group)
+    (late,) = queue.claim(hold=10)
+    clock.advance(11)
+    (other,) = queue.claim(hold=10)
+    queue.acknowledge(other)
+    with pytest.raises(errors.LeaseLost, match=late.id):
+        queue.acknowledge(late)
+    with pytest.raises(errors.LeaseLost, match=late.id), queue.handling(late):
+        pass
+
+
+def test_an_acknowledgement_whose_answer_is_lost_is_done(memory: Store) -> None:
+    queue = Queue(memory, "q")
+    queue.create_table()
+    queue.put("a")
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as repeating:
+        other = Queue(repeating, "q")
+        (message,) = other.claim()
+        other.acknowledge(message)
+    assert queue.counts().depth == 0
 
 
 def test_what_nobody_acknowledges_is_a_dead_letter(queue: Queue, clock: ManualClock) -> None:

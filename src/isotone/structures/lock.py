@@ -8,6 +8,9 @@ A lock is one item. Its owner must renew it within the lease, or others may take
 background (`lease_block`). Each acquisition gets a
 greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
 seen, and so an owner that has lost its lease without noticing.
+
+The end of a lease is stored by the owner's clock. While it holds the lock, the owner measures its lease by monotonic
+time as well (`_time`): a clock that is set back would make a lease that is over look valid.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Self
 
+from isotone.clock import monotonic_of
 from isotone.errors import ConditionFailed, LeaseLost, Locked, UsageError
 from isotone.model import (
     AsyncStore,
@@ -68,7 +72,7 @@ class Lock(Structure[S]):
     - `owner`: the name that others see; host and process id unless given.
     - `skew`: seconds by which the machines' clocks may differ. A lease is taken over that long after its end.
     - `trust_clocks`: False if clocks may differ by more. Then a lock is taken over only if its item has
-      not changed for a whole lease, by this machine's clock.
+      not changed for a whole lease, by this machine's monotonic time: steps of the clock do not count.
     """
 
     def __init__(
@@ -95,6 +99,8 @@ class Lock(Structure[S]):
         self._process = os.getpid()
         self._fence: int | None = None  # of this hold
         self._until = 0.0
+        self._monotonic = monotonic_of(self.calls.clock)
+        self._acquired_at = 0.0, 0.0  # by the clock, and by monotonic time
         self._watched: tuple[int, float] | None = None  # a revision, and when it was first seen
         self._block = self.held()  # of `with lock:`
 
@@ -109,7 +115,7 @@ class Lock(Structure[S]):
     def is_held(self) -> bool:
         """Whether this owner certainly holds the lock: its lease has not expired."""
         self._detect_fork()
-        return self._fence is not None and self.now() < self._until
+        return self._fence is not None and self._time() < self._until
 
     @property
     def fence(self) -> int:
@@ -222,9 +228,9 @@ class Lock(Structure[S]):
     def _try(self) -> Steps[LockHolder | None]:
         """Take the lock; returns None, or the other holder."""
         self._detect_fork()
-        now = self.now()
+        now, monotonic = self.now(), self._monotonic()
         state = yield from self._read()
-        if not self._may_take(state, now):
+        if not self._may_take(state, now, monotonic):
             return _holder_of(state)
         taken = state.replace(
             holder=self._holder,
@@ -243,7 +249,7 @@ class Lock(Structure[S]):
                 self._fence = None
                 return _holder_of(other)
             # It is ours: the response to the first request was lost.
-        self._until, self._watched = now + self.lease, None
+        self._acquired_at, self._until, self._watched = (now, monotonic), now + self.lease, None
         return None
 
     def _read(self) -> Steps[LockState]:
@@ -251,7 +257,12 @@ class Lock(Structure[S]):
         state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
         return self._kind(lock=self.name) if state is None else state
 
-    def _may_take(self, state: LockState, now: float) -> bool:
+    def _time(self) -> float:
+        """The time for the owner: the clock's, or the later one of monotonic time if the clock was set back."""
+        clock, monotonic = self._acquired_at
+        return max(self.now(), clock + self._monotonic() - monotonic)
+
+    def _may_take(self, state: LockState, now: float, monotonic: float) -> bool:
         if state.holder is None or state.until is None:
             return True
         if state.holder == self._holder:
@@ -264,11 +275,11 @@ class Lock(Structure[S]):
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
-            self._watched = (state.revision, now)
-        return now - self._watched[1] >= state.lease
+            self._watched = (state.revision, monotonic)
+        return monotonic - self._watched[1] >= state.lease
 
     def _renew(self) -> Steps[None]:
-        is_mine, until = self._is_mine(), self.now() + self.lease
+        is_mine, until = self._is_mine(), self._time() + self.lease
         change = LockState.until.set(datetime.fromtimestamp(until, UTC))
         try:
             yield from self.calls.update(self._kind, change, when=is_mine, lock=self.name)

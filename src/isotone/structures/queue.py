@@ -276,7 +276,7 @@ class Queue(Structure[S]):
         """Delete a message that is done, or a dead letter unless it was redriven.
 
         Cost: one write; in a group, a transaction of two. Raises `LeaseLost` if the claim expired and
-        another consumer has the message.
+        another consumer has the message, or has finished it.
         """
         return self._acknowledge(message)
 
@@ -370,12 +370,14 @@ class Queue(Structure[S]):
             yield from self._groups.advance(message)
             return
         expected = QueueEntry.claim == message.receipt if is_claimed else IS_DEAD
+        was_held = self.after(0) < message.until
         try:
             yield from self.calls.delete(
                 self._plan.entries, when=expected, **self._plan.key(message.id)
             )
         except ConditionFailed as refused:
-            if is_claimed and refused.current is not None:  # None: deleted, maybe by us
+            # It is gone: if the claim was valid, by us, and the response was lost.
+            if is_claimed and (refused.current is not None or not was_held):
                 raise self._plan.lost(message) from None
 
     def _extend(self, message: Message, hold: float) -> Steps[Message]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import isotone
-from isotone.clock import Clock, ManualClock, SystemClock
+from isotone.clock import Clock, ManualClock, SystemClock, monotonic_of
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
@@ -49,24 +49,28 @@ class Prepared:
 class SwitchedClock:
     """The system clock, or a `ManualClock` while a test has stopped it."""
 
-    __slots__ = ("_source",)
+    __slots__ = ("_before", "_source")
 
     def __init__(self) -> None:
         self._source: Clock = SystemClock()
+        self._before = 0.0  # monotonic time when the source was switched to
 
     def now(self) -> float:
         return self._source.now()
 
+    def monotonic(self) -> float:
+        return self._before + monotonic_of(self._source)()
+
     @contextmanager
     def stopped(self) -> Iterator[ManualClock]:
         """Use a manual clock inside the block."""
-        running = self._source
-        clock = ManualClock(running.now())
-        self._source = clock
+        running = self._source, self._before
+        clock = ManualClock(self.now())
+        self._source, self._before = clock, self.monotonic()
         try:
             yield clock
         finally:
-            self._source = running
+            self._source, self._before = running
 
 
 def _botocore_on(database: Database) -> AbstractContextManager[Any]:
