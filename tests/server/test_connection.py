@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.server.fakes import headers_of, request_bytes
 
 from isotone.server.compression import BODY_LIMIT
+from isotone.server.connection import HEAD_LIMIT
 from isotone.server.response import render_result
 
 
@@ -292,6 +293,80 @@ def test_too_many_headers_are_refused(url, end):
     with dial(url) as sock:
         sock.sendall(b"POST / HTTP/1.1\r\n" + b"X: " + b"y" * 17_000 + end)
         assert answers(sock, 1) == [(431, b"")]
+
+
+def head_of(size: int, kind: str) -> bytes:
+    """A request whose request line and headers have so many bytes."""
+    request = request_bytes("GetItem", b"7")
+    missing = size - len(request) + 1
+    if kind == "url":
+        return request.replace(b"POST / ", b"POST /?" + b"x" * (missing - 1) + b" ")
+    if kind == "one header":
+        more = b"X: " + b"y" * (missing - 5) + b"\r\n"
+    elif kind == "many headers":
+        more = b"".join(b"x%07d: y\r\n" % number for number in range(missing // 13 - 1))
+        more += b"z: " + b"y" * (missing - len(more) - 5) + b"\r\n"
+    else:  # one header many times
+        more = b"x: y\r\n" * (missing // 6 - 1)
+        more += b"z: " + b"y" * (missing - len(more) - 5) + b"\r\n"
+    return request.replace(b"Host:", more + b"Host:")
+
+
+@pytest.mark.parametrize("kind", ["url", "one header", "many headers", "the same header"])
+@pytest.mark.parametrize("before", [b"", request_bytes("GetItem", b"1")])
+def test_a_head_may_have_16_kb_and_not_a_byte_more(url, kind, before):
+    pieces = [before] if before else []
+    with dial(url) as sock:  # a head of just the limit, in one piece and in several
+        whole = head_of(HEAD_LIMIT, kind)
+        assert whole.index(b"\r\n\r\n") + 4 == HEAD_LIMIT
+        sock.sendall(before + whole)
+        sock.sendall(whole[:5000])
+        time.sleep(0.02)
+        sock.sendall(whole[5000:])
+        assert [status for status, _ in answers(sock, len(pieces) + 2)] == [200] * (len(pieces) + 2)
+    for size in (HEAD_LIMIT + 1, 20_000, 33_000, 60_000):
+        with dial(url) as sock:
+            sock.sendall(before + head_of(size, kind) + request_bytes("GetItem", b"8"))
+            statuses = [status for status, _ in answers(sock, len(pieces) + 1)]
+            assert statuses == [200] * len(pieces) + [431]
+            assert is_over(sock)
+
+
+def test_a_trailer_overrules_no_header(url, service):
+    head = request_bytes("GetItem", Transfer_Encoding="chunked").removesuffix(b"{}")
+    trailers = b"X-Amz-Target: DynamoDB_20120810.DeleteItem\r\nHost: evil.example\r\nX-New: 1\r\n"
+    with dial(url) as sock:
+        sock.sendall(head + b"2\r\n{}\r\n0\r\n" + trailers + b"\r\n" + request_bytes("GetItem"))
+        assert answers(sock, 2) == [(200, b'{"GetItem":{}}')] * 2
+    assert service.order == ["GetItem", "GetItem"]
+
+
+@pytest.mark.parametrize(
+    "name", ["X-Amz-Target", "Authorization", "Content-Length", "Content-Type", "X-Amz-Date"]
+)
+@pytest.mark.parametrize("spelled", [str, str.lower, str.upper])
+def test_a_header_that_decides_may_be_there_once(url, service, name, spelled):
+    request = request_bytes("PutItem")
+    line = next(each for each in request.split(b"\r\n") if each.startswith(name.encode() + b":"))
+    again = spelled(name).encode() + line[len(name) :]
+    for twice in (line + b"\r\n" + again, again + b"\r\n" + line):
+        with dial(url) as sock:
+            sock.sendall(request_bytes("GetItem", b"1") + request.replace(line, twice))
+            assert answers(sock, 2) == [(200, b'{"GetItem":1}'), (400, b"")]
+            assert is_over(sock)
+    assert service.groups == []
+
+
+def test_other_headers_may_be_there_twice(url):
+    twice = request_bytes("GetItem").replace(
+        b"Host:", b"Accept-Encoding: br\r\nAccept-Encoding: gzip\r\nHost:"
+    )
+    large = twice.replace(b"Content-Length: 2", b"Content-Length: 12")[:-2] + b'"big 100000"'
+    with dial(url) as sock:
+        sock.sendall(large)
+        ((status, body),) = answers(sock, 1)
+    assert status == 200
+    assert len(zlib.decompress(body, wbits=31)) > 100_000
 
 
 def test_a_peer_that_does_not_read_holds_up_nobody(url):

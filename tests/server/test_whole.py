@@ -13,6 +13,20 @@ from tests.server.fakes import headers_of
 
 import isotone
 from isotone.server import running_server
+from isotone.testing import Faults
+
+NOT_JSON = {
+    "empty": b"",
+    "cut": b"{",
+    "a list": b"[]",
+    "not UTF-8 in a name": b'{"\xff":1}',
+    "not UTF-8 in a value": b'{"TableName":"\xff"}',
+    "not UTF-8 in an unknown value": b'{"x":{"y":"\xff"}}',
+    "lists without end": b"[" * 200_000,
+    "maps without end": b'{"a":' * 200_000,
+    "a deep member": b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "a deep item": b'{"Item":' * 100_000,
+}
 
 TABLE = {
     "TableName": "Items",
@@ -169,3 +183,30 @@ def test_plain_json_is_wrapped(served):
         connection.request("POST", "/", b"{}", headers)
         answer = json.loads(connection.getresponse().read())
     assert answer == {"Output": {"TableNames": ["Items"]}, "Version": "1.0"}
+
+
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+@pytest.mark.parametrize("kind", ["plain", "with faults"])
+def test_a_body_that_is_no_json_is_the_clients_fault(body, signed, kind, caplog):
+    headers = headers_of("PutItem")
+    codes = ["SerializationException", "ValidationException"]
+    if not signed:
+        codes.append("MissingAuthenticationTokenException")  # values are not looked at before that
+        del headers["Authorization"]
+    with isotone.open() as database:
+        service = Faults().served(database) if kind == "with faults" else database
+        with running_server(service, threaded=kind == "with faults") as url:
+            for operation, path in (("PutItem", "/"), ("Query", "/"), ("x", "/faults")):
+                connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+                headers["X-Amz-Target"] = f"DynamoDB_20120810.{operation}"
+                connection.request("POST", path, body, headers)
+                response = connection.getresponse()
+                answer = json.loads(response.read())
+                connection.close()
+                if path == "/faults" and body == b"[]" and kind == "with faults":
+                    continue  # no faults are ordered
+                assert response.status == 400
+                if path == "/":
+                    assert answer["__type"].rpartition("#")[2] in codes
+    assert caplog.records == []

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
-from isotone.errors import ApiError, ConnectionFailed
+from isotone.errors import ApiError, ConnectionFailed, SerializationException
+from isotone.values.request_body import read_json
 
 Proceed = Callable[[str, Request], Response]
 """Executes a request."""
@@ -46,8 +47,8 @@ class Intercepted:
 
     def send(self, operation: str, body: bytes) -> bytes:
         try:
-            request = msgspec.json.decode(body, type=dict[str, Any])
-        except msgspec.MsgspecError:
+            request = read_json(body, dict[str, Any])
+        except SerializationException:
             answer: bytes = self._api.send(operation, body)  # which says what is wrong
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))

@@ -22,10 +22,10 @@ from isotone.errors import ApiError, SerializationException
 from isotone.operations import request_validation, serialization, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
+from isotone.values.request_body import REFUSED, read_json
 
 Request = TypeVar("Request", bound=Structure)
 
-_REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
 _COMPILING: Final = Lock()
 
@@ -34,7 +34,7 @@ def decode(shape: type[Request], body: bytes) -> Request:
     """The request in a JSON body; raises the ApiError that the service would answer."""
     try:
         decoded: Request = decoder(shape).decode(body)
-    except _REFUSED:
+    except REFUSED:
         return _converted(_forgiven(shape, body), shape)
     return decoded
 
@@ -51,7 +51,7 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
     accepting: type[Request] = accepting_trees(shape)
     try:
         converted: Request = msgspec.convert(request, accepting)
-    except _REFUSED:
+    except REFUSED:
         return _converted(_forgiven(shape, request), accepting)
     return converted
 
@@ -68,7 +68,7 @@ def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiEr
 def _converted(document: Any, shape: type[Request]) -> Request:
     try:
         converted: Request = msgspec.convert(document, shape)
-    except _REFUSED:  # a value that JSON cannot represent
+    except REFUSED:  # a value that JSON cannot represent
         raise SerializationException from None
     return converted
 
@@ -76,7 +76,7 @@ def _converted(document: Any, shape: type[Request]) -> Request:
 def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request that msgspec refused but the service accepts."""
     grammar = shape_of(shape)
-    given = serialization.parse(request) if isinstance(request, bytes) else request
+    given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
     try:

@@ -52,14 +52,6 @@ _EMPTY: Final[dict[type, Any]] = {Value: None, Record: {}, Sequence: []}
 _COLLECTIONS: Final[dict[type, type]] = {Sequence: list, Mapping: dict}
 
 
-def parse(body: bytes) -> Any:
-    """The JSON of a body; anything else is refused without a message, as by the service."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise SerializationException from None
-
-
 def conform(document: Any, shape: Shape) -> Any:
     """The document with the types of `shape` and without nulls; SerializationException if it has others."""
     return _CONFORM[type(shape)](document, shape)

@@ -27,7 +27,7 @@ import httptools
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
-from isotone.server.request import Call, Spelling, read, spelling
+from isotone.server.request import SINGLE_HEADERS, Call, Spelling, by_lower_name, read, spelling
 from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
@@ -70,8 +70,10 @@ class Connection(asyncio.Protocol):
         "_backlog",
         "_blocked",
         "_body",
+        "_chunk",
         "_deaf",
         "_dispatcher",
+        "_fault",
         "_finishing",
         "_headers",
         "_in_head",
@@ -82,6 +84,7 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_quiet",
         "_received",
+        "_repeated",
         "_spelling",
         "_transport",
         "_unread",
@@ -110,8 +113,11 @@ class Connection(asyncio.Protocol):
         self.on_body = self._body.append
         self._spelling: Spelling
         self._received = 0  # bytes since the last whole request
+        self._chunk = 0  # bytes that the parser was given last
+        self._repeated = 0  # bytes of the head that are not in `_headers`
         self._in_head = True
         self._unread = 0  # bytes of answers that the client had not read at the last sweep
+        self._fault: Page | None = None  # of the headers so far
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[Style, bool] | None = None
         self._backlog: deque[tuple[Call | Page | Refusal, bool]] = deque()
@@ -131,7 +137,8 @@ class Connection(asyncio.Protocol):
             return
         if not self._received:
             self._quiet = 0.0
-        self._received += len(data)
+        self._chunk = len(data)
+        self._received += self._chunk
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -165,6 +172,10 @@ class Connection(asyncio.Protocol):
     # Called by the parser; on_url and on_body append to their lists
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer, which changes nothing
+        if name in self._headers:
+            value = self._joined(name, value)
         self._headers[name] = value
 
     def on_headers_complete(self) -> None:
@@ -173,17 +184,39 @@ class Connection(asyncio.Protocol):
         length = self._headers.get(spelled.content_length, b"0")
         if len(length) >= 8 and int(length) > BODY_LIMIT:
             self._refuse(TOO_LARGE)
-        elif self._received > HEAD_LIMIT and _size(self._headers) > HEAD_LIMIT:
+        elif self._fault is not None:
+            self._refuse(self._fault)
+        elif (
+            self._chunk > HEAD_LIMIT or self._received > HEAD_LIMIT
+        ) and self._head_size() > HEAD_LIMIT:
             self._refuse(HEAD_TOO_LARGE)
         elif not spelled.host or self._headers[spelled.host] not in self._known_hosts:
             self._admit()
         if spelled.expect and not self._deaf and self._is_free():
             self._transport.write(_CONTINUE)
 
+    def _joined(self, name: bytes, value: bytes) -> bytes:
+        """The value of a header that is there again: both, in order, if it may be."""
+        before = self._headers[name]
+        self._repeated += len(name) + 3
+        if name.lower() in SINGLE_HEADERS:
+            self._fault = BAD_REQUEST
+        elif len(before) + len(value) > HEAD_LIMIT:
+            self._fault = self._fault or HEAD_TOO_LARGE
+        else:
+            return before + b"," + value
+        return before
+
+    def _head_size(self) -> int:
+        """The bytes of the request line and the headers, as they are usually written."""
+        line = len(self._parser.get_method()) + sum(map(len, self._url)) + len(b"  HTTP/1.1\r\n")
+        line += self._repeated
+        return line + sum(len(name) + len(value) + 4 for name, value in self._headers.items()) + 2
+
     def _admit(self) -> None:
         """Refuse a request for another host, or of a page of another origin, before its body arrives."""
-        lowered = {name.lower(): value for name, value in self._headers.items()}
-        refusal = self._admission.refusal(lowered)
+        lowered = by_lower_name(self._headers)
+        refusal = BAD_REQUEST if lowered is None else self._admission.refusal(lowered)
         if refusal is not None:
             self._refuse(refusal)
 
@@ -202,7 +235,7 @@ class Connection(asyncio.Protocol):
         self._url.clear()
         self._headers.clear()
         body.clear()
-        self._received = 0
+        self._received = self._repeated = 0
         self._in_head = True
         if self._is_free():
             self._start(request, keep_alive)
@@ -220,7 +253,8 @@ class Connection(asyncio.Protocol):
         head = b"".join(b"%b: %b\r\n" % header for header in kept.items())
         self._url.clear()
         self._headers.clear()
-        self._received = 0
+        self._received = self._repeated = 0
+        self._in_head = True
         self._parser = httptools.HttpRequestParser(self)
         return self.data_received(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, url, head, rest))
 
@@ -347,7 +381,3 @@ class Connection(asyncio.Protocol):
                 self._refuse(TIMED_OUT)
         elif self._quiet > patience.idle:
             self._transport.close()
-
-
-def _size(headers: dict[bytes, bytes]) -> int:
-    return sum(len(name) + len(value) for name, value in headers.items())

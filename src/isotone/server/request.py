@@ -3,6 +3,7 @@
 A request is checked in the order of the real service: method and path, content type, body encoding, target,
 signature. The first check that fails determines the answer:
 
+    a header twice that must be single      400, empty
     not POST, another path or content type  404 with a line of XML
     a body over 16 MB                       413, empty
     no target                               UnknownOperationException
@@ -26,12 +27,12 @@ import msgspec
 
 from isotone.errors import (
     ApiError,
-    SerializationException,
     UnknownOperationException,
 )
 from isotone.server.auth import parse_signature, signature_error
 from isotone.server.compression import BODY_LIMIT, decompressed, wanted_coding
 from isotone.server.response import (
+    BAD_REQUEST,
     JSON_1_0,
     LOCAL_NODES,
     NOT_FOUND,
@@ -42,6 +43,7 @@ from isotone.server.response import (
     Refusal,
     Style,
 )
+from isotone.values.request_body import read_json
 
 _CACHE_SIZE: Final = 512  # entries of each cache; bounds what a hostile client can fill
 
@@ -67,6 +69,25 @@ class Spelling(NamedTuple):
     authorization: bytes
     expect: bytes
     ordinary: bool  # has a date, and no header that the fast path does not handle
+
+
+SINGLE_HEADERS: Final = frozenset(
+    [
+        b"host",
+        b"origin",
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"date",
+        b"transfer-encoding",
+        b"x-amz-content-sha256",
+        b"x-amz-date",
+        b"x-amz-security-token",
+        b"x-amz-target",
+    ]
+)
+"""Headers that a request may have once: two could be read in two ways."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -129,7 +150,10 @@ def read(
             region = _signed_region(get(spelled.authorization, b""))
             if region is not None:
                 return Call(operation, body, ORDINARY, region)
-    return _read_carefully(method, url, {name.lower(): headers[name] for name in headers}, body)
+    lowered = by_lower_name(headers)
+    if lowered is None:
+        return BAD_REQUEST
+    return _read_carefully(method, url, lowered, body)
 
 
 def _signed_region(authorization: bytes) -> str | None:
@@ -170,7 +194,9 @@ def _read_carefully(
         refused = signature_error(headers, query)
         if refused is not None:
             if body:
-                _require_object(body)
+                read_json(
+                    body, dict[str, msgspec.Raw]
+                )  # the service checks this before the signature
             raise refused
     except ApiError as error:
         return Refusal(error, style)
@@ -223,9 +249,14 @@ def _operation(target: bytes) -> str:
     return operation
 
 
-def _require_object(body: bytes) -> None:
-    """Raise for a body that is not a JSON object: the service checks this before the signature."""
-    try:
-        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except msgspec.MsgspecError:
-        raise SerializationException() from None
+def by_lower_name(headers: Mapping[bytes, bytes]) -> dict[bytes, bytes] | None:
+    """The headers by their names in lower case; None if one that must be single is there twice."""
+    lowered: dict[bytes, bytes] = {}
+    for name, value in headers.items():
+        lower = name.lower()
+        if lower in lowered:
+            if lower in SINGLE_HEADERS:
+                return None
+            value = lowered[lower] + b"," + value
+        lowered[lower] = value
+    return lowered

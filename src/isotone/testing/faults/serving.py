@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from isotone.errors import ApiError, UsageError, ValidationException
+from isotone.errors import ApiError, SerializationException, UsageError, ValidationException
+from isotone.values.request_body import read_json
 
 if TYPE_CHECKING:
     from isotone.testing.faults.plan import Faults
     from isotone.testing.faults.rules import Rule
 
 _PATH: Final = " /faults"
-_EXAMPLE: Final = '; send {"fault": "throttle", "writes": 5}, or a list of these'
+_NOT_AN_ORDER: Final = (
+    'the body is no JSON object; send {"fault": "throttle", "writes": 5}, or a list of these'
+)
 Order = dict[str, Any]
 
 
@@ -73,14 +76,14 @@ class FaultyService:
         """Order all faults of a request, or none."""
         ordered: list[Rule] = []
         try:
-            wanted = msgspec.json.decode(body, type=Order | list[Order])
+            wanted = read_json(body, Order | list[Order])
             orders = wanted if isinstance(wanted, list) else [wanted]
             ordered.extend(self._faults.order(each.pop("fault", ""), **each) for each in orders)
-        except (msgspec.DecodeError, UsageError) as error:
+        except (SerializationException, UsageError) as error:
             for rule in ordered:
                 rule.stop()
-            example = "" if isinstance(error, UsageError) else _EXAMPLE
-            raise ValidationException(f"{error}{example}") from None
+            problem = str(error) if isinstance(error, UsageError) else _NOT_AN_ORDER
+            raise ValidationException(problem) from None
 
 
 class _FaultyRegion:

@@ -1,0 +1,24 @@
+"""Reads the JSON of a request: every path that reads a body from outside does it here, with the same errors.
+
+A body may be no JSON, no UTF-8 (which msgspec finds in names of members only when it decodes them), too deeply nested
+for the stack, or of another type than asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from isotone.errors import SerializationException
+
+REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON of the wanted type."""
+
+
+def read_json(body: bytes, shape: Any = Any) -> Any:
+    """The JSON of a body, of the type `shape`; anything else is refused without a message, as by the service."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except REFUSED:
+        raise SerializationException from None
