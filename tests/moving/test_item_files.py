@@ -536,3 +536,33 @@ def test_progress_estimates_the_number_of_rows() -> None:
     assert seen[-1].is_over
     assert seen[-1].items == 30_000
     assert all(each.of_items >= each.items * 0.9 for each in seen)
+
+
+# Memory
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux shows what is mapped")
+def test_little_of_the_file_is_mapped(folder: Path) -> None:
+    file, large = folder / "t.db", "x" * 200_000
+    lines = [json.dumps({"id": f"{number}", "text": large}) for number in range(400)]
+    (folder / "items.jsonl").write_text("\n".join(lines))
+    mapped: list[int] = []
+
+    def look(_: moving.Progress) -> None:
+        mapped.append(_mapped_of(file))
+
+    moving.import_items("items.jsonl", file, "Orders", key="id", progress=look)
+    assert file.stat().st_size > 64 << 20
+    moving.export_items(file, "Orders", "again.jsonl", progress=look)
+    assert 0 < max(mapped) <= 32 << 20
+    assert (folder / "again.jsonl").stat().st_size > 64 << 20
+
+
+def _mapped_of(file: Path) -> int:
+    """How many bytes of a file are mapped into this process."""
+    found = 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if line.endswith(f" {file}"):
+            begin, end = line.split()[0].split("-")
+            found += int(end, 16) - int(begin, 16)
+    return found

@@ -25,7 +25,6 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.backends import opening
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
@@ -38,6 +37,7 @@ from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.scanning import ScannedPage, Segment, decoded, pages
+from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.values.types import Item
 
@@ -118,13 +118,12 @@ def export_items(
         raise UsageError(f"segments={segments!r} is not a number of segments; give 1 or more")
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        opened = opening.open_backend(source)
-        stack.callback(opened.close)
+        backend = stack.enter_context(opened(source))
         job = stack.enter_context(_state_of(source, table, target, state))
         if restart:
             job.drop(*job.names)
         pace = Pace(read_units, stop=stop)
-        export = _Export(opened.backend, table, target, format, job, pace, segments)
+        export = _Export(backend, table, target, format, job, pace, segments)
         return export.run(with_table=with_table, force=force, report=progress or _ignore)
 
 

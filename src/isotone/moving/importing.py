@@ -24,9 +24,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from isotone.backends import opening
 from isotone.backends.interface import Backend, Capabilities
-from isotone.backends.opening import Target
+from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, BadRow, UsageError
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.file_names import STANDARD, Place, table_file
@@ -35,6 +34,7 @@ from isotone.moving.job_state import JobState, address_text, default_path
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.row_checks import RowChecks
+from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     TablePlan,
@@ -124,13 +124,11 @@ def import_items(
     check_place(source, format)  # before a file is created
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        opened = opening.open_backend(target)
-        stack.callback(opened.close)
+        backend = stack.enter_context(opened(target))
         job = stack.enter_context(_state_of(source, target, table, state))
         if restart:
             job.drop(*job.names)
-        backend = opened.backend
-        described = _described(source, table, opening.engine_of(target).recognise())
+        described = _described(source, table, engine_of(target).recognise())
         plan = _plan(backend, described, table, key, sort_key)
         definition = (
             wait_until_active(backend, table) if plan is None else make_table(backend, plan)
