@@ -32,7 +32,7 @@ from isotone.operations.request_members import (
     Tag,
     VectorDistanceFunction,
 )
-from isotone.operations.tag_validation import check_tag_count, check_tags
+from isotone.operations.tags import check_tag_count, check_tags
 
 NonKeyAttributes = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(min_length=1, max_length=20)

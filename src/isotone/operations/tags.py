@@ -1,0 +1,122 @@
+"""The actions on the tags of a table: add, remove and list them; CreateTable checks its tags here too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from isotone import limits
+from isotone.engine.engine import Engine
+from isotone.errors import ValidationException
+from isotone.operations.action import NO_BODY, Answer, action
+from isotone.operations.item_validation import INVALID
+from isotone.operations.request_grammar import NAME_PATTERN
+from isotone.operations.request_members import ResourceArn, Structure, Tag, TagKey
+from isotone.operations.table_lookup import table_of_arn
+
+
+class TagResource(Structure, frozen=True):
+    """Add or replace tags."""
+
+    resource_arn: ResourceArn
+    tags: list[Tag]
+
+
+class UntagResource(Structure, frozen=True):
+    """Remove tags."""
+
+    resource_arn: ResourceArn
+    tag_keys: list[TagKey]
+
+
+class ListTagsOfResource(Structure, frozen=True):
+    """Ask for a table's tags."""
+
+    resource_arn: ResourceArn
+    next_token: str | None = None
+
+
+_TABLE_ARN: Final = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}")
+_TAGS_PAGE: Final = 10
+# Letters, digits and spaces of any script, and a few marks.
+_is_allowed: Final = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
+_RESERVED: Final = "aws:"
+
+
+@action("TagResource")
+def tag_resource(engine: Engine, request: TagResource) -> Answer:
+    """Add tags to a table, or replace their values."""
+    _check_arn(request.resource_arn)
+    if not request.tags:
+        raise ValidationException("Atleast one Tag needs to be provided as Input.")
+    check_tags(request.tags)
+    with engine.writing:
+        schema = table_of_arn(engine, request.resource_arn).schema
+        tags = {**schema.tags, **{tag.key: tag.value for tag in request.tags}}
+        check_tag_count(len(tags))
+        engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
+    return NO_BODY
+
+
+@action("UntagResource")
+def untag_resource(engine: Engine, request: UntagResource) -> Answer:
+    """Remove tags from a table; a missing tag is not an error."""
+    _check_arn(request.resource_arn)
+    if not request.tag_keys:
+        raise ValidationException("Atleast one Tag Key needs to be provided as Input.")
+    with engine.writing:
+        schema = table_of_arn(engine, request.resource_arn).schema
+        tags = {key: value for key, value in schema.tags.items() if key not in request.tag_keys}
+        engine.catalog.save(msgspec.structs.replace(schema, tags=tags))
+    return NO_BODY
+
+
+@action("ListTagsOfResource")
+def list_tags_of_resource(engine: Engine, request: ListTagsOfResource) -> Answer:
+    """A table's tags, ten to a page. An unknown token means the first page."""
+    _check_arn(request.resource_arn)
+    with engine.reading:
+        tags = list(table_of_arn(engine, request.resource_arn).schema.tags.items())
+    pages = {str(first): first for first in range(0, len(tags), _TAGS_PAGE)}
+    first = pages.get(request.next_token or "", 0)
+    page = tags[first : first + _TAGS_PAGE]
+    answer: dict[str, Any] = {"Tags": [{"Key": key, "Value": value} for key, value in page]}
+    if first + _TAGS_PAGE < len(tags):
+        answer["NextToken"] = str(first + _TAGS_PAGE)
+    return answer
+
+
+def _check_arn(arn: str) -> None:
+    if not _TABLE_ARN.fullmatch(arn):
+        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+
+
+# What every tag must be
+
+
+def check_tags(tags: Iterable[Tag]) -> None:
+    """Refuse tags with characters that AWS does not allow, with its own prefix, or with one key twice."""
+    seen: set[str] = set()
+    for tag in tags:
+        for kind, text in (("key", tag.key), ("value", tag.value)):
+            if not _is_allowed(text):
+                raise ValidationException(
+                    f"{INVALID}Tag {kind} '{text}' has a character that is not allowed: use letters, "
+                    "digits, spaces and + - = . _ : / @"
+                )
+        if tag.key.lower().startswith(_RESERVED):
+            raise ValidationException(
+                f"{INVALID}Tag key '{tag.key}' begins with {_RESERVED}, which is reserved"
+            )
+        if tag.key in seen:
+            raise ValidationException(f"{INVALID}Duplicate tag key: {tag.key}")
+        seen.add(tag.key)
+
+
+def check_tag_count(count: int) -> None:
+    """Refuse more tags than a table may have."""
+    if count > limits.TAGS:
+        raise ValidationException(f"{INVALID}Too many tags: a resource has at most {limits.TAGS}")
