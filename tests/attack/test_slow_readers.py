@@ -23,6 +23,8 @@ class Large(FakeService):
     def send(self, operation: str, body: bytes) -> bytes:
         return b'{"x":"' + b"x" * SIZE + b'"}'
 
+    begin = send
+
 
 def dial(url: str) -> socket.socket:
     """A connection whose kernel buffer is small, so that the server sees how slowly it reads."""

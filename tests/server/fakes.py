@@ -52,6 +52,8 @@ class FakeService:
         self.reads.append((operation, body))
         return self._answer(operation, body)
 
+    begin = send
+
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         self.hold.wait(5)
         self.groups.append(list(requests))

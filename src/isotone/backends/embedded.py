@@ -229,6 +229,17 @@ class Database(Native):
             self._wake_if_wanted()
         return answer
 
+    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
+        """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
+        try:
+            answer = self._api.begin(operation, body)
+        except BaseException as error:
+            self._roll_back_after(error)
+            raise
+        if operation in STARTS_WORK:
+            self._wake_if_wanted()
+        return answer
+
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Execute one request without JSON; expressions may be trees. Raises as `send` does.
 

@@ -53,6 +53,8 @@ class Intercepted:
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
+    begin = send
+
     def is_grouped(self, operation: str) -> bool:
         """False: each request is answered by itself."""
         return False

@@ -29,6 +29,9 @@ from isotone.values.attribute_validation import Item
 
 Entries = Iterable[tuple[bytes, bytes]]
 
+_QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
+_QUICK_SIZE = 16 * limits.KB  # bytes of them
+_QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
 _FIRST_CHUNK = 8  # records read before their size is known
 
 
@@ -87,13 +90,19 @@ def segment_bounds(segment: int | None, total: int | None) -> Bounds:
 
 
 class Page(msgspec.Struct):
-    """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped."""
+    """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped.
 
+    `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
+    milliseconds if `is_long`.
+    """
+
+    records: list[bytes] = []
     items: list[msgspec.Raw] = []
     count: int = 0
     scanned: int = 0
     size: int = 0
     last: bytes | None = None
+    is_long: bool = False
 
 
 class Reader(msgspec.Struct, frozen=True, gc=False):
@@ -110,28 +119,53 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     counting: bool = False
 
     def page(self, entries: Entries) -> Page:
-        """Read one page. Parses an item only if the filter or projection needs it."""
+        """Read one page, and make items of it."""
+        page = self.read(entries)
+        self.evaluate(page)
+        return page
+
+    def read(self, entries: Entries) -> Page:
+        """Read the records of one page: all that needs the store."""
         records, size = _read(iter(entries), self.limit)
         scanned = len(records)
         is_full = scanned == self.limit or size > limits.QUERY_PAGE
         last = records[-1] if is_full else None
-        if self.counting and self.matches is None:
-            return Page([], scanned, scanned, size, last)
-        items = self._items(records)
-        return Page([] if self.counting else items, len(items), scanned, size, last)
-
-    def _items(self, records: list[bytes]) -> list[msgspec.Raw]:
-        """The items that pass the filter, in the form of the response."""
         if self.expand is not None:
             records = [self.expand(record) for record in records]
+        if self.matches is None and self.project is None:
+            is_long = scanned > _QUICK_COPIES
+        else:
+            is_long = scanned > _QUICK_RECORDS or size > _QUICK_SIZE
+        return Page(records, [], 0, scanned, size, last, is_long)
+
+    def evaluate(self, page: Page) -> None:
+        """Make items of the records of a page. Parses an item only if the filter or projection needs it.
+
+        It uses neither the store nor the engine, so any thread may do it, without the engine's lock.
+        """
+        records = page.records
         if self.matches is None:
+            if self.counting:
+                page.count = page.scanned
+                return
             if self.project is None:
-                return [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
-            return [msgspec.Raw(encode_item(self.project(item_of(record)))) for record in records]
+                items = [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
+            else:
+                items = [msgspec.Raw(encode_item(self.project(item_of(one)))) for one in records]
+        else:
+            items = self._matching(records, self.matches)
+        page.count = len(items)
+        if not self.counting:
+            page.items = items
+
+    def _matching(
+        self, records: list[bytes], matches: Callable[[Item], bool]
+    ) -> list[msgspec.Raw]:
+        """The items that pass the filter, in the form of the response."""
         items = []
         for record in records:
             item = item_of(record)
-            if self.matches(item):
+            if matches(item):
                 shown = None if self.project is None else encode_item(self.project(item))
                 items.append(msgspec.Raw(shown or body_of(record)))
         return items

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
 import msgspec
 
@@ -13,7 +13,17 @@ from isotone.engine.engine import Engine
 from isotone.operations.request_members import Structure
 
 Answer: TypeAlias = Mapping[str, Any]
-Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The rest of a long read, which needs no database any more: any thread may do it."""
+
+    finish: Callable[[], Answer]
+
+
+Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Later])
 
 
 @dataclass(frozen=True)
@@ -27,7 +37,7 @@ class Action:
 
     name: str
     request: type[Structure]
-    run: Callable[[Engine, Any], Answer]
+    run: Callable[[Engine, Any], Answer | Later]
     grouped: bool
     starts_work: bool
     check: Callable[[Any], object] | None

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -48,7 +49,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     transfers,
     vector_search,
 )
-from isotone.operations.action import ACTIONS, Action
+from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
 from isotone.operations.request_decoding import convert, decode, explain
 
@@ -79,9 +80,21 @@ class Api:
         if action is None:
             raise UnknownOperationException
         try:
-            return _encode(action.run(self.engine, decode(action.request, body)))
+            answer = action.run(self.engine, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
             raise _told(action, body, error) from None
+        return _encode(answer.finish() if type(answer) is Later else answer)
+
+    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
+        """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
+        action = ACTIONS.get(operation)
+        if action is None:
+            raise UnknownOperationException
+        try:
+            answer = action.run(self.engine, decode(action.request, body))
+        except (ValidationException, ResourceNotFoundException) as error:
+            raise _told(action, body, error) from None
+        return partial(_finish, answer) if type(answer) is Later else _encode(answer)
 
     def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
@@ -97,6 +110,8 @@ class Api:
             raise UnknownOperationException
         try:
             answer = action.run(self.engine, convert(action.request, request))
+            if type(answer) is Later:
+                answer = answer.finish()
         except ApiError as error:
             if isinstance(error, _EXPLAINED):
                 error = _told(action, request, error)
@@ -177,6 +192,10 @@ class Api:
         except Exception:
             log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
+
+
+def _finish(rest: Later) -> bytes:
+    return _encode(rest.finish())
 
 
 def _told(action: Action, request: bytes | Mapping[str, Any], error: ApiError) -> ApiError:

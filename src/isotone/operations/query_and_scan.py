@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -15,7 +16,7 @@ from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
-from isotone.operations.action import Answer, action
+from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Meter, meter_for
 from isotone.operations.item_validation import (
     INVALID,
@@ -115,7 +116,7 @@ _check_scan: Final = checker(
 
 
 @action("Query")
-def query(engine: Engine, request: Query) -> Answer:
+def query(engine: Engine, request: Query) -> Answer | Later:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -152,12 +153,12 @@ def query(engine: Engine, request: Query) -> Answer:
         selection = Selection(source, request, filters, projection, binding.values)
         reverse = request.scan_index_forward is False
         # No variable refers to the entries, so their cursor is closed before the lock is released.
-        page = selection.reader.page(source.entries(bounds, start, reverse=reverse))
-        return selection.answer(page)
+        page = selection.reader.read(source.entries(bounds, start, reverse=reverse))
+    return Later(partial(selection.answer, page)) if page.is_long else selection.answer(page)
 
 
 @action("Scan")
-def scan(engine: Engine, request: Scan) -> Answer:
+def scan(engine: Engine, request: Scan) -> Answer | Later:
     """Read all items of a table or an index in the order of their hashes, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -181,7 +182,8 @@ def scan(engine: Engine, request: Scan) -> Answer:
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
-        return selection.answer(selection.reader.page(source.entries(bounds, start)))
+        page = selection.reader.read(source.entries(bounds, start))
+    return Later(partial(selection.answer, page)) if page.is_long else selection.answer(page)
 
 
 def source_of(engine: Engine, table: Table, request: Query | Scan) -> Source:
@@ -311,7 +313,8 @@ class Selection:
         )
 
     def answer(self, page: Page) -> dict[str, Any]:
-        """The response's members for a page."""
+        """The response's members for a page, whose items are made first."""
+        self.reader.evaluate(page)
         answer: dict[str, Any] = {}
         if self.request.select != "COUNT":
             answer["Items"] = page.items

@@ -1,17 +1,25 @@
-"""Runs requests: small writes of one event-loop turn as one group, all others immediately.
+"""Runs requests: small writes of one event-loop turn as one group, long reads in a thread, all others immediately.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
 writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and
 answered after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
 server, the larger the groups.
+
+A Query or a Scan with much to filter reads its records at once, in one snapshot. What is left needs no database: a
+thread does it, one such read after the other, while the loop serves other requests and signals. So does that thread
+decode what is large.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol
 
 import msgspec
 
@@ -27,6 +35,8 @@ Answer = Callable[[Result], None]
 Address = tuple[str, int]
 """The host and the port of a node."""
 
+_LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
+
 log = logging.getLogger("isotone.server")
 
 
@@ -34,6 +44,9 @@ class Service(Protocol):
     """What the server needs from a database; `backends.embedded.Database` implements it."""
 
     def send(self, operation: str, body: bytes) -> bytes: ...
+
+    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
+        """As `send`; of a long read, a function that does the rest, in any thread."""
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result]: ...
 
@@ -59,6 +72,7 @@ class Dispatcher:
         self._is_grouped = service.is_grouped
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
+        self._long_reads = Thread(loop, "isotone-long-reads")
 
     def local_nodes(self, own: Address) -> bytes:
         """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
@@ -80,7 +94,23 @@ class Dispatcher:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
-        return self.run(call)
+        if len(call.body) > _LARGE_BODY:
+            self._long_reads.run(partial(self.run, call), answer)
+            return None
+        try:
+            result = self._service.in_region(call.region).begin(call.operation, call.body)
+        except (ApiError, ConnectionFailed) as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - an error must not end the connection
+            return _logged_failure(error, call.operation)
+        if isinstance(result, bytes):
+            return result
+        self._long_reads.run(partial(_rest, result, call.operation), answer)
+        return None
+
+    def stop(self) -> None:
+        """End the threads, which need not finish."""
+        self._long_reads.stop()
 
     def run(self, call: Call) -> Result:
         """Run a call now."""
@@ -114,6 +144,50 @@ class Dispatcher:
             results = [_logged_failure(error, ", ".join(operations))] * len(group)
         for (_, answer), result in zip(group, results, strict=True):
             answer(result)
+
+
+class Thread:
+    """A thread that runs calls, one after the other, and answers them on the event loop.
+
+    It is a daemon, so that the end of the process does not wait for it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
+        self._loop = loop
+        self._name = name
+        self._calls: SimpleQueue[tuple[Callable[[], Result], Answer] | None] = SimpleQueue()
+        self._is_running = False
+
+    def run(self, call: Callable[[], Result], answer: Answer) -> None:
+        """Run a call after those before it."""
+        self._calls.put((call, answer))
+        if not self._is_running:
+            self._is_running = True
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+
+    def stop(self) -> None:
+        """End the thread after the call that it runs; those that wait are forgotten."""
+        with contextlib.suppress(Empty):
+            while True:
+                self._calls.get_nowait()
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (entry := self._calls.get()) is not None:
+            call, answer = entry
+            result = call()
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                self._loop.call_soon_threadsafe(answer, result)
+            del entry, call, answer, result  # or it would hold them until the next call
+
+
+def _rest(finish: Callable[[], bytes], operation: str) -> Result:
+    try:
+        return finish()
+    except ApiError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - an error must not end the thread
+        return _logged_failure(error, operation)
 
 
 class ThreadedDispatcher(Dispatcher):

@@ -87,6 +87,7 @@ class Listener:
         self._dispatcher.commit()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace)
+        self._dispatcher.stop()
         for connection in list(self._connections):
             connection.abort()
         if self._sweeper is not None:
