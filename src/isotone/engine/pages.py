@@ -158,9 +158,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         if not self.counting:
             page.items = items
 
-    def _matching(
-        self, records: list[bytes], matches: Callable[[Item], bool]
-    ) -> list[msgspec.Raw]:
+    def _matching(self, records: list[bytes], matches: Callable[[Item], bool]) -> list[msgspec.Raw]:
         """The items that pass the filter, in the form of the response."""
         items = []
         for record in records:
