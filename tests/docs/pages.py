@@ -70,7 +70,7 @@ def _anchor(heading: str) -> str:
 
 
 def all_pages() -> list[Page]:
-    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
     return [Page(path) for path in [*top, *sorted((ROOT / "docs").rglob("*.md"))]]
 
 
