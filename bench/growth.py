@@ -1,4 +1,4 @@
-"""How one file grows: latencies, file size, start-up, backup, check and a new index, at several sizes.
+"""How one file grows: latencies, file size, start-up, processes, backup, check and a new index, at several sizes.
 
     python -m bench.growth 10000 1000000 10000000
 
@@ -43,6 +43,23 @@ _BY_STATUS: dict[str, Any] = {
     ],
     "Projection": {"ProjectionType": "KEYS_ONLY"},
 }
+_WORK = """
+import random, sys, time
+import isotone
+from bench.growth import calls
+path, items, name, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
+with isotone.open(path) as database:
+    call, done = calls(database.client(), items)[name], 0
+    call()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        call()
+        done += 1
+print(done / seconds)
+"""
+_SECONDS = 5
 _START = (
     "import sys, time; started = time.perf_counter(); import isotone; opened = time.perf_counter(); "
     "client = isotone.open(sys.argv[1]).client(); "
@@ -133,6 +150,27 @@ def latencies(paths: dict[int, Path]) -> None:
                 )
 
 
+def by_processes(path: Path, items: int) -> None:
+    """Calls a second of one, two and four processes on the same file."""
+    for name in ("get", "put, durable"):
+        for number in (1, 2, 4):
+            workers = [
+                subprocess.Popen(
+                    [sys.executable, "-c", _WORK, str(path), str(items), name, str(_SECONDS)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                for _ in range(number)
+            ]
+            for worker in workers:
+                assert worker.stdout is not None
+                assert worker.stdout.readline() == "ready\n"
+            rates = [worker.communicate("go\n")[0] for worker in workers]
+            total = sum(map(float, rates))
+            print(f"{name:14} {items:>12,}  {total:9,.0f} /s with {number} processes", flush=True)
+
+
 def timed(what: str, items: int, step: Callable[[], object]) -> None:
     started, used = time.perf_counter(), time.process_time()
     step()
@@ -179,6 +217,7 @@ def main(sizes: list[int]) -> None:
             )
             start_up(path)
         latencies(paths)
+        by_processes(paths[min(sizes)], min(sizes))
         for items, path in paths.items():
             copy = path.with_suffix(".backup")
             timed("backup", items, partial(isotone.backup, path, copy))

@@ -1,4 +1,4 @@
-"""The request structures as a tree of shapes, which the slow path walks to explain a wrong request.
+"""Request structures as shapes, with the rule and sentence of each constraint, by which a wrong request is explained.
 
 A request structure is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
 this tree. So the two accept the same requests, and `serialization` and `request_validation` only add AWS's

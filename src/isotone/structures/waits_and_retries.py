@@ -1,4 +1,4 @@
-"""How structures retry after a conflict with another writer, poll for one, and wait.
+"""How often and how fast structures retry after a conflict with another writer, poll for one, and wait.
 
 Three policies cover all of them: `retry_on_conflict` for a read and a conditional write, `CONTENTION` for other
 attempts that another writer overtook, and `poll_intervals` between checks for other processes' work.

@@ -1,4 +1,4 @@
-"""Types that only pydantic knows: models, dataclasses, addresses, paths, unions.
+"""Types that only pydantic knows: models, dataclasses, addresses, paths; refused if their values would not come back.
 
 `Foreign(annotation)` dumps values and validates what is read. Types whose values could be written and never read
 are refused when it is made, with what to declare instead.

@@ -1,4 +1,4 @@
-"""`Faults`: the faults that a test orders, and the databases that they are on.
+"""`Faults`: the faults that a test orders, the checks of an order by name, and the databases that they are on.
 
 A plan is one function from a request to a response. It asks its faults one after the other, the first that was ordered
 first, and finally the database. Each fault draws its random numbers from a generator of its own, so a fault strikes the
