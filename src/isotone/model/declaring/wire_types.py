@@ -1,4 +1,4 @@
-"""How each Python type is stored in an item and read back exactly: dates, enums, Decimals, lists; and which unions are refused.
+"""How each Python type is stored in an item and read back exactly; which unions are refused.
 
 `wire_type(annotation)` returns the `WireType` of a field's annotation. A value is written as its DynamoDB type
 if there is one: numbers as N with all their digits, sets as SS, NS and BS. Times are strings of
