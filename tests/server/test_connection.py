@@ -422,7 +422,7 @@ def test_an_idle_connection_is_closed(hasty_url):
 def test_a_peer_that_never_reads_is_dropped(hasty_url):
     with dial(hasty_url) as sock:
         sock.sendall(request_bytes("GetItem", b'"big 20000000"'))
-        time.sleep(1.0)
+        time.sleep(2.5)
         received = 0
         with contextlib.suppress(ConnectionError):
             while data := sock.recv(1 << 20):

@@ -48,6 +48,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     region: str = "us-east-1",
     account: str = "000000000000",
     memory_map: int | None = None,
+    busy_timeout: float = 5.0,
     stream_shards: int = 1,
     s3: str | PathLike[str] | S3 | None = None,
     regions: bool = False,
@@ -57,6 +58,8 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     `durability` is what an acknowledged write survives: "disk", a power cut; "process", a crash of the
     process; "none", nothing for certain. `memory_map` is how many bytes of a file are mapped into memory, by
     default 2 GB: less makes the process appear smaller, and reads slower. In memory both have no effect.
+    `busy_timeout` is how many seconds a write waits for another process that holds the file's lock, before it raises
+    `StorageBusy`.
     `stream_shards` is how many shards a new stream begins with, at most 16.
     `s3` has the buckets of exports and imports: a folder, in which each bucket is a sub-folder, or an S3 endpoint, as a URL
     or an `isotone.S3`.
@@ -73,7 +76,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         )
     return Database(
         Engine(
-            _store(fspath(path), durability, memory_map),
+            _store(fspath(path), durability, memory_map, busy_timeout),
             clock=clock,
             region=region,
             account=account,
@@ -149,16 +152,22 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
 
 
-def _store(path: str, durability: Durability, memory_map: int | None) -> Store:
+def _store(
+    path: str, durability: Durability, memory_map: int | None, busy_timeout: float
+) -> Store:
+    if type(busy_timeout) not in (int, float) or not 0 <= busy_timeout < float("inf"):
+        raise UsageError(f"busy_timeout={busy_timeout!r} is not a number of seconds; give 0 or more")
     if path == MEMORY:
         return MemoryStore()
     from isotone.storage.sqlite import SQLiteStore
 
     if memory_map is None:
-        return SQLiteStore(path, durability=durability)
+        return SQLiteStore(path, durability=durability, busy_timeout=busy_timeout)
     if type(memory_map) is not int or memory_map < 0:
         raise UsageError(f"memory_map={memory_map!r} is not a number of bytes; give 0 or more")
-    return SQLiteStore(path, durability=durability, memory_map=memory_map)
+    return SQLiteStore(
+        path, durability=durability, busy_timeout=busy_timeout, memory_map=memory_map
+    )
 
 
 class Database(Native):

@@ -147,6 +147,7 @@ class Api:
                     return [self._answer(*request) for request in requests]
             except StorageBusy as error:
                 # One by one, each would wait for the same lock again.
+                log.error("a group of %d writes failed: %s", len(requests), error)
                 return [InternalServerError(str(error))] * len(requests)
             except Exception:
                 # The whole group was undone. Run one by one, each request gets its own answer.
@@ -188,6 +189,7 @@ class Api:
         try:
             return self._answer(operation, body)
         except StorageError as error:
+            log.error("%s failed: %s", operation, error)
             return InternalServerError(str(error))
         except Exception:
             log.exception("%s failed", operation)

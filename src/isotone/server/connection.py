@@ -47,6 +47,8 @@ HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
+_NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a connection that is lost
+
 log = logging.getLogger("isotone.server")
 
 
@@ -167,6 +169,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
         self._backlog.clear()
+        # The parser and the bound methods refer to the connection: without them a body is freed at once.
+        self._body.clear()
+        self._headers.clear()
+        self._parser = _NO_PARSER
         self._on_lost(self)
 
     # Called by the parser; on_url and on_body append to their lists
@@ -275,6 +281,8 @@ class Connection(asyncio.Protocol):
             else:
                 self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
         elif type(request) is Refusal:
+            if request.error.status >= 500:
+                log.error("a request was refused: %s", request.error)
             rendered = render_result(request.style, request.error, keep_alive=keep_alive)
             self._send(rendered, keep_alive)
         elif type(request) is Page:
@@ -344,6 +352,7 @@ class Connection(asyncio.Protocol):
 
     def turn_away(self) -> None:
         """Answer that there are too many connections, and close."""
+        log.warning("a connection was turned away: there are too many")
         self._refuse(OVERLOADED)
 
     def finish(self) -> None:

@@ -100,7 +100,7 @@ class Dispatcher:
         try:
             result = self._service.in_region(call.region).begin(call.operation, call.body)
         except (ApiError, ConnectionFailed) as error:
-            return error
+            return _noted(error, call.operation)
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
         if isinstance(result, bytes):
@@ -117,7 +117,7 @@ class Dispatcher:
         try:
             return self._service.in_region(call.region).send(call.operation, call.body)
         except (ApiError, ConnectionFailed) as error:
-            return error
+            return _noted(error, call.operation)
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
 
@@ -185,7 +185,7 @@ def _rest(finish: Callable[[], bytes], operation: str) -> Result:
     try:
         return finish()
     except ApiError as error:
-        return error
+        return _noted(error, operation)
     except Exception as error:  # noqa: BLE001 - an error must not end the thread
         return _logged_failure(error, operation)
 
@@ -200,6 +200,13 @@ class ThreadedDispatcher(Dispatcher):
 
     def _run_and_answer(self, call: Call, answer: Answer) -> None:
         self._loop.call_soon_threadsafe(answer, self.run(call))
+
+
+def _noted(error: ApiError | ConnectionFailed, operation: str) -> Result:
+    """The error, which leaves a log line if it is the server's fault."""
+    if isinstance(error, ApiError) and error.status >= 500:
+        log.error("%s failed: %s", operation, error)
+    return error
 
 
 def _logged_failure(error: Exception, operation: str) -> InternalServerError:

@@ -112,6 +112,7 @@ class SQLiteStore:
     def drop_tree(self, tree: str) -> None:
         """Delete a tree and its entries."""
         self._write(self._statements[tree].drop, tree)
+        self._statements.pop(tree, None)  # a table that is created again gets them again
 
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
