@@ -152,11 +152,11 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
 
 
-def _store(
-    path: str, durability: Durability, memory_map: int | None, busy_timeout: float
-) -> Store:
+def _store(path: str, durability: Durability, memory_map: int | None, busy_timeout: float) -> Store:
     if type(busy_timeout) not in (int, float) or not 0 <= busy_timeout < float("inf"):
-        raise UsageError(f"busy_timeout={busy_timeout!r} is not a number of seconds; give 0 or more")
+        raise UsageError(
+            f"busy_timeout={busy_timeout!r} is not a number of seconds; give 0 or more"
+        )
     if path == MEMORY:
         return MemoryStore()
     from isotone.storage.sqlite import SQLiteStore
