@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, TextIO
 
 from isotone.errors import ApiError, IsotoneError
 
@@ -90,14 +92,19 @@ FILE_OR_URL is a database file, or an address such as http://localhost:8000.
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. Does not raise for errors of the user."""
+    _replace_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview())
-        return 0
+        return _guarded(_print_overview)
     name = "version" if words[0] in ("--version", "-V") else words[0]
     if name not in COMMANDS:
         return _unknown(name)
     return _guarded(lambda: _run(name, words[1:]))
+
+
+def _print_overview() -> int:
+    sys.stdout.write(overview())
+    return 0
 
 
 def overview() -> str:
@@ -150,18 +157,61 @@ def _run(name: str, words: list[str]) -> int:
 
 def _guarded(action: Callable[[], int]) -> int:
     try:
-        code = action()
+        try:
+            code = action()
+        except SystemExit:  # of argparse, which has written help or an error
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output has closed it. Python must not fail again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of the output has closed it
+        _discard(sys.stdout)
         return 1
     except IsotoneError as error:
         complain(explanation(error))
-        return 1
-    return code
+    except (OSError, UnicodeError, RecursionError) as error:
+        complain(_reason(error))
+    else:
+        return code
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
+    return 1
+
+
+def _replace_closed_streams() -> None:
+    """Make a standard stream that the caller has closed an empty one; Python has None for it."""
+    nothing = Path(os.devnull)
+    if sys.stdin is None:
+        sys.stdin = nothing.open(encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = nothing.open("w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = nothing.open("w", encoding="utf-8")
+
+
+def _discard(stream: TextIO) -> None:
+    """Let a stream go nowhere, so that Python does not fail again when it flushes at exit."""
+    with contextlib.suppress(OSError):  # a stream of a test has no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _reason(error: OSError | UnicodeError | RecursionError) -> str:
+    """What the system, an encoding or a depth refuses, in a sentence."""
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply"
+    if isinstance(error, UnicodeEncodeError):
+        return (
+            f"{error.object[:60]!r} has characters that are not Unicode text, and cannot be written"
+        )
+    if isinstance(error, UnicodeDecodeError):
+        return f"the input is not text in UTF-8: {error.reason} at byte {error.start:,}"
+    if isinstance(error, UnicodeError):
+        return f"this is not valid text: {error}"
+    where = "standard input or output" if error.filename is None else f"{error.filename!s:.100}"
+    return f"{where}: {error.strerror or error}"
 
 
 def explanation(error: IsotoneError) -> str:
@@ -174,7 +224,11 @@ def explanation(error: IsotoneError) -> str:
 
 def complain(sentence: str) -> None:
     """Print an error or a warning on standard error."""
-    sys.stderr.write(f"isotone: {sentence}\n")
+    try:
+        sys.stderr.write(f"isotone: {sentence}\n")
+        sys.stderr.flush()
+    except OSError:  # there is nobody to tell it to
+        _discard(sys.stderr)
 
 
 def _unknown(name: str) -> int:
