@@ -276,6 +276,11 @@ def test_creating_with_types(isotone, tmp_path):
     assert "ResourceInUseException" in isotone("create", file, "Scores", "game").err
     assert "is not an index" in isotone("create", file, "Others", "id", "--index=oops").err
     assert "at once" in isotone("create", file, "Others", "id", "--index=i=id:N").err
+    for wrong in ("id:X", "id:", ":N", "id:SS"):
+        assert "no type of a key" in isotone("create", file, "Others", wrong).err
+    assert "no type of a key" in isotone("create", file, "Others", "id", "--index=i=at:Y").err
+    assert isotone("create", file, "Colons", "shop:id:S").code == 0
+    assert "shop:id (S)" in isotone("tables", file).out
 
 
 def test_any_request_can_be_sent(isotone, shop):

@@ -205,9 +205,13 @@ def _index(text: str, types: dict[str, str]) -> dict[str, Any]:
 def _key_schema(words: list[str], types: dict[str, str]) -> list[dict[str, str]]:
     schema = []
     for word, role in zip(words, _ROLES, strict=False):
-        name, _, kind = word.rpartition(":")
-        if not name or kind not in _TYPES:
+        name, separator, kind = word.rpartition(":")
+        if not separator:
             name, kind = word, types.get(word, "S")
+        elif not name or kind not in _TYPES:
+            raise UsageError(
+                f"{word!r} has no type of a key: write :S (text), :N (number) or :B (binary) after the name"
+            )
         if types.setdefault(name, kind) != kind:
             raise UsageError(f"{name} cannot be of type {types[name]} and {kind} at once")
         schema.append({"AttributeName": name, "KeyType": role})
@@ -218,7 +222,7 @@ CREATE: Final = Command(
     """\
 Create a table, and the file if it does not exist.
 
-A key attribute is text, unless :N (number) or :B (binary) follows its name. An index is written
+A key attribute is text, unless :N (number) or :B (binary) follows its name; :S follows a name with a colon. An index is written
 NAME=PARTITION or NAME=PARTITION,SORT and projects all attributes.""",
     examples="""
 isotone create shop.db Customers id
