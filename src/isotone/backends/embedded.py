@@ -76,7 +76,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         )
     return Database(
         Engine(
-            _store(fspath(path), durability, memory_map, busy_timeout),
+            _store(_file_name(path), durability, memory_map, busy_timeout),
             clock=clock,
             region=region,
             account=account,
@@ -150,6 +150,16 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     from isotone.exchange.s3 import S3Buckets
 
     return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
+
+
+def _file_name(path: str | PathLike[str]) -> str:
+    """A path as text that a file system takes; raises `UsageError` for any other."""
+    name = fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str):
+        raise UsageError(f"{path!r} is not a path; give a str or a Path, or {MEMORY!r}")
+    if "\0" in name or (not name.isascii() and name.encode("utf-8", "ignore").decode() != name):
+        raise UsageError(f"{name!r} cannot be a file's name: it has a NUL, or is not Unicode text")
+    return name
 
 
 def _store(path: str, durability: Durability, memory_map: int | None, busy_timeout: float) -> Store:
