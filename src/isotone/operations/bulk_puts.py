@@ -5,6 +5,7 @@ The files are read in the background (`loading`).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -16,7 +17,6 @@ from isotone.engine.engine import Engine
 from isotone.engine.transfers import Load
 from isotone.errors import (
     IdempotentParameterMismatchException,
-    LimitExceededException,
     ResourceNotFoundException,
     ValidationException,
 )
@@ -36,6 +36,8 @@ from isotone.operations.transfer_requests import (
     TransferArn,
     bucket_store,
     check_compression,
+    check_encryption,
+    check_running,
     failure_members,
     job_arn,
     job_of_arn,
@@ -117,11 +119,7 @@ def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
         earlier = repeated(engine, jobs, members, IdempotentParameterMismatchException)
         if earlier is not None:
             return {"BulkOperationDescription": _description(engine, earlier)}
-        if sum(job.ended is None for job in jobs) >= limits.CONCURRENT_IMPORTS:
-            raise LimitExceededException(
-                "Subscriber limit exceeded: "
-                f"Only {limits.CONCURRENT_IMPORTS} bulk operations can run simultaneously"
-            )
+        check_running(jobs, limits.CONCURRENT_IMPORTS, "bulk operations")
         table = changed_table(engine, request.table_name)
         job = Load(
             transfers.new_id(engine),
@@ -146,15 +144,11 @@ def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> A
 @action("ListBulkOperations")
 def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
     """The bulk operations of the last 90 days, the newest first, a page at a time."""
+    size = request.max_results or _PAGE
     with engine.reading:
         jobs = jobs_of(engine, Load, is_bulk=True)
-        page, token = page_of(jobs, request.max_results, request.next_token, _PAGE)
-        answer: dict[str, Any] = {
-            "BulkOperationsSummaryList": [_summary(engine, job) for job in page]
-        }
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+        summary = partial(_summary, engine)
+        return page_of(jobs, size, request.next_token, "BulkOperationsSummaryList", summary)
 
 
 @action("CancelBulkOperation", starts_work=True)
@@ -176,20 +170,15 @@ def _check(request: StartBulkPutItems) -> None:
         raise ValidationException(f"{INVALID}OutputS3Configuration must have an S3Bucket")
     if not output.output_type:
         raise ValidationException(f"{INVALID}OutputType must have at least one value")
-    if output.s3_sse_kms_key_id is not None and output.s3_sse_algorithm != "KMS":
-        raise ValidationException(
-            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
-        )
+    check_encryption(output.s3_sse_algorithm, output.s3_sse_kms_key_id)
     check_compression(request.input_s3_configuration.input_compression_type)
 
 
 def _job(engine: Engine, arn: str) -> Load:
-    job = job_of_arn(engine, Load, arn, is_bulk=True)
-    if job is None:
-        raise ResourceNotFoundException(
-            f"Requested resource not found: Bulk operation: {arn} not found"
-        )
-    return job
+    missing = ResourceNotFoundException(
+        f"Requested resource not found: Bulk operation: {arn} not found"
+    )
+    return job_of_arn(engine, Load, arn, missing, is_bulk=True)
 
 
 def _summary(engine: Engine, job: Load) -> dict[str, Any]:

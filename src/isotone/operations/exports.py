@@ -5,6 +5,7 @@ The files are written in the background (`export_files`).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from isotone import limits
@@ -17,7 +18,6 @@ from isotone.errors import (
     ExportConflictException,
     ExportNotFoundException,
     InvalidExportTimeException,
-    LimitExceededException,
     PointInTimeRecoveryUnavailableException,
     TableNotFoundException,
     ValidationException,
@@ -43,11 +43,14 @@ from isotone.operations.transfer_requests import (
     TableArn,
     TransferArn,
     bucket_store,
+    check_encryption,
+    check_running,
     failure_members,
     job_arn,
     job_of_arn,
     jobs_of,
     members_of,
+    of_table,
     page_of,
     repeated,
 )
@@ -114,10 +117,7 @@ def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInT
         earlier = repeated(engine, exports, members, ExportConflictException)
         if earlier is not None:
             return {"ExportDescription": _description(engine, earlier)}
-        if sum(export.ended is None for export in exports) >= limits.CONCURRENT_EXPORTS:
-            raise LimitExceededException(
-                f"Subscriber limit exceeded: Only {limits.CONCURRENT_EXPORTS} exports can run simultaneously"
-            )
+        check_running(exports, limits.CONCURRENT_EXPORTS, "exports")
         table = _table(engine, name)
         selection_of(table, members.get("FilterSpecification"))
         export = _new_export(engine, table, request, members)
@@ -129,34 +129,19 @@ def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInT
 def describe_export(engine: Engine, request: DescribeExport) -> Answer:
     """An export's state, counts and parameters."""
     with engine.reading:
-        export = job_of_arn(engine, Export, request.export_arn)
-        if export is None:
-            raise ExportNotFoundException(f"Export not found: {request.export_arn}")
+        missing = ExportNotFoundException(f"Export not found: {request.export_arn}")
+        export = job_of_arn(engine, Export, request.export_arn, missing)
         return {"ExportDescription": _description(engine, export)}
 
 
 @action("ListExports")
 def list_exports(engine: Engine, request: ListExports) -> Answer:
     """The exports of the last 90 days, the newest first, a page at a time."""
-    name = None if request.table_arn is None else table_name(request.table_arn, "tableArn")
+    size = request.max_results or limits.TRANSFER_PAGE
     with engine.reading:
-        exports = [each for each in jobs_of(engine, Export) if name in (None, each.table)]
-        page, token = page_of(
-            exports, request.max_results, request.next_token, limits.TRANSFER_PAGE
-        )
-        answer: dict[str, Any] = {
-            "ExportSummaries": [
-                {
-                    "ExportArn": job_arn(engine, export),
-                    "ExportStatus": export.status,
-                    "ExportType": export.request.get("ExportType", "FULL_EXPORT"),
-                }
-                for export in page
-            ]
-        }
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+        exports = of_table(jobs_of(engine, Export), request.table_arn)
+        summary = partial(_summary, engine)
+        return page_of(exports, size, request.next_token, "ExportSummaries", summary)
 
 
 def _check(request: ExportTableToPointInTime) -> None:
@@ -174,10 +159,7 @@ def _check(request: ExportTableToPointInTime) -> None:
         raise ValidationException(f"{INVALID}ExportTime is only supported for FULL_EXPORT")
     if is_incremental and request.filter_specification is not None:
         raise ValidationException(f"{INVALID}FilterSpecification is only supported for FULL_EXPORT")
-    if request.s3_sse_kms_key_id is not None and request.s3_sse_algorithm != "KMS":
-        raise ValidationException(
-            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
-        )
+    check_encryption(request.s3_sse_algorithm, request.s3_sse_kms_key_id)
 
 
 def _table(engine: Engine, name: str) -> Table:
@@ -239,6 +221,14 @@ def _moments(
     return first, end
 
 
+def _summary(engine: Engine, export: Export) -> dict[str, Any]:
+    return {
+        "ExportArn": job_arn(engine, export),
+        "ExportStatus": export.status,
+        "ExportType": export.request.get("ExportType", "FULL_EXPORT"),
+    }
+
+
 _ECHOED = (
     "ClientToken",
     "S3Bucket",
@@ -252,14 +242,12 @@ _ECHOED = (
 def _description(engine: Engine, export: Export) -> dict[str, Any]:
     request = export.request
     described: dict[str, Any] = {
-        "ExportArn": job_arn(engine, export),
-        "ExportStatus": export.status,
+        **_summary(engine, export),
         "StartTime": export.started,
         "TableArn": table_arn(engine, export.table),
         "TableId": export.table_id,
         "S3SseAlgorithm": request.get("S3SseAlgorithm", "AES256"),
         "ExportFormat": request.get("ExportFormat", "DYNAMODB_JSON"),
-        "ExportType": request.get("ExportType", "FULL_EXPORT"),
         **{name: request[name] for name in _ECHOED if name in request},
         **failure_members(export),
     }

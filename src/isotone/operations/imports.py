@@ -5,6 +5,7 @@ The files are read in the background (`loading`).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,14 +18,13 @@ from isotone.engine.transfers import Load
 from isotone.errors import (
     ImportConflictException,
     ImportNotFoundException,
-    LimitExceededException,
     ResourceInUseException,
     ValidationException,
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import BillingMode, EntityName, Structure
-from isotone.operations.table_lookup import table_arn, table_name
+from isotone.operations.table_lookup import table_arn
 from isotone.operations.table_requests import (
     AttributeDefinition,
     CreateTable,
@@ -48,11 +48,13 @@ from isotone.operations.transfer_requests import (
     TransferArn,
     bucket_store,
     check_compression,
+    check_running,
     failure_members,
     job_arn,
     job_of_arn,
     jobs_of,
     members_of,
+    of_table,
     page_of,
     repeated,
 )
@@ -144,10 +146,7 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
             return {"ImportTableDescription": _description(engine, earlier)}
         if engine.catalog.find(name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        if sum(each.ended is None for each in imports) >= limits.CONCURRENT_IMPORTS:
-            raise LimitExceededException(
-                f"Subscriber limit exceeded: Only {limits.CONCURRENT_IMPORTS} imports can run simultaneously"
-            )
+        check_running(imports, limits.CONCURRENT_IMPORTS, "imports")
         identity = transfers.new_id(engine)
         schema = msgspec.structs.replace(new_schema(engine, name, wanted), loading=identity)
         table = engine.catalog.save(schema)
@@ -162,23 +161,19 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
 def describe_import(engine: Engine, request: DescribeImport) -> Answer:
     """An import's state, counts and parameters."""
     with engine.reading:
-        job = job_of_arn(engine, Load, request.import_arn)
-        if job is None:
-            raise ImportNotFoundException(f"Import not found: {request.import_arn}")
+        missing = ImportNotFoundException(f"Import not found: {request.import_arn}")
+        job = job_of_arn(engine, Load, request.import_arn, missing)
         return {"ImportTableDescription": _description(engine, job)}
 
 
 @action("ListImports")
 def list_imports(engine: Engine, request: ListImports) -> Answer:
     """The imports of the last 90 days, the newest first, a page at a time."""
-    name = None if request.table_arn is None else table_name(request.table_arn, "tableArn")
+    size = request.page_size or limits.TRANSFER_PAGE
     with engine.reading:
-        jobs = [each for each in jobs_of(engine, Load) if name in (None, each.table)]
-        page, token = page_of(jobs, request.page_size, request.next_token, limits.TRANSFER_PAGE)
-        answer: dict[str, Any] = {"ImportSummaryList": [_summary(engine, job) for job in page]}
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+        imports = of_table(jobs_of(engine, Load), request.table_arn)
+        summary = partial(_summary, engine)
+        return page_of(imports, size, request.next_token, "ImportSummaryList", summary)
 
 
 def _check(request: ImportTable) -> None:

@@ -1,9 +1,9 @@
-"""What the requests of exports, imports and bulk operations share: buckets, tokens, ARNs and pages of lists."""
+"""What the actions on exports, imports and bulk operations share: buckets, tokens, ARNs and pages of lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta
@@ -12,11 +12,13 @@ from isotone import limits
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
 from isotone.engine.transfers import Export, Job, Load
-from isotone.errors import ApiError, ValidationException
+from isotone.errors import ApiError, LimitExceededException, ValidationException
 from isotone.exchange import compression
 from isotone.exchange.objects import ObjectStore
+from isotone.operations.action import Answer
+from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import table_arn
+from isotone.operations.table_lookup import table_arn, table_name
 
 AnyJob = TypeVar("AnyJob", Export, Load)
 
@@ -57,6 +59,14 @@ def check_compression(wanted: InputCompression | None) -> None:
         raise ValidationException(compression.NO_ZSTD)
 
 
+def check_encryption(algorithm: SseAlgorithm | None, key: str | None) -> None:
+    """Refuse a key for files that are not encrypted with it."""
+    if key is not None and algorithm != "KMS":
+        raise ValidationException(
+            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
+        )
+
+
 def members_of(value: Any) -> Any:
     """A structure as a JSON document, without its absent members at any depth."""
     if isinstance(value, Structure):
@@ -83,6 +93,14 @@ def repeated(
     return None
 
 
+def check_running(jobs: Sequence[Job], most: int, noun: str) -> None:
+    """Refuse another job while as many as are allowed are running."""
+    if sum(job.ended is None for job in jobs) >= most:
+        raise LimitExceededException(
+            f"Subscriber limit exceeded: Only {most} {noun} can run simultaneously"
+        )
+
+
 def jobs_of(engine: Engine, kind: type[AnyJob], *, is_bulk: bool = False) -> list[AnyJob]:
     """The jobs of one kind that are still shown, the newest first."""
     oldest = engine.clock.now() - limits.TRANSFER_RETENTION
@@ -104,13 +122,15 @@ def job_arn(engine: Engine, job: Job) -> str:
 
 
 def job_of_arn(
-    engine: Engine, kind: type[AnyJob], arn: str, *, is_bulk: bool = False
-) -> AnyJob | None:
-    """The job of one kind with an ARN."""
+    engine: Engine, kind: type[AnyJob], arn: str, missing: ApiError, *, is_bulk: bool = False
+) -> AnyJob:
+    """The job of one kind with an ARN; raises `missing` if there is none."""
     job = transfers.find(engine, arn.rpartition("/")[2])
     if not isinstance(job, kind) or getattr(job, "is_bulk", False) != is_bulk:
-        return None
-    return job if job_arn(engine, job) == arn else None
+        raise missing
+    if job_arn(engine, job) != arn:
+        raise missing
+    return job
 
 
 def _kind(job: Job) -> str:
@@ -122,18 +142,34 @@ def _kind(job: Job) -> str:
 # Pages of lists
 
 
-def page_of(
-    jobs: Sequence[AnyJob], size: int | None, token: str | None, default: int
-) -> tuple[list[AnyJob], str | None]:
-    """A page of jobs, the newest first, and the token of the next; ValidationException for a bad token.
+def of_table(jobs: Sequence[AnyJob], arn: str | None) -> Sequence[AnyJob]:
+    """The jobs of the table with an ARN, or all if there is no ARN."""
+    if arn is None:
+        return jobs
+    name = table_name(arn, "tableArn")
+    return [job for job in jobs if job.table == name]
 
-    A token is the id of the last job, in hexadecimal, as long as the service's.
+
+def page_of(
+    jobs: Sequence[AnyJob],
+    size: int,
+    token: str | None,
+    member: str,
+    summary: Callable[[AnyJob], dict[str, Any]],
+) -> Answer:
+    """The answer with a page of jobs, the newest first; ValidationException for a bad token.
+
+    `member` is the answer's name for the list. A token is the id of the last job, in hexadecimal, as long
+    as the service's.
     """
     if token is not None:
         last = _id_in(token)
         jobs = [job for job in jobs if job.id < last]
-    page = list(jobs[: size or default])
-    return page, _token(page[-1].id) if len(jobs) > len(page) else None
+    page = jobs[:size]
+    answer: dict[str, Any] = {member: [summary(job) for job in page]}
+    if len(jobs) > len(page):
+        answer["NextToken"] = _token(page[-1].id)
+    return answer
 
 
 _WIDTH: Final = 56  # characters: 112 in hexadecimal, the least that ListImports takes
