@@ -230,12 +230,9 @@ class _Plan:
         ]
 
     def _operation(self, select: Select, key_plan: KeyPlan) -> str:
-        if key_plan.is_scan:
-            return "Scan"
-        if key_plan.is_one_key and select.index is None:
-            return "GetItem"
         count = prod(len(possible) for possible in key_plan.partition)
-        return "Query" if count == 1 else f"{count} Queries"
+        action = key_plan.action(select.index)
+        return f"{count} Queries" if action == "Query" and count > 1 else action
 
     def _selected(self, key_plan: KeyPlan) -> list[str]:
         """The conditions on keys."""

@@ -7,7 +7,6 @@ that does not exist counts as an item without attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from isotone.expressions.expression import Expression, NameMap, cached, unchecked
@@ -54,20 +53,18 @@ class Condition(Expression):
     PARAMETER = "ConditionExpression"
     parse = staticmethod(parse_condition)
 
-    __slots__ = ("_tree", "matches")
+    __slots__ = ("_tree", "has_long_in", "matches")
 
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         sound = self._gather(nodes)
         self.matches: Matches = _compile(tree) if sound else unchecked
         long = any(isinstance(node, In) and len(node.choices) >= _LONG_IN for node in nodes)
-        self._tree = tree if sound and long else None
+        self.has_long_in = sound and long
+        self._tree = tree if self.has_long_in else None
 
-    def bind(self, values: ValueMap) -> Callable[[Item], bool]:
-        """The condition as a function of the item alone, for many items. O(1), or O(nodes) with a long IN."""
-        matches: Callable[..., bool] = self.matches
-        if self._tree is not None:
-            matches = _compile(_with_constants(self._tree, values))
-        return partial(matches, values=values)
+    def compiled_with(self, values: ValueMap) -> Matches:
+        """The condition with a look-up for each long IN, whose values are those of one request. O(nodes)."""
+        return self.matches if self._tree is None else _compile(_with_constants(self._tree, values))
 
 
 def condition(

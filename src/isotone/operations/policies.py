@@ -20,8 +20,13 @@ from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import Policy
 from isotone.errors import PolicyNotFoundException, ValidationException
 from isotone.operations.action import Answer, action
-from isotone.operations.request_grammar import NAME_PATTERN
-from isotone.operations.request_members import Flag, ResourceArn, RevisionId, Structure
+from isotone.operations.request_members import (
+    NAME_PATTERN,
+    Flag,
+    ResourceArn,
+    RevisionId,
+    Structure,
+)
 from isotone.operations.streams import stream_of_arn
 from isotone.operations.table_lookup import changed_table, table_of_arn
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
@@ -161,7 +162,12 @@ class Binding:
 
 def bound(compiled: Condition | None, values: Values) -> Matches | None:
     """A condition as a function of the item alone."""
-    return None if compiled is None else compiled.bind(values)
+    if compiled is None:
+        return None
+    matches: Callable[..., bool] = compiled.matches
+    if compiled.has_long_in:
+        matches = compiled.compiled_with(values)
+    return partial(matches, values=values)
 
 
 # Which parameters can be combined

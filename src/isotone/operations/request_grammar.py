@@ -26,9 +26,8 @@ from typing import (
 
 import msgspec
 
-from isotone.operations.request_members import AttributeValue, Structure
+from isotone.operations.request_members import NAME_PATTERN, AttributeValue, Structure
 
-NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 _INTEGER_MAX: Final = 2**31 - 1
 _ARN_LENGTH: Final = 1024
 

@@ -1,4 +1,4 @@
-"""The building blocks of requests: structures, and the types of members with AWS's constraints.
+"""The building blocks of requests: structures, and the types of members with AWS's constraints, such as names.
 
 Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint
 is part of the annotation: msgspec enforces it while decoding, and `request_grammar` reads it to explain a refusal.
@@ -38,15 +38,19 @@ TableName: TypeAlias = Annotated[
 EntryTableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "name of an entry"})
 ]
+_NAME: Final = "[a-zA-Z0-9_.-]"
+NAME_PATTERN: Final = f"{_NAME}+"
+"""What names of tables, indexes and backups consist of."""
+
 # Control-plane calls check the name last, and have their own sentences.
 ControlTableName: TypeAlias = Annotated[
     str,
-    Meta(pattern=r"^([a-zA-Z0-9_.-]{3,255}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
+    Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
 ]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
 RevisionId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 EntityName: TypeAlias = Annotated[
-    str, Meta(min_length=3, max_length=255, pattern=r"^[a-zA-Z0-9_.-]+\Z")
+    str, Meta(min_length=3, max_length=255, pattern=rf"^{NAME_PATTERN}\Z")
 ]
 IndexName: TypeAlias = EntityName
 BackupName: TypeAlias = EntityName

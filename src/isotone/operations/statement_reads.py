@@ -72,8 +72,9 @@ def select_page(
     _check_paths(table, select)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order(select, keyspace, key_plan)
-    # A page of one item that ends at its limit has a token, also where no other item can follow.
-    if key_plan.is_one_key and source.index is None and next_token is None and request.limit != 1:
+    # A page of one item that ends at its limit has a token, also where no other item can follow: a query makes it.
+    has_token = next_token is not None or request.limit == 1
+    if key_plan.action(select.index) == "GetItem" and not has_token:
         key = key_of(key_plan, keyspace.names, values)
         assert key is not None
         return _get(engine, table, select, key, request)
@@ -87,7 +88,7 @@ def single_key(table: Table, select: Select, values: Values) -> Item | None:
     """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
     keyspace = table.keyspace
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
-    if select.index is not None or not key_plan.is_one_key:
+    if key_plan.action(select.index) != "GetItem":
         return None
     return key_of(key_plan, keyspace.names, values)
 

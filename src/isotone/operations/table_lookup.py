@@ -18,6 +18,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations.request_grammar import NAME_CONSTRAINTS
+from isotone.operations.request_members import NAME_PATTERN
 from isotone.operations.request_validation import detected, problem
 
 IN_USE: Final = "Attempt to change a resource which is still in use: "
@@ -31,7 +32,7 @@ _PARTITIONS: Final = {
     "eusc-": "aws-eusc",
 }
 _ARN: Final = re.compile(
-    "arn:[a-z-]{1,20}:dynamodb:[a-z0-9-]{0,40}:[0-9]{0,20}:table/([a-zA-Z0-9_.-]{3,255})"
+    rf"arn:[a-z-]{{1,20}}:dynamodb:[a-z0-9-]{{0,40}}:[0-9]{{0,20}}:table/(?=.{{3,255}}\Z)({NAME_PATTERN})"
 )
 
 

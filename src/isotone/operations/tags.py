@@ -13,8 +13,7 @@ from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
 from isotone.operations.action import NO_BODY, Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_grammar import NAME_PATTERN
-from isotone.operations.request_members import ResourceArn, Structure, Tag, TagKey
+from isotone.operations.request_members import NAME_PATTERN, ResourceArn, Structure, Tag, TagKey
 from isotone.operations.table_lookup import table_of_arn
 
 

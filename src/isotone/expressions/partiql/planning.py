@@ -78,6 +78,12 @@ class KeyPlan:
     equalities: Mapping[str, tuple[Term, ...]]
     mentions_partition: bool
 
+    def action(self, index: str | None) -> str:
+        """The action that reads this of a table or an index: GetItem, Query or Scan."""
+        if self.is_scan:
+            return "Scan"
+        return "GetItem" if self.is_one_key and index is None else "Query"
+
     @property
     def is_scan(self) -> bool:
         """Whether everything is read."""
