@@ -355,10 +355,11 @@ class Operations(Host[M_co]):
         `Unsupported` if the engine has no transactions; its end, if the engine has those of one partition only,
         and the entities have several.
         """
-        if not self.capabilities.partition_transactions:
-            known = self.engine.known
-        if known is None or not known.transactions:
-            self.capabilities.require(["transactions"], "a transaction", _ONE_BY_ONE)
+        known = self.engine.known
+        if known is None or not known.partition_transactions:
+            known = self.capabilities  # asks a server that nobody has recognised yet
+            if not known.partition_transactions:
+                known.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
 
     @operation
