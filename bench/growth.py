@@ -59,7 +59,7 @@ with isotone.open(path) as database:
         done += 1
 print(done / seconds)
 """
-_SECONDS = 5
+_SECONDS = 4
 _START = (
     "import sys, time; started = time.perf_counter(); import isotone; opened = time.perf_counter(); "
     "client = isotone.open(sys.argv[1]).client(); "
@@ -166,7 +166,11 @@ def by_processes(path: Path, items: int) -> None:
             for worker in workers:
                 assert worker.stdout is not None
                 assert worker.stdout.readline() == "ready\n"
-            rates = [worker.communicate("go\n")[0] for worker in workers]
+            for worker in workers:
+                assert worker.stdin is not None
+                worker.stdin.write("go\n")
+                worker.stdin.flush()
+            rates = [worker.communicate()[0] for worker in workers]
             total = sum(map(float, rates))
             print(f"{name:14} {items:>12,}  {total:9,.0f} /s with {number} processes", flush=True)
 
