@@ -32,6 +32,7 @@ ALLOWED = {
     "limits": set(),
     "clock": set(),
     "text_table": set(),
+    "prices": {"errors"},
     "values": {"errors", "limits"},
     "codec": FLOOR,
     "expressions": {"errors", "limits", "values"},
@@ -47,7 +48,7 @@ ALLOWED = {
     "model": FLOOR | {"backends", "codec", "expressions"},
     "structures": {"clock", "errors", "model"},
     "inference": FLOOR | {"codec", "model"},
-    "moving": FLOOR | {"backends", "exchange", "expressions"},
+    "moving": FLOOR | {"backends", "exchange", "expressions", "prices"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
