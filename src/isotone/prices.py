@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from isotone.errors import UsageError
 
@@ -25,7 +25,7 @@ class Prices:
 
     region: str
     as_of: str
-    """The date on which the figures were looked up."""
+    """The price list that the figures are from."""
     million_read_units: float
     """On demand: a million read request units."""
     million_write_units: float
@@ -60,7 +60,7 @@ class Prices:
         return cls(**_checked(found, path))
 
 
-def _checked(found: dict[str, object], path: str | PathLike[str]) -> dict[str, object]:
+def _checked(found: dict[str, Any], path: str | PathLike[str]) -> dict[str, Any]:
     """The values of a file, if they are those of all fields."""
     texts = {"region", "as_of", "currency"}
     names = [each.name for each in fields(Prices)]
@@ -68,7 +68,7 @@ def _checked(found: dict[str, object], path: str | PathLike[str]) -> dict[str, o
         raise UsageError(f"{path}: {unknown[0]!r} is not a price; there are {', '.join(names)}")
     if missing := [name for name in names if name not in found and name != "currency"]:
         raise UsageError(f"{path}: {missing[0]} is missing")
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for name, value in found.items():
         if name in texts:
             values[name] = str(value)
@@ -81,7 +81,7 @@ def _checked(found: dict[str, object], path: str | PathLike[str]) -> dict[str, o
 
 US_EAST_1: Final = Prices(
     region="us-east-1",
-    as_of="2026-11-22",
+    as_of="2024-11-01",
     million_read_units=0.125,
     million_write_units=0.625,
     read_unit_hour=0.00013,
