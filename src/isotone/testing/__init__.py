@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from isotone.testing.attachment import Attachment as Attachment
     from isotone.testing.attachment import attach as attach
     from isotone.testing.faults import Faults as Faults
+    from isotone.testing.faults.replica_lag import replication as replication
     from isotone.testing.mock import MockDynamoDB as MockDynamoDB
     from isotone.testing.mock import mock_aws as mock_aws
     from isotone.testing.mock import mock_dynamodb as mock_dynamodb
-    from isotone.testing.replica_lag import replication as replication
 
 _HOMES = {
     "Attachment": "isotone.testing.attachment",
@@ -24,7 +24,7 @@ _HOMES = {
     "attach": "isotone.testing.attachment",
     "mock_aws": "isotone.testing.mock",
     "mock_dynamodb": "isotone.testing.mock",
-    "replication": "isotone.testing.replica_lag",
+    "replication": "isotone.testing.faults.replica_lag",
 }
 
 __all__ = [

@@ -1,37 +1,64 @@
-"""Writes that reach the other replicas of a table late, or not before the fault ends."""
+"""How late writes reach the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from isotone.backends.interface import Response
 from isotone.testing.faults.rules import Call, Proceed, Rule
 
+if TYPE_CHECKING:
+    from isotone.backends.embedded import Database
+
+
+@contextmanager
+def replication(database: Database, *, lag: float = 0.0, paused: bool = False) -> Iterator[None]:
+    """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`, inside the block.
+
+    Time is that of the database's clock. At the end of the block, the former lag applies again, and what is due is
+    delivered.
+
+    >>> import isotone
+    >>> with isotone.open() as database, replication(database, paused=True):
+    ...     database.replication
+    (0.0, True)
+    """
+    former_lag, former_paused = database.replication
+    database.set_replication(lag=lag, paused=paused)
+    try:
+        yield
+    finally:
+        database.set_replication(lag=former_lag, paused=former_paused)
+        database.finish_maintenance()
+
 
 class ReplicaLag(Rule):
-    """Sets the lag of replication of the databases that the faults are on; counts the writes that were made meanwhile."""
+    """`replication` for the databases that the faults are on; counts the writes that were made meanwhile."""
 
     def __init__(self, seconds: float, *, paused: bool) -> None:
         super().__init__()
         self._wanted = (seconds, paused)
-        self._former: list[tuple[Any, tuple[float, bool]]] = []
+        self._lagging: list[tuple[Any, ExitStack]] = []
 
     def begin(self, database: Any) -> None:
         """Let a database lag. All regions of one lag together."""
         if not self.is_stopped and database.replication != self._wanted:
-            self._former.append((database, database.replication))
-            _set(database, self._wanted)
+            lag, paused = self._wanted
+            block = ExitStack()
+            block.enter_context(replication(database, lag=lag, paused=paused))
+            self._lagging.append((database, block))
 
     def end(self, database: Any) -> None:
         """Let a database lag as it did before, and deliver what is due."""
-        for entry in [entry for entry in self._former if entry[0] is database]:
-            self._former.remove(entry)
-            _set(database, entry[1])
-            database.finish_maintenance()
+        for entry in [entry for entry in self._lagging if entry[0] is database]:
+            self._lagging.remove(entry)
+            entry[1].close()
 
     def stop(self) -> None:
         super().stop()
-        for database, _ in list(self._former):
+        for database, _ in list(self._lagging):
             self.end(database)
 
     def answer(self, call: Call, proceed: Proceed) -> Response:
@@ -39,8 +66,3 @@ class ReplicaLag(Rule):
         if call.is_write:
             self.struck()
         return response
-
-
-def _set(database: Any, replication: tuple[float, bool]) -> None:
-    lag, paused = replication
-    database.set_replication(lag=lag, paused=paused)
