@@ -1,6 +1,6 @@
 """Storage in memory: for each tree a dict for lookups, and a sorted list of its keys for ranges.
 
-Transactions are an undo log. Each write records what it replaced, and a rollback replays the records backwards.
+Transactions are an undo log. Each write records what it replaced, and a rollback puts that back, newest first.
 So beginning a transaction costs nothing, and undoing it costs as much as was written.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import tee
-from typing import Any, NoReturn
+from typing import NoReturn
 
+import msgspec
 from sortedcontainers import SortedList
 
 from isotone.errors import StorageError, UsageError
@@ -37,50 +38,49 @@ class MemoryStore:
     [(b'apple', b'red'), (b'pear', b'green')]
     """
 
-    __slots__ = ("_depth", "_snapshots", "_trees", "_undo")
+    __slots__ = ("_open", "_trees")
     exclusive = True
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
-        self._undo: list[_Note] = []
-        self._depth = 0
-        self._snapshots = 0
+        self._open = _OpenBlocks()
 
     def transaction(self) -> _MemoryTransaction:
         """Begin a transaction, or a nested one. O(1); a rollback is O(writes undone)."""
-        return _MemoryTransaction(self)
+        return _MemoryTransaction(self._open)
 
     def abandon(self) -> None:
         """Undo everything that is open. O(n log n) in the size of the store."""
-        undone = {branch for branch, _, _ in self._undo if branch is not None}
+        replaced = self._open.replaced
+        undone = {entry.branch for entry in replaced if isinstance(entry, _ReplacedEntry)}
         # The interruption may have come in the middle of a change to some sorted keys.
         for branch in undone.union(self._trees.values()):
             branch.keys = SortedList()
-        self._undo_to(0)
+        self._open.undo_to(0)
         for branch in self._trees.values():
             branch.keys = SortedList(branch.values)
-        self._depth = self._snapshots = 0
+        self._open.transactions = self._open.snapshots = 0
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Does nothing: no other process can write, so all reads see one moment. O(1).
 
         As in every store, a transaction cannot begin inside a snapshot.
         """
-        return _MemorySnapshot(self)
+        return _MemorySnapshot(self._open)
 
     def create_tree(self, tree: str) -> None:
         """Create an empty tree. O(1)."""
         self._require_transaction()
         if checked_tree_name(tree) in self._trees:
             raise existing_tree(tree)
-        self._undo.append((None, tree, None))
+        self._open.replaced.append(_ReplacedTree(self._trees, tree, None))
         self._trees[tree] = _Tree()
 
     def drop_tree(self, tree: str) -> None:
         """Delete a tree and its entries. O(1)."""
         self._require_transaction()
         try:
-            self._undo.append((None, tree, self._trees[tree]))
+            self._open.replaced.append(_ReplacedTree(self._trees, tree, self._trees[tree]))
         except KeyError:
             raise NoSuchTree(tree) from None
         del self._trees[tree]
@@ -102,13 +102,14 @@ class MemoryStore:
             branch = self._trees[tree]
         except KeyError:
             raise NoSuchTree(tree) from None
-        if not self._depth:
+        blocks = self._open
+        if not blocks.transactions:
             raise UsageError(NO_TRANSACTION)
         values = branch.values
-        replaced = values.get(key)
-        self._undo.append((branch, key, replaced))
+        previous = values.get(key)
+        blocks.replaced.append(_ReplacedEntry(branch, key, previous))
         values[key] = value
-        if replaced is None:
+        if previous is None:
             branch.keys.add(key)
 
     def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
@@ -129,7 +130,7 @@ class MemoryStore:
             raise NoSuchTree(tree) from None
         removed = branch.values.get(key)
         if removed is not None:
-            self._undo.append((branch, key, removed))
+            self._open.replaced.append(_ReplacedEntry(branch, key, removed))
             del branch.values[key]
             branch.keys.remove(key)
 
@@ -159,24 +160,11 @@ class MemoryStore:
     def close(self) -> None:
         """Drop everything; any later use raises `UsageError`."""
         self._trees = _Closed()
-        self._undo = []
+        self._open.replaced.clear()
 
     def _require_transaction(self) -> None:
-        if not self._depth:
+        if not self._open.transactions:
             raise UsageError(NO_TRANSACTION)
-
-    def _undo_to(self, mark: int) -> None:
-        undo = self._undo
-        while len(undo) > mark:
-            branch, name, previous = undo[-1]
-            if branch is not None:
-                branch.restore(name, previous)
-            elif previous is None:
-                self._trees.pop(name, None)
-            else:
-                self._trees[name] = previous
-            # Last, so that an interruption loses no record; restoring twice does no harm.
-            undo.pop()
 
 
 class _Tree:
@@ -199,15 +187,55 @@ class _Tree:
         self.values[key] = previous
 
 
-# (tree, key, previous value), or (None, name, previous tree) for a tree that was created or dropped.
-_Note = tuple[_Tree | None, Any, Any]
+class _ReplacedEntry(msgspec.Struct):
+    """The value that a write replaced, or None if the key did not exist."""
+
+    branch: _Tree
+    key: bytes
+    previous: bytes | None
+
+    def undo(self) -> None:
+        self.branch.restore(self.key, self.previous)
+
+
+class _ReplacedTree(msgspec.Struct):
+    """The tree that was dropped, or None if the name was free until the tree was created."""
+
+    trees: dict[str, _Tree]
+    name: str
+    previous: _Tree | None
+
+    def undo(self) -> None:
+        if self.previous is None:
+            self.trees.pop(self.name, None)
+        else:
+            self.trees[self.name] = self.previous
+
+
+class _OpenBlocks:
+    """The transactions and snapshots of a store whose blocks have not ended, and what they replaced."""
+
+    __slots__ = ("replaced", "snapshots", "transactions")
+
+    def __init__(self) -> None:
+        self.replaced: list[_ReplacedEntry | _ReplacedTree] = []
+        self.transactions = 0
+        self.snapshots = 0
+
+    def undo_to(self, mark: int) -> None:
+        """Undo all but the first `mark` changes, newest first."""
+        replaced = self.replaced
+        while len(replaced) > mark:
+            replaced[-1].undo()
+            # Last, so that an interruption loses no record; undoing twice does no harm.
+            replaced.pop()
 
 
 class _MemoryTransaction:
-    __slots__ = ("_level", "_mark", "_rolled_back", "_store")
+    __slots__ = ("_blocks", "_level", "_mark", "_rolled_back")
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, blocks: _OpenBlocks) -> None:
+        self._blocks = blocks
         self._level = self._mark = 0
         self._rolled_back = False
 
@@ -216,37 +244,37 @@ class _MemoryTransaction:
         self._rolled_back = True
 
     def __enter__(self) -> _MemoryTransaction:
-        store = self._store
-        if store._snapshots and not store._depth:
+        blocks = self._blocks
+        if blocks.snapshots and not blocks.transactions:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
-        self._mark = len(store._undo)
-        self._level = store._depth = store._depth + 1
+        self._mark = len(blocks.replaced)
+        self._level = blocks.transactions = blocks.transactions + 1
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        store = self._store
+        blocks = self._blocks
         undo = kind is not None or self._rolled_back
-        if not store._depth and not undo:
+        if not blocks.transactions and not undo:
             raise StorageError(ABANDONED)
         if undo:
-            store._undo_to(self._mark)
-        if store._depth >= self._level:
-            store._depth = self._level - 1
-        if not store._depth:
-            store._undo.clear()
+            blocks.undo_to(self._mark)
+        if blocks.transactions >= self._level:
+            blocks.transactions = self._level - 1
+        if not blocks.transactions:
+            blocks.replaced.clear()
 
 
 class _MemorySnapshot:
-    __slots__ = ("_store",)
+    __slots__ = ("_blocks",)
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, blocks: _OpenBlocks) -> None:
+        self._blocks = blocks
 
     def __enter__(self) -> None:
-        self._store._snapshots += 1
+        self._blocks.snapshots += 1
 
     def __exit__(self, *_: object) -> None:
-        self._store._snapshots = max(0, self._store._snapshots - 1)
+        self._blocks.snapshots = max(0, self._blocks.snapshots - 1)
 
 
 class _Closed(dict[str, _Tree]):
