@@ -50,10 +50,24 @@ def test_an_address_may_name_a_place() -> None:
     assert Cluster(address).questions() == ["/localnodes?dc=dc1&rack=r1", "/localnodes?dc=dc1"]
 
 
-@pytest.mark.parametrize("url", ["alternator://", "alternator://a,,b", "alternator://a:b:c"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("alternator://", "alternator://a,,b", "alternator://a:b:c", "alternator://a:99999"),
+        *("alternator://a:0", "alternator://a/b", "alternator://ann@a", "alternator://ann:pass@a"),
+    ],
+)
 def test_a_wrong_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="write alternator://node1,node2:8000"):
+    with pytest.raises(UsageError, match="write alternator://node1,node2:8000") as error:
         isotone.connect(url)
+    assert "pass" not in str(error.value)
+
+
+@pytest.mark.parametrize("option", [{"memory_map": 5}, {"durability": "none"}, {"profile": "p"}])
+def test_options_of_other_engines_are_refused(option: Any) -> None:
+    (name,) = option
+    with pytest.raises(UsageError, match=f"{name}= is not for a cluster of Alternator"):
+        isotone.connect("alternator://a", **option)
 
 
 def test_wrong_parameters_are_refused() -> None:

@@ -73,11 +73,13 @@ def of_botocore(service: str, region: str, fips: bool, dualstack: bool) -> str:
         "us-gov-west-1",
         "us-iso-east-1",
         "us-isob-east-1",
+        "us-isof-south-1",
+        "eu-isoe-west-1",
         "eusc-de-east-1",
     ],
 )
 def test_hosts_are_those_of_botocore(region: str, fips: bool, dualstack: bool) -> None:
-    if dualstack and region.startswith("eusc"):
+    if dualstack and region.startswith(("us-isof", "eu-isoe", "eusc")):
         with pytest.raises(UsageError, match="has no dual-stack endpoint; leave out dualstack"):
             amazon_host(region, dualstack=True)
         return
@@ -249,10 +251,34 @@ def test_a_proxy_that_refuses_says_so(kind: str, monkeypatch: pytest.MonkeyPatch
     assert not error.value.sent
 
 
-def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "socks5://localhost")
-    with pytest.raises(UsageError, match="is not the address of an HTTP proxy; write, for example"):
+@of_both_kinds
+def test_each_address_of_a_proxy_is_tried(
+    kind: str, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`localhost` often means ::1 first, where many proxies do not listen."""
+    resolve = socket.getaddrinfo
+
+    def closed_one_first(host: Any, *args: Any, **options: Any) -> Any:
+        found = resolve("127.0.0.1" if host == "proxy.test" else host, *args, **options)
+        return [(*found[0][:4], ("127.0.0.1", 1)), *found] if host == "proxy.test" else found
+
+    monkeypatch.setattr(socket, "getaddrinfo", closed_one_first)
+    with proxy() as (address, heads), scripted_server(answer(FOUND), tls=tls) as server:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://proxy.test:{address.rpartition(':')[2]}")
+        assert ask(server.url, kind) == FOUND
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://localhost", "http://proxy:port", "http://ann:secret@proxy:99999"]
+)
+def test_wrong_settings_are_refused(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(
+        UsageError, match="is not the address of an HTTP proxy; write, for example"
+    ) as error:
         isotone.connect("https://localhost:9")
+    assert "secret" not in str(error.value)
     monkeypatch.delenv("HTTPS_PROXY")
     monkeypatch.setenv("AWS_CA_BUNDLE", "/nowhere.pem")
     with pytest.raises(UsageError, match=r"AWS_CA_BUNDLE='/nowhere\.pem' cannot be read"):

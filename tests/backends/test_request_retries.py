@@ -10,6 +10,7 @@ from isotone.backends.http_messages import error_of
 from isotone.backends.request_retries import Retries, is_retryable, is_transient
 from isotone.errors import (
     ApiError,
+    ConditionalCheckFailedException,
     ConnectionFailed,
     LimitExceededException,
     StorageBusy,
@@ -96,3 +97,11 @@ def test_attempts_end_at_the_deadline() -> None:
     retries = Retries(base=1.0, within=0.5, random=lambda: 1.0)
     assert retries.begin().delay(THROTTLED[0]) is None
     assert retries.begin(time.monotonic() + 60).delay(THROTTLED[0]) == 1.0
+
+
+def test_only_a_request_that_was_sent_has_a_lost_answer() -> None:
+    for sent in (False, True):
+        attempts, refused = Retries().begin(), ConditionalCheckFailedException("no")
+        attempts.delay(ConnectionFailed("the connection broke", sent=sent))
+        attempts.delay(refused)
+        assert refused.follows_lost_answer is sent

@@ -387,15 +387,30 @@ def test_a_vector_is_stored_exactly(numbers: list[float]) -> None:
     assert packed == struct.pack("<3f", *(number + 0.0 for number in numbers))
 
 
+def test_an_iterator_is_read_once() -> None:
+    assert Vector(iter([1, 2])) == (1.0, 2.0)
+    with pytest.raises(UsageError, match="element 1 of the vector is 'a', which is not a number"):
+        Vector(iter([1, "a"]))
+
+
+def test_numbers_below_the_smallest_float_are_zero(desk: Desk) -> None:
+    """The database refuses numbers closer to zero than 1e-130."""
+    assert Vector([1e-200, -1e-46, 1.5e-45]) == (0.0, 0.0, 1.5e-45)
+    desk.store.create_tables(library)
+    stored = desk.store.put(doc("1", [1e-300, -1e-300, 1]))
+    assert desk.store.refresh(stored).embedding == Vector([0, 0, 1])
+
+
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
         ([1, 2], "the vector has 2 dimensions, and 3 are declared"),
         ([1, 2, math.nan], "element 2 of the vector is nan"),
         ([1, -math.inf, 3], "element 1 of the vector is -inf"),
-        ([1, 1e39, 3], "element 1 of the vector is 1e.39, which is no 32-bit float"),
+        ([1, 1e39, 3], "element 1 of the vector is 1e.39, which is too large"),
         ([1, 10**400, 3], "element 1 of the vector is 1000"),
-        (["1", 2, 3], "element 0 of the vector is '1', which is no number"),
+        ([1e308, 1e308, 3], r"element 0 of the vector is 1e\+308, which is too large"),
+        (["1", 2, 3], "element 0 of the vector is '1', which is not a number"),
         ([None, 2, 3], "element 0 of the vector is None"),
         ([True, 2, 3], "element 0 of the vector is True"),
         ([[1], 2, 3], "element 0 of the vector is a list"),
@@ -404,7 +419,7 @@ def test_a_vector_is_stored_exactly(numbers: list[float]) -> None:
         (7, "7 is not a vector"),
     ],
 )
-def test_what_is_no_vector_is_refused(desk: Desk, numbers: Any, message: str) -> None:
+def test_what_is_not_a_vector_is_refused(desk: Desk, numbers: Any, message: str) -> None:
     desk.store.create_tables(library)
     stored = desk.store.put(doc("1", [1, 2, 3]))
     with pytest.raises(InvalidEntity, match=message):
@@ -500,10 +515,13 @@ def declare(**members: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda its: VectorIndex(its["name"]), "which is no vector; declare the field by vector"),
+        (
+            lambda its: VectorIndex(its["name"]),
+            "which is not a vector; declare the field by vector",
+        ),
         (
             lambda its: VectorIndex(its["embedding"], metric="l2"),
-            "metric='l2' is none; use one of cosine",
+            "metric='l2' is not known; use one of cosine",
         ),
         (lambda its: VectorIndex(its["embedding"], partition=its["flag"]), "stored as BOOL"),
         (

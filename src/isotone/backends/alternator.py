@@ -41,7 +41,10 @@ _REFRESH_AFTER_FAILURE: Final = 1.0
 _AVOIDED: Final = 1.0  # seconds for which a node that failed comes last, doubled with each failure
 _LONGEST_AVOIDED: Final = 30.0
 _PATIENCE: Final = Timeouts(connect=2.0, read=2.0)  # for the list of nodes
-_NODE: Final = re.compile(r"\[(?P<six>[^\]]+)\](:(?P<p6>\d+))?|(?P<host>[^:]+)(:(?P<port>\d+))?")
+_NODE: Final = re.compile(
+    r"\[(?P<six>[0-9a-fA-F:.%]+)\](:(?P<p6>\d+))?|(?P<host>[^:/?#@\[\]\s]+)(:(?P<port>\d+))?"
+)
+_PORTS: Final = range(1, 65536)
 
 
 class Node(NamedTuple):
@@ -77,8 +80,9 @@ def address_of(url: str) -> Address:
     hosts, _, query = rest.partition("?")
     nodes = [_node(each, None) for each in hosts.rstrip("/").split(",")]
     if not all(nodes):
+        shown = re.sub("//.*@", "//…@", url)  # the part before @ may be a secret
         raise UsageError(
-            f"{url!r} is not an address of a cluster; write alternator://node1,node2:8000"
+            f"{shown!r} is not an address of a cluster; write alternator://node1,node2:8000"
         )
     common = nodes[-1][1] if nodes[-1] and nodes[-1][1] else port
     seeds = tuple(Node(host, own or common) for host, own in filter(None, nodes))
@@ -96,6 +100,8 @@ def _node(text: str, port: int | None) -> tuple[str, int | None] | None:
     if found is None:
         return None
     given = found["p6"] or found["port"]
+    if given and int(given) not in _PORTS:
+        return None
     return found["six"] or found["host"], int(given) if given else port
 
 

@@ -24,6 +24,7 @@ _PARTITIONS: Final = (
     _Partition("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
     _Partition("us-iso-", "c2s.ic.gov", "api.aws.ic.gov"),
     _Partition("us-isob-", "sc2s.sgov.gov", "api.aws.scloud"),
+    _Partition("us-isof-", "csp.hci.ic.gov", None),
     _Partition("eu-isoe-", "cloud.adc-e.uk", None),
     _Partition("eusc-", "amazonaws.eu", None),
     _COMMERCIAL,

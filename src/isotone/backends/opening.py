@@ -169,7 +169,7 @@ def _endpoint(address: str, options: Options) -> Endpoint:
 
 def _of_cluster(options: Options) -> Any:
     """The options of a cluster of Alternator."""
-    for name in options.keys() & {"durability", "profile"}:
+    for name in sorted(options.keys() & {*_OF_FILES, "profile"}):
         raise UsageError(f"{name}= is not for a cluster of Alternator")
     wanted = ("region", "credentials", "retries", "timeouts", "connections")
     return {name: each for name, each in options.items() if name in wanted}

@@ -59,16 +59,25 @@ def proxy_of(host: str, *, is_tls: bool) -> Proxy | None:
 
     if proxy_bypass(host):
         return None
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port or 80
+    except ValueError:
+        raise _bad_proxy() from None
     if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(
-            "HTTPS_PROXY is not the address of an HTTP proxy; write, for example, http://proxy.example:3128"
-        )
+        raise _bad_proxy()
     authorization = ""
     if parts.username is not None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = f"Proxy-Authorization: Basic {b64encode(user.encode()).decode()}\r\n"
-    return Proxy(parts.hostname, parts.port or 80, authorization)
+    return Proxy(parts.hostname, port, authorization)
+
+
+def _bad_proxy() -> UsageError:
+    """The error for a setting that is not a proxy's address. It does not show it: it may have a password."""
+    return UsageError(
+        "HTTPS_PROXY is not the address of an HTTP proxy; write, for example, http://proxy.example:3128"
+    )
 
 
 def tls_context() -> ssl.SSLContext:
@@ -95,12 +104,8 @@ def open_tunnel(connection: socket.socket, proxy: Proxy, host: str, port: int) -
 async def connect_through(proxy: Proxy, host: str, port: int) -> socket.socket:
     """A connection to a host, opened by a proxy, for the running event loop."""
     loop = asyncio.get_running_loop()
-    infos = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
-    family, kind, protocol, _, address = infos[0]
-    connection = socket.socket(family, kind, protocol)
+    connection = await _connect(proxy, loop)
     try:
-        connection.setblocking(False)
-        await loop.sock_connect(connection, address)
         steps = proxy.tunnel(host, port)
         await loop.sock_sendall(connection, next(steps) or b"")
         try:
@@ -112,3 +117,23 @@ async def connect_through(proxy: Proxy, host: str, port: int) -> socket.socket:
     except BaseException:
         connection.close()
         raise
+
+
+async def _connect(proxy: Proxy, loop: asyncio.AbstractEventLoop) -> socket.socket:
+    """A connection to the first address of a proxy that takes one."""
+    failure: OSError | None = None
+    infos = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, address in infos:
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.setblocking(False)
+            await loop.sock_connect(connection, address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise failure or OSError(f"{proxy.host} has no address")

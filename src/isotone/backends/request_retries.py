@@ -155,6 +155,6 @@ class Attempts:
         self._failed += 1
         if isinstance(error, ApiError) and error.status < 500:
             error.follows_lost_answer = self._is_answer_lost
-        else:
+        elif getattr(error, "sent", True):
             self._is_answer_lost = True
         return self._retries.delay(self._failed, error, self._deadline)

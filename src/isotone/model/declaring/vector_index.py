@@ -114,7 +114,7 @@ def _bind(schema: EntitySchema, name: str, declared: VectorIndex) -> BoundVector
     field = declared.field
     if not isinstance(field, VectorAttr):
         raise UsageError(
-            f"{what} is of {field!r}, which is no vector; declare the field by vector(…)"
+            f"{what} is of {field!r}, which is not a vector; declare the field by vector(…)"
         )
     searched = declared.filters
     if declared.partition is not None:
@@ -124,7 +124,7 @@ def _bind(schema: EntitySchema, name: str, declared: VectorIndex) -> BoundVector
             raise UsageError(f"{what}: {each!r} is not a field of the entity")
     if declared.metric not in get_args(Metric):
         raise UsageError(
-            f"{what}: metric={declared.metric!r} is none; use one of {', '.join(get_args(Metric))}"
+            f"{what}: metric={declared.metric!r} is not known; use one of {', '.join(get_args(Metric))}"
         )
     search: list[tuple[KeyAttribute, Role]] = [
         (_key_attribute(what, each), "HASH" if each is declared.partition else "INLINE_FILTER")

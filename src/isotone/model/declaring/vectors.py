@@ -19,12 +19,14 @@ from isotone.values.types import AttributeValue
 
 _SHOWN: Final = 8  # dimensions of a vector that is shown whole
 _LARGEST: Final = 3.40282347e38  # the largest 32-bit float, in nine digits
+_SMALLEST: Final = 1.40129846e-45  # the smallest one above 0; DynamoDB refuses numbers below 1e-130
 
 
 class Vector(tuple[float, ...]):
     """The numbers of a vector: `Vector(model.encode(text))`. It takes lists, NumPy arrays, and other iterables.
 
-    Raises `UsageError` for what is no number, NaN, infinity, and numbers that no 32-bit float can be.
+    Raises `UsageError` for an element that is not a number, for NaN and infinity, and for a number too large for a
+    32-bit float. A number too small for one becomes 0.
 
     >>> Vector([0.25, 1, -2])
     Vector([0.25, 1.0, -2.0])
@@ -52,27 +54,27 @@ def _floats(numbers: Any) -> list[float]:
         raise UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
     try:
         # A NumPy array and a tensor make Python's floats at once.
-        elements = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
+        elements = list(numbers.tolist() if hasattr(numbers, "tolist") else numbers)
+    except TypeError:
+        raise UsageError(
+            f"{_short(numbers)} is not a vector; give a list or an array of numbers"
+        ) from None
+    try:
         floats = [float("%.9g" % each) for each in elements]  # noqa: UP031 - refuses texts
     except (TypeError, ValueError, OverflowError):
-        raise _wrong(numbers) from None
-    if not math.isfinite(math.fsum(map(abs, floats))) or any(map(_is_wrong, elements, floats)):
-        raise _wrong(numbers)
-    return floats
+        raise _wrong(elements) from None
+    if any(map(_is_wrong, elements, floats)):
+        raise _wrong(elements)
+    return [number if abs(number) >= _SMALLEST else 0.0 for number in floats]
 
 
 def _is_wrong(element: Any, number: float) -> bool:
     return isinstance(element, bool) or not abs(number) <= _LARGEST
 
 
-def _wrong(numbers: Any) -> UsageError:
-    """The error for the first element that is no 32-bit float."""
-    try:
-        elements = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
-        shown = list(elements)
-    except TypeError:
-        return UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
-    for place, each in enumerate(shown):
+def _wrong(elements: list[Any]) -> UsageError:
+    """The error for the first element that is not a 32-bit float."""
+    for place, each in enumerate(elements):
         if isinstance(each, list):
             return UsageError(
                 f"element {place} of the vector is a list; give one vector, such as the first row of an array"
@@ -81,17 +83,17 @@ def _wrong(numbers: Any) -> UsageError:
             number = float("%.9g" % each)  # noqa: UP031 - as above
         except (TypeError, ValueError, OverflowError):
             return UsageError(
-                f"element {place} of the vector is {_short(each)}, which is no number"
+                f"element {place} of the vector is {_short(each)}, which is not a number"
             )
         if isinstance(each, bool):
-            return UsageError(f"element {place} of the vector is {each}, which is no number")
+            return UsageError(f"element {place} of the vector is {each}, which is not a number")
         if math.isnan(number) or math.isinf(number):
             return UsageError(f"element {place} of the vector is {number}, which cannot be stored")
         if abs(number) > _LARGEST:
             return UsageError(
-                f"element {place} of the vector is {number}, which is no 32-bit float"
+                f"element {place} of the vector is {number}, which is too large for a 32-bit float"
             )
-    return UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
+    return UsageError(f"{_short(elements)} is not a vector; give a list or an array of numbers")
 
 
 def _short(value: object) -> str:
