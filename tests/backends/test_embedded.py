@@ -15,7 +15,7 @@ import pytest
 
 import isotone
 from isotone.backends import embedded
-from isotone.errors import StorageBusy, UsageError
+from isotone.errors import StorageFull, UsageError
 from isotone.operations.action import ACTIONS
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.server import running_server
@@ -77,7 +77,7 @@ def test_failing_background_work_is_logged_and_tried_again(
 ) -> None:
     monkeypatch.setattr(embedded, "_RETRY_INTERVAL", 0.01)
     done = threading.Event()
-    attempts = iter((StorageBusy("locked"), StorageBusy("locked"), None))
+    attempts = iter((StorageFull("full"), StorageFull("full"), None))
 
     def maintain(_: object) -> float:
         error = next(attempts, None)

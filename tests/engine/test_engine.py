@@ -193,8 +193,8 @@ class Full:
             raise StorageFull("no room")
         self._store.put(*arguments)
 
-    def transaction(self) -> Any:
-        return _FullTransaction(self, self._store.transaction())
+    def transaction(self, **options: Any) -> Any:
+        return _FullTransaction(self, self._store.transaction(**options))
 
 
 class _FullTransaction:

@@ -42,7 +42,7 @@ class FakeService:
         self.hold = threading.Event()
         self.hold.set()
 
-    def is_grouped(self, operation: str) -> bool:
+    def is_grouped(self, operation: str, body: bytes) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
     def in_region(self, name: str) -> FakeService:
@@ -74,6 +74,9 @@ class FakeService:
         if body.startswith(b'"big'):
             return b'"' + b"x" * int(body[4:-1]) + b'"'
         return b'{"%b":%b}' % (operation.encode(), body)
+
+    def allow_waiting(self, allowed: bool) -> None:
+        self.may_wait = allowed
 
     def start_maintenance(self) -> None:
         self.maintained += 1

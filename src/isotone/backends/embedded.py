@@ -21,7 +21,7 @@ from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.streams import OPEN_SHARDS
-from isotone.errors import ApiError, IsotoneError, UsageError
+from isotone.errors import ApiError, IsotoneError, StorageBusy, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.storage.interface import Store
@@ -36,6 +36,7 @@ MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
 _RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
+_BUSY_INTERVAL = 0.05  # the same, if another process was writing
 
 log = logging.getLogger("isotone")
 
@@ -290,9 +291,13 @@ class Database(Native):
         with self._unbroken():
             return self._api.send_many(requests)
 
-    def is_grouped(self, operation: str) -> bool:
-        """Whether requests of this action should be committed in groups."""
-        return self._api.is_grouped(operation)
+    def allow_waiting(self, allowed: bool) -> None:
+        """Whether writes of this thread wait while another process writes, or raise `StorageBusy` at once."""
+        self.engine.file_waits.are_forbidden = not allowed
+
+    def is_grouped(self, operation: str, body: bytes) -> bool:
+        """Whether a request should be committed in a group with others."""
+        return self._api.is_grouped(operation, body)
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
@@ -318,10 +323,18 @@ class Database(Native):
         """
         with self._worker_lock:
             if self._worker is None:
-                self._worker = _Worker(self.engine, self._api.maintain, "isotone-maintenance")
+                self._worker = _Worker(self.engine, self._maintain, "isotone-maintenance")
             self._worker.wake()
         if self.engine.objects is not None:
             self._start_transfers()
+
+    def _maintain(self) -> float:
+        """Do a slice of background work, which gives way to other processes that write."""
+        self.allow_waiting(False)
+        try:
+            return self._api.maintain()
+        except StorageBusy:
+            return _BUSY_INTERVAL
 
     def _start_transfers(self) -> None:
         with self._worker_lock:

@@ -55,7 +55,7 @@ class Intercepted:
 
     begin = send
 
-    def is_grouped(self, operation: str) -> bool:
+    def is_grouped(self, operation: str, body: bytes) -> bool:
         """False: each request is answered by itself."""
         return False
 

@@ -7,6 +7,9 @@ Rules that every caller keeps:
   everything inside it is committed together (group commit).
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo, and any
   other exception undoes the outermost block.
+
+While another process writes to the file, `writing` waits without holding the lock, so that other threads go on reading.
+A thread that may not wait, such as a server's event loop, says so in `engine.file_waits.are_forbidden`.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any
 from weakref import WeakSet
@@ -23,7 +28,7 @@ from weakref import WeakSet
 from isotone.clock import Clock, SystemClock
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.engine.vector_cache import VectorCache
-from isotone.errors import ApiError, IsotoneError, ValidationException
+from isotone.errors import ApiError, IsotoneError, StorageBusy, ValidationException
 from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import Store
 from isotone.storage.prefixed import PrefixedStore
@@ -37,6 +42,9 @@ TRANSFERS = "transfers"  # exports, imports and bulk operations
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _REGION_PREFIX = "region_"
+_PAUSE = 0.0005  # seconds between two attempts to take the lock of a file, at first
+_LONGEST_PAUSE = 0.005
+_LENGTHENED = 1.02  # by each attempt
 
 
 class Engine:
@@ -68,6 +76,9 @@ class Engine:
         self.account = account
         self.stream_shards = stream_shards
         self.lock: Any = threading.RLock() if home is None else home.lock
+        self.file_waits: FileWaits = (
+            FileWaits(self.lock, store) if home is None else home.file_waits
+        )
         self.home = home or self
         self.regions: dict[str, Engine] = {} if home is None else home.regions
         self.regions[region] = self
@@ -95,6 +106,11 @@ class Engine:
         home = self.home
         store = PrefixedStore(home.store, _region_prefix(region))
         with self.lock:
+            try:
+                _make_system_trees(store, wait=False)
+            except StorageBusy as error:
+                make = partial(_make_system_trees, store, wait=False)
+                self.file_waits.until_taken(make, error)
             return self.regions.get(region) or Engine(
                 store,
                 clock=home.clock,
@@ -222,13 +238,64 @@ def is_of_region(tree: str) -> bool:
     return tree.startswith(_REGION_PREFIX)
 
 
-def _make_system_trees(store: Store) -> None:
+def _make_system_trees(store: Store, *, wait: bool = True) -> None:
     if set(SYSTEM_TREES) <= set(store.trees()):
         return
-    with store.transaction():
+    with store.transaction(wait=wait):
         missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have created them
         for tree in sorted(missing):
             store.create_tree(tree)
+
+
+class FileWaits:
+    """Waits while another process has the lock of the file, without the lock of the engine, and counts how long."""
+
+    def __init__(self, lock: Any, store: Store) -> None:
+        self.count = 0
+        self.seconds = 0.0
+        self._lock = lock
+        self._store = store
+        self._thread = threading.local()
+
+    @property
+    def are_forbidden(self) -> bool:
+        """Whether this thread gets a `StorageBusy` at once where another would wait."""
+        return getattr(self._thread, "forbidden", False)
+
+    @are_forbidden.setter
+    def are_forbidden(self, forbidden: bool) -> None:
+        self._thread.forbidden = forbidden
+
+    def until_taken(self, take: Callable[[], object], error: StorageBusy) -> None:
+        """Call `take` again, which has raised the error, until it succeeds or `busy_timeout` is over.
+
+        The lock of the engine is held at each call and at the end, and free in between.
+        """
+        if self.are_forbidden:
+            raise error
+        began = time.monotonic()
+        try:
+            self._retry(take, began + self._store.busy_timeout)
+        finally:
+            self.count += 1
+            self.seconds += time.monotonic() - began
+
+    def _retry(self, take: Callable[[], object], deadline: float) -> None:
+        pause = _PAUSE
+        while True:
+            self._lock.release()
+            try:
+                time.sleep(pause)
+            finally:
+                self._lock.acquire()
+            try:
+                take()
+            except StorageBusy:
+                if time.monotonic() >= deadline:
+                    raise
+                pause = min(pause * _LENGTHENED, _LONGEST_PAUSE)
+            else:
+                return
 
 
 class _Reading:
@@ -283,7 +350,10 @@ class _Writing:
         self._lock.acquire()
         if self._depth == 0:
             try:
-                self._begin()
+                try:
+                    self._begin()
+                except StorageBusy as error:
+                    self._engine.file_waits.until_taken(self._begin, error)
             except IsotoneError:
                 self._lock.release()
                 raise
@@ -306,7 +376,7 @@ class _Writing:
         self._lock.release()
 
     def _begin(self) -> None:
-        self._transaction = self._engine.store.transaction()
+        self._transaction = self._engine.store.transaction(wait=False)
         self._transaction.__enter__()
         if self._exclusive and not self._engine.outdated:
             return

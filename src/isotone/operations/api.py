@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -61,6 +62,11 @@ _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
+_OF_STATEMENTS: Final = frozenset(
+    ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
+)
+# Actions have statements of one kind only, so the first one tells. One that is spelled with escapes counts as a write.
+_SELECT: Final = re.compile(rb'"Statement"\s*:\s*"\s*select\b', re.IGNORECASE)
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
 """The actions after which there may be background work."""
 
@@ -132,20 +138,25 @@ class Api:
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
 
-    def is_grouped(self, operation: str) -> bool:
-        """Whether requests of this action should be committed together."""
-        return operation in _GROUPED
+    def is_grouped(self, operation: str, body: bytes) -> bool:
+        """Whether a request should be committed together with others: a small write."""
+        if operation not in _GROUPED:
+            return False
+        return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk.
+        Each gets the response that it would get alone. None is answered before all are on the disk. Raises `StorageBusy`
+        only in a thread that may not wait.
         """
         if len(requests) > 1:
             try:
                 with self.engine.writing:
                     return [self._answer(*request) for request in requests]
             except StorageBusy as error:
+                if self.engine.file_waits.are_forbidden:
+                    raise
                 # One by one, each would wait for the same lock again.
                 log.error("a group of %d writes failed: %s", len(requests), error)
                 return [InternalServerError(str(error))] * len(requests)
@@ -189,6 +200,8 @@ class Api:
         try:
             return self._answer(operation, body)
         except StorageError as error:
+            if isinstance(error, StorageBusy) and self.engine.file_waits.are_forbidden:
+                raise
             log.error("%s failed: %s", operation, error)
             return InternalServerError(str(error))
         except Exception:

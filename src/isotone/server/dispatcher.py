@@ -5,6 +5,9 @@ writes of items that arrive in one turn of the event loop, on any connection, ar
 answered after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
 server, the larger the groups.
 
+While another process writes to the file, a group waits for it in a thread of its own, and the writes that arrive
+meanwhile wait to be the next group. Reads go on.
+
 A Query or a Scan with much to filter reads its records at once, in one snapshot. What is left needs no database: a
 thread does it, one such read after the other, while the loop serves other requests and signals. So does that thread
 decode what is large.
@@ -19,11 +22,17 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from isotone.errors import ApiError, ConnectionFailed, InternalServerError, IsotoneError
+from isotone.errors import (
+    ApiError,
+    ConnectionFailed,
+    InternalServerError,
+    IsotoneError,
+    StorageBusy,
+)
 from isotone.server.request import Call
 
 Result = bytes | ApiError | ConnectionFailed
@@ -31,6 +40,11 @@ Result = bytes | ApiError | ConnectionFailed
 
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
+
+Requests = Sequence[tuple[str, bytes]]
+"""Actions, each with its body."""
+
+T = TypeVar("T")
 
 Address = tuple[str, int]
 """The host and the port of a node."""
@@ -50,7 +64,10 @@ class Service(Protocol):
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result]: ...
 
-    def is_grouped(self, operation: str) -> bool: ...
+    def allow_waiting(self, allowed: bool) -> None:
+        """Whether calls of this thread wait while another process writes, or raise `StorageBusy` at once."""
+
+    def is_grouped(self, operation: str, body: bytes) -> bool: ...
 
     def in_region(self, name: str) -> Service:
         """What answers the requests that are signed for a region."""
@@ -72,7 +89,11 @@ class Dispatcher:
         self._is_grouped = service.is_grouped
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
-        self._long_reads = Thread(loop, "isotone-long-reads")
+        self._long_reads: Thread[Result] = Thread(loop, "isotone-long-reads")
+        self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
+        self._waiting_groups: Thread[Sequence[Result]] = Thread(loop, "isotone-waiting-groups")
+        self._waiting = 0  # groups
+        self._may_wait(False)
 
     def local_nodes(self, own: Address) -> bytes:
         """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
@@ -89,8 +110,8 @@ class Dispatcher:
         """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
-        if self._is_grouped(call.operation):
-            if not self._group:
+        if self._is_grouped(call.operation, call.body):
+            if not self._group and not self._waiting:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
@@ -101,6 +122,9 @@ class Dispatcher:
             result = self._service.in_region(call.region).begin(call.operation, call.body)
         except (ApiError, ConnectionFailed) as error:
             return _noted(error, call.operation)
+        except StorageBusy:
+            self._waiting_calls.run(partial(self.run, call), answer)
+            return None
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
         if isinstance(result, bytes):
@@ -110,7 +134,9 @@ class Dispatcher:
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
-        self._long_reads.stop()
+        for thread in (self._long_reads, self._waiting_calls, self._waiting_groups):
+            thread.stop()
+        self._may_wait(True)
 
     def run(self, call: Call) -> Result:
         """Run a call now."""
@@ -121,11 +147,14 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return _logged_failure(error, call.operation)
 
+    def _may_wait(self, allowed: bool) -> None:
+        self._service.allow_waiting(allowed)
+
     def commit(self) -> None:
-        """Run the waiting writes as one group, and answer them."""
-        group, self._group = self._group, []
-        if not group:
+        """Run the collected writes as one group, and answer them, unless a group before it waits."""
+        if self._waiting or not self._group:
             return
+        group, self._group = self._group, []
         by_region: dict[str, list[tuple[Call, Answer]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)
@@ -134,19 +163,50 @@ class Dispatcher:
 
     def _commit_in(self, region: str, group: list[tuple[Call, Answer]]) -> None:
         requests = [(call.operation, call.body) for call, _ in group]
-        results: Sequence[Result]
         try:
-            results = self._service.in_region(region).send_many(requests)
+            results = self._results(region, requests)
+        except StorageBusy:
+            self._waiting += 1
+            run = partial(self._results_in_the_end, region, requests)
+            self._waiting_groups.run(run, partial(self._answer_later, group))
+        else:
+            _answer_all(group, results)
+
+    def _answer_later(self, group: list[tuple[Call, Answer]], results: Sequence[Result]) -> None:
+        """Answer a group that has waited, and run the writes that were collected meanwhile."""
+        self._waiting -= 1
+        _answer_all(group, results)
+        self.commit()
+
+    def _results_in_the_end(self, region: str, requests: Requests) -> Sequence[Result]:
+        try:
+            return self._results(region, requests)
+        except StorageBusy as error:
+            return _all_failed(requests, error)
+
+    def _results(self, region: str, requests: Requests) -> Sequence[Result]:
+        """The results of a group; raises `StorageBusy` if another process is writing and this thread may not wait."""
+        try:
+            return self._service.in_region(region).send_many(requests)
+        except StorageBusy:
+            raise
         except ApiError as error:
-            results = [error] * len(group)
+            return [error] * len(requests)
         except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
-            operations = sorted({operation for operation, _ in requests})
-            results = [_logged_failure(error, ", ".join(operations))] * len(group)
-        for (_, answer), result in zip(group, results, strict=True):
-            answer(result)
+            return _all_failed(requests, error)
 
 
-class Thread:
+def _all_failed(requests: Requests, error: Exception) -> Sequence[Result]:
+    operations = sorted({operation for operation, _ in requests})
+    return [_logged_failure(error, ", ".join(operations))] * len(requests)
+
+
+def _answer_all(group: list[tuple[Call, Answer]], results: Sequence[Result]) -> None:
+    for (_, answer), result in zip(group, results, strict=True):
+        answer(result)
+
+
+class Thread(Generic[T]):
     """A thread that runs calls, one after the other, and answers them on the event loop.
 
     It is a daemon, so that the end of the process does not wait for it.
@@ -155,11 +215,11 @@ class Thread:
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
         self._loop = loop
         self._name = name
-        self._calls: SimpleQueue[tuple[Callable[[], Result], Answer] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Callable[[], T], Callable[[T], None]] | None] = SimpleQueue()
         self._is_running = False
 
-    def run(self, call: Callable[[], Result], answer: Answer) -> None:
-        """Run a call after those before it."""
+    def run(self, call: Callable[[], T], answer: Callable[[T], None]) -> None:
+        """Run a call after those before it; pass what it returns to `answer`."""
         self._calls.put((call, answer))
         if not self._is_running:
             self._is_running = True
@@ -192,6 +252,9 @@ def _rest(finish: Callable[[], bytes], operation: str) -> Result:
 
 class ThreadedDispatcher(Dispatcher):
     """Runs each call in a thread, so that one which waits delays no other."""
+
+    def _may_wait(self, allowed: bool) -> None:
+        """Do nothing: its calls run in threads, which wait."""
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """None: the answer comes later."""

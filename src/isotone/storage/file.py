@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -44,7 +43,7 @@ _PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
 _RETRY_PAUSE: Final = 0.005
-_LOCK_PAUSE: Final = 0.0005
+LOCK_PAUSE: Final = 0.0005  # seconds between two attempts to take a lock
 
 # docs/design/storage.md has the measurement behind each of these.
 _SETTINGS: Final = (
@@ -60,7 +59,11 @@ _THROUGH_THE_DRIVE: Final = ("PRAGMA fullfsync=ON", "PRAGMA checkpoint_fullfsync
 
 
 def connect(
-    path: str, durability: Durability, busy_timeout: float, memory_map: int
+    path: str,
+    durability: Durability,
+    busy_timeout: float,
+    memory_map: int,
+    waiting: Waiting | None = None,
 ) -> apsw.Connection:
     """An open connection to a verified Isotone file, which is created if it does not exist.
 
@@ -74,7 +77,7 @@ def connect(
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
-        connection.set_busy_handler(_patience(busy_timeout))
+        connection.set_busy_handler(waiting or Waiting(busy_timeout))
         _prepare(connection, path, busy_timeout)
         _configure(connection, durability, memory_map)
     except apsw.Error as error:
@@ -88,25 +91,30 @@ def connect(
             connection.close(True)
 
 
-def _patience(seconds: float) -> Callable[[int], bool]:
-    """A busy handler that pauses and says whether to try again.
+class Waiting:
+    """A busy handler: it pauses and says whether to try again, unless `allowed` is False.
 
     SQLite's own handler pauses for up to 100 ms. Then one busy process starves the others: it takes the lock
     again before they try.
     """
-    deadline = 0.0
 
-    def wait(attempt: int) -> bool:
-        nonlocal deadline
+    __slots__ = ("_deadline", "_seconds", "allowed")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._deadline = 0.0
+        self.allowed = True
+
+    def __call__(self, attempt: int) -> bool:
+        if not self.allowed:
+            return False
         now = time.monotonic()
         if attempt == 0:
-            deadline = now + seconds
-        if now >= deadline:
+            self._deadline = now + self._seconds
+        if now >= self._deadline:
             return False
-        time.sleep(_LOCK_PAUSE)
+        time.sleep(LOCK_PAUSE)
         return True
-
-    return wait
 
 
 def _check_path(path: str) -> None:

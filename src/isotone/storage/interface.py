@@ -37,8 +37,14 @@ class Store(Protocol):
     exclusive: bool
     """Whether no other process can write here, so that what was read may be cached."""
 
-    def transaction(self) -> Transaction:
-        """Begin a transaction for writing, or a nested one inside the open one."""
+    busy_timeout: float
+    """Seconds to wait while another process writes."""
+
+    def transaction(self, *, wait: bool = True) -> Transaction:
+        """Begin a transaction for writing, or a nested one inside the open one.
+
+        Raises `StorageBusy` if another process writes for longer than `busy_timeout`; without `wait`, at once.
+        """
 
     def abandon(self) -> None:
         """Undo everything that is open, and end every snapshot.

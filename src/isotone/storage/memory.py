@@ -40,13 +40,14 @@ class MemoryStore:
 
     __slots__ = ("_open", "_trees")
     exclusive = True
+    busy_timeout = 0.0
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
         self._open = _OpenBlocks()
 
-    def transaction(self) -> _MemoryTransaction:
-        """Begin a transaction, or a nested one. O(1); a rollback is O(writes undone)."""
+    def transaction(self, *, wait: bool = True) -> _MemoryTransaction:
+        """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self._open)
 
     def abandon(self) -> None:

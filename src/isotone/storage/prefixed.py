@@ -15,15 +15,16 @@ from isotone.storage.interface import Store, Transaction
 class PrefixedStore:
     """The trees of `whole` whose names begin with `prefix`. Closing it does nothing: `whole` stays open."""
 
-    __slots__ = ("_prefix", "_whole", "exclusive")
+    __slots__ = ("_prefix", "_whole", "busy_timeout", "exclusive")
 
     def __init__(self, whole: Store, prefix: str) -> None:
         self._whole = whole
         self._prefix = prefix
         self.exclusive = whole.exclusive
+        self.busy_timeout = whole.busy_timeout
 
-    def transaction(self) -> Transaction:
-        return self._whole.transaction()
+    def transaction(self, *, wait: bool = True) -> Transaction:
+        return self._whole.transaction(wait=wait)
 
     def abandon(self) -> None:
         self._whole.abandon()

@@ -24,7 +24,7 @@ from weakref import WeakSet
 import apsw
 
 from isotone.errors import StorageError, UsageError
-from isotone.storage.file import MEMORY_MAP, Durability, connect, storage_error
+from isotone.storage.file import MEMORY_MAP, Durability, Waiting, connect, storage_error
 from isotone.storage.interface import (
     ABANDONED,
     CLOSED,
@@ -59,6 +59,8 @@ class SQLiteStore:
         "_seen_version",
         "_snapshots",
         "_statements",
+        "_waiting",
+        "busy_timeout",
         "path",
     )
     exclusive = False
@@ -72,7 +74,11 @@ class SQLiteStore:
         memory_map: int = MEMORY_MAP,
     ) -> None:
         self.path = os.fspath(path)
-        self._connection: Any = connect(self.path, durability, busy_timeout, memory_map)
+        self.busy_timeout = busy_timeout
+        self._waiting = Waiting(busy_timeout)
+        self._connection: Any = connect(
+            self.path, durability, busy_timeout, memory_map, self._waiting
+        )
         self._execute: Any = self._connection.cursor().execute
         self._statements = _StatementsByTree()
         self._depth = 0
@@ -81,12 +87,13 @@ class SQLiteStore:
         self._seen_version = self._data_version()
         _OPEN.add(self)
 
-    def transaction(self) -> _SQLiteTransaction:
+    def transaction(self, *, wait: bool = True) -> _SQLiteTransaction:
         """Take the write lock of the file until the block ends; nested ones are savepoints.
 
-        Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`.
+        Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`; without `wait`, at
+        once if another process has it.
         """
-        return _SQLiteTransaction(self)
+        return _SQLiteTransaction(self, wait)
 
     def abandon(self) -> None:
         """Undo everything that is open."""
@@ -227,13 +234,20 @@ class SQLiteStore:
         except apsw.Error as error:
             raise self._failure(error, tree) from error
 
-    def _begin(self) -> None:
+    def _begin(self, wait: bool) -> None:
         if self._snapshots:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
-        self._command("BEGIN IMMEDIATE")
+        if wait:
+            self._command("BEGIN IMMEDIATE")
+            return
+        self._waiting.allowed = False
+        try:
+            self._command("BEGIN IMMEDIATE")
+        finally:
+            self._waiting.allowed = True
 
     def _make_ready(self) -> None:
         """Create the savepoints of nested transactions that now write, or raise if that is not possible."""
@@ -293,10 +307,11 @@ class SQLiteStore:
 
 
 class _SQLiteTransaction:
-    __slots__ = ("_level", "_rolled_back", "_store")
+    __slots__ = ("_level", "_rolled_back", "_store", "_wait")
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: SQLiteStore, wait: bool) -> None:
         self._store = store
+        self._wait = wait
         self._level = 0
         self._rolled_back = False
 
@@ -307,7 +322,7 @@ class _SQLiteTransaction:
     def __enter__(self) -> _SQLiteTransaction:
         store = self._store
         if not store._depth:
-            store._begin()
+            store._begin(self._wait)
         self._level = store._depth = store._depth + 1
         return self
 

@@ -49,7 +49,10 @@ class FaultyService:
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         return [self.send(*request) for request in requests]
 
-    def is_grouped(self, operation: str) -> bool:
+    def allow_waiting(self, allowed: bool) -> None:
+        self._database.allow_waiting(allowed)
+
+    def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
 
     def in_region(self, name: str) -> Any:
