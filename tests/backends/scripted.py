@@ -58,11 +58,12 @@ def _receive(connection: socket.socket) -> bytes:
             return b""
         data += part
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(
+    lengths = (
         int(line.partition(b":")[2])
         for line in head.split(b"\r\n")
         if line.lower().startswith(b"content-length:")
     )
+    length = next(lengths, 0)
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 from tests.backends.azure.fake import FakeAzure, requests_of
 from tests.backends.azure.test_actions import definition, increment, item
+from tests.backends.scripted import scripted_server
 
-from isotone.backends.azure_table import entities, service
+from isotone.backends.azure_table import AzureTable, entities, service
 from isotone.backends.azure_table.evaluation import Definition, Evaluator, Stored
 from isotone.backends.azure_table.service import Commit, Conflict, Get, TableGone, Write, translated
+from isotone.backends.request_retries import Retries
 from isotone.errors import (
     AccessDeniedException,
+    ApiError,
     ConditionalCheckFailedException,
     ConnectionFailed,
     InternalServerError,
@@ -128,6 +132,94 @@ def test_a_table_that_another_process_deleted(azure: FakeAzure) -> None:
         azure.execute("GetItem", {"TableName": "orders", "Key": item("a", 1)})
 
 
+def test_processes_that_create_one_table_at_once_have_it(azure: FakeAzure) -> None:
+    """The second one makes the table that the first one has listed; the first one must not take it off the list."""
+    other = FakeAzure(tables=azure.tables)
+
+    def make_first(request: Any) -> None:
+        azure.fault = lambda request: None
+        if isinstance(request, service.MakeTable):
+            other.execute("CreateTable", definition("others"))
+
+    azure.fault = lambda request: (
+        make_first(request) if isinstance(request, service.MakeTable) else None
+    )
+    with pytest.raises(ResourceInUseException, match="already exists"):
+        azure.execute("CreateTable", definition("others"))
+    for each in (azure, other, FakeAzure(tables=azure.tables)):
+        assert each.execute("ListTables", {}) == {"TableNames": ["orders", "others"]}
+        each.execute("PutItem", {"TableName": "others", "Item": item("a", 1)})
+
+
+def test_a_table_of_somebody_else_is_not_taken_over(azure: FakeAzure) -> None:
+    azure.tables["others"] = {}
+    for _ in range(2):
+        with pytest.raises(ResourceInUseException, match="that Isotone did not create"):
+            azure.execute("CreateTable", definition("others"))
+    assert azure.execute("ListTables", {}) == {"TableNames": ["orders"]}
+
+
+def test_a_creation_whose_answer_was_lost_can_be_finished(azure: FakeAzure) -> None:
+    def lose(request: Any) -> None:
+        if isinstance(request, service.MakeTable):
+            azure.tables[request.table] = {}
+            azure.fault = lambda request: None
+            raise ConnectionFailed("no answer")
+
+    azure.fault = lose
+    with pytest.raises(ConnectionFailed):
+        azure.execute("CreateTable", definition("others"))
+    with pytest.raises(ResourceInUseException, match="Table already exists: others"):
+        azure.execute("CreateTable", definition("others"))
+    azure.execute("PutItem", {"TableName": "others", "Item": item("a", 1)})
+
+
+def test_a_throttled_update_is_tried_again(azure: FakeAzure) -> None:
+    azure.fault = refuse(Write, error=ProvisionedThroughputExceededException("busy"), times=3)
+    azure.execute(*increment("orders", item("a", 1)))
+    azure.fault = refuse(Write, error=ProvisionedThroughputExceededException("busy"))
+    with pytest.raises(ProvisionedThroughputExceededException):
+        azure.execute(*increment("orders", item("a", 1)))
+
+
+@pytest.mark.parametrize(
+    "operation", ["BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"]
+)
+@pytest.mark.parametrize("entry", [{}, {"Put": {}, "Delete": {}}, {"Get": {}}])
+def test_a_malformed_entry_is_refused_in_dynamodbs_words(
+    azure: FakeAzure, operation: str, entry: Any
+) -> None:
+    entries: Any = [entry]
+    if operation.startswith("Batch"):
+        entries = {"orders": entry if operation == "BatchGetItem" else [entry]}
+    member = "TransactItems" if operation.startswith("Transact") else "RequestItems"
+    with pytest.raises(ApiError):
+        azure.execute(operation, {member: entries})
+
+
+def reply(status: str, body: Json | None = None) -> bytes:
+    content = b"" if body is None else json.dumps(body).encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+@pytest.mark.parametrize("failure", [b"", reply("500 Internal"), reply("503 Unavailable")])
+def test_a_conditional_write_is_sent_once(azure: FakeAzure, failure: bytes) -> None:
+    """After a lost answer the ETag has changed: to read, execute and write again could add twice."""
+    (registered,) = azure.tables["isotonetables"].values()
+    stored = {"PartitionKey": "a", "RowKey": "p501.1", "odata.etag": "1"}
+    listed = {**registered[0], "odata.etag": "1"}
+    with scripted_server(reply("200 OK", listed), reply("200 OK", stored), failure) as server:
+        address = server.url.replace("http", "azure-table") + "/devstoreaccount1"
+        with (
+            AzureTable(address, retries=Retries(base=0.01)) as backend,
+            pytest.raises((ConnectionFailed, InternalServerError)),
+        ):
+            backend.execute(*increment("orders", item("a", 1)))
+    methods = [each.partition(b" ")[0] for each in server.requests]
+    assert methods == [b"GET", b"GET", b"PUT"]
+
+
 def test_a_refused_creation_leaves_no_trace(azure: FakeAzure) -> None:
     deleting = ResourceInUseException("being deleted")
     azure.fault = refuse(service.MakeTable, error=deleting)
@@ -146,7 +238,7 @@ def test_a_refused_creation_leaves_no_trace(azure: FakeAzure) -> None:
         (404, "TableNotFound", TableGone),
         (409, "TableAlreadyExists", service.TableExists),
         (503, "ServerBusy", ProvisionedThroughputExceededException),
-        (500, "OperationTimedOut", ProvisionedThroughputExceededException),
+        (500, "OperationTimedOut", InternalServerError),
         (500, "InternalError", InternalServerError),
         (403, "AuthorizationFailure", AccessDeniedException),
         (401, "NoAuthenticationInformation", AccessDeniedException),
@@ -165,7 +257,9 @@ def test_an_error_of_azure(status: int, code: str, expected: type) -> None:
 
 @pytest.mark.parametrize("kind", [ServiceRequestError, ServiceResponseError])
 def test_no_answer(kind: Any) -> None:
-    assert isinstance(translated(kind("refused")), ConnectionFailed)
+    failed = translated(kind("refused"))
+    assert isinstance(failed, ConnectionFailed)
+    assert failed.sent is (kind is ServiceResponseError)
     other = RuntimeError()
     assert translated(other) is other
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
 from isotone.backends.azure_table import keys
@@ -44,6 +44,7 @@ from isotone.backends.interface import Request, Response, as_text
 from isotone.backends.request_retries import THROTTLES, full_jitter
 from isotone.errors import (
     ApiError,
+    InternalServerError,
     ResourceNotFoundException,
     ThrottlingException,
     TransactionCanceledException,
@@ -54,15 +55,19 @@ from isotone.values.attribute_validation import canonical_value
 from isotone.values.size import item_size
 from isotone.values.types import AttributeValue, Item
 
+R = TypeVar("R")
+
 LARGEST_REVERSAL: Final = 10_000  # items that a descending query reads
 
 _ATTEMPTS: Final = 50  # of an optimistic write, before other writers have won
+_THROTTLED_ATTEMPTS: Final = 10  # of one that Azure throttles
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.5
 _PAGE: Final = 1000  # entities that Azure returns at once
-_LARGEST_COMMIT: Final = (
-    1024 * 1024
-)  # of an entity group; Azure's 4 MB are of JSON, which may be three times as long
+# Bytes of an entity group. Azure's 4 MB are of JSON, which may be three times as long.
+_LARGEST_COMMIT: Final = 1024 * 1024
+# A batch leaves such entries unprocessed. They may have been written: to write them again changes nothing.
+_UNPROCESSED: Final = (*THROTTLES, InternalServerError)
 
 _NONE: Final = (None, "NONE")
 
@@ -127,17 +132,20 @@ class Actions:
             change = place.change(found, after) if is_read else place.overwrite(after)
             if change is None:
                 return response
+            attempt += 1
             try:
                 yield Write(table.azure_name, change)
             except Conflict:
-                attempt += 1
                 if attempt == _ATTEMPTS:
                     raise ThrottlingException(
                         f"other writers changed an item of table {table.name!r} during each of {attempt} attempts"
                     ) from None
-                yield _pause(attempt)
+            except THROTTLES:
+                if attempt >= _THROTTLED_ATTEMPTS:
+                    raise
             else:
                 return response
+            yield _pause(attempt)
 
     def _place(self, operation: str, request: Request, table: Definition, item: Any) -> _Place:
         """Where an item is. An item without a valid key is refused in DynamoDB's words."""
@@ -195,20 +203,18 @@ class Actions:
 
     def batch_get_item(self, request: Request) -> Steps[Response]:
         places = []
-        for name, members in _mapping(request.get("RequestItems")):
+        for name, keys_wanted in self._parsed("BatchGetItem", request, _batch_keys):
             table = yield from self._table("BatchGetItem", request, name)
-            places += [self._place("BatchGetItem", request, table, key) for key in members["Keys"]]
+            places += [self._place("BatchGetItem", request, table, key) for key in keys_wanted]
         found = yield from _get_all(places)
         return self._execute("BatchGetItem", request, places, found).response
 
     def batch_write_item(self, request: Request) -> Steps[Response]:
         places: list[_Place] = []
         entries: list[tuple[str, Any]] = []
-        for name, requests in _mapping(request.get("RequestItems")):
+        for name, writes in self._parsed("BatchWriteItem", request, _batch_writes):
             table = yield from self._table("BatchWriteItem", request, name)
-            for entry in requests:
-                ((_, members),) = entry.items()
-                item = members.get("Item") or members.get("Key")
+            for entry, item in writes:
                 places.append(self._place("BatchWriteItem", request, table, item))
                 entries.append((name, entry))
         response, after = self._execute("BatchWriteItem", request, places, [], watched=places)
@@ -217,14 +223,14 @@ class Actions:
         results = yield Many([request for request, _ in groups])
         unprocessed: dict[str, list[Any]] = {}
         for (_, numbers), result in zip(groups, results, strict=True):
-            if isinstance(result, THROTTLES):
+            if isinstance(result, _UNPROCESSED):
                 for number in numbers:
                     name, entry = entries[number]
                     unprocessed.setdefault(name, []).append(entry)
             elif isinstance(result, Exception):
                 raise result
         if sum(map(len, unprocessed.values())) == len(entries):
-            raise next(each for each in results if isinstance(each, THROTTLES))
+            raise next(each for each in results if isinstance(each, _UNPROCESSED))
         return response | {"UnprocessedItems": unprocessed}
 
     def transact_get_items(self, request: Request) -> Steps[Response]:
@@ -257,21 +263,31 @@ class Actions:
             try:
                 yield Commit(places[0].table.azure_name, changes)
             except Conflict:
-                yield _pause(attempt)
+                pass
+            except THROTTLES:
+                if attempt >= _THROTTLED_ATTEMPTS:
+                    raise
             else:
                 return response
+            yield _pause(attempt)
         raise _conflict(len(places))
 
     def _places_of_transaction(self, operation: str, request: Request) -> Steps[list[_Place]]:
         places = []
-        for entry in request.get("TransactItems") or ():
-            ((_, members),) = entry.items()
-            table = yield from self._table(operation, request, members.get("TableName"))
-            item = members.get("Item") or members.get("Key")
+        for name, item in self._parsed(operation, request, _transacted):
+            table = yield from self._table(operation, request, name)
             places.append(self._place(operation, request, table, item))
         if not places:
             self._evaluator.refuse(operation, request)
         return places
+
+    def _parsed(self, operation: str, request: Request, parse: Callable[[Request], R]) -> R:
+        """What `parse` finds in a request. A malformed one is refused in DynamoDB's words."""
+        try:
+            return parse(request)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            self._evaluator.refuse(operation, request)
+            raise
 
     def _execute(
         self,
@@ -490,8 +506,45 @@ def _pause(attempt: int) -> Pause:
     return Pause(full_jitter(attempt, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE))
 
 
-def _mapping(members: Any) -> Iterable[tuple[str, Any]]:
+# Entries of batches and transactions
+
+
+def _batch_keys(request: Request) -> list[tuple[str, list[Any]]]:
+    """The keys of a BatchGetItem, by table."""
+    return [(name, list(each["Keys"])) for name, each in _request_items(request)]
+
+
+def _batch_writes(request: Request) -> list[tuple[str, list[tuple[Any, Any]]]]:
+    """The entries of a BatchWriteItem, by table, each with its item or key."""
+    return [
+        (name, [(entry, _item_or_key(entry)) for entry in entries])
+        for name, entries in _request_items(request)
+    ]
+
+
+def _transacted(request: Request) -> list[tuple[Any, Any]]:
+    """The table's name and the item or key of each action of a transaction."""
+    return [
+        (_members(entry).get("TableName"), _item_or_key(entry))
+        for entry in request.get("TransactItems") or ()
+    ]
+
+
+def _request_items(request: Request) -> Iterable[tuple[str, Any]]:
+    members = request.get("RequestItems")
     return members.items() if isinstance(members, Mapping) else ()
+
+
+def _item_or_key(entry: Mapping[str, Any]) -> Any:
+    members = _members(entry)
+    return members.get("Item") or members.get("Key")
+
+
+def _members(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The members of the only action of an entry."""
+    ((_, members),) = entry.items()
+    found: Mapping[str, Any] = members
+    return found
 
 
 # Ranges

@@ -88,7 +88,10 @@ class Evaluator:
 
         `watched` are keys of items that the request may change.
         """
-        scratch = self._idle.pop() if self._idle else _Scratch()
+        try:
+            scratch = self._idle.pop()
+        except IndexError:  # one step, because another thread may take the last one
+            scratch = _Scratch()
         outcome = scratch.execute(operation, request, tables, items, watched)
         # After an error that is not DynamoDB's, the scratch database is not used again.
         self._idle.append(scratch)

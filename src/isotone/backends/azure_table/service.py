@@ -4,7 +4,9 @@ An action is a generator that yields steps and does no I/O. `Service` executes t
 `azure-data-tables`, `AsyncService` with its async form. The SDK's errors become those of this library here, and only
 here: an entity that another writer changed is a `Conflict`, a table that is not there `TableGone`.
 
-The SDK retries requests that Azure did not answer, or answered with 5xx, as `Retries` says.
+The SDK retries requests that Azure did not answer, or answered with 5xx, as `Retries` says. It sends a change that
+depends on the stored entity once: if the change was made and its answer lost, a retry would fail as if another writer
+had won, and the action would be executed on its own result.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from isotone.backends.azure_table.entities import PARTITION, ROW, Entity
@@ -149,13 +152,14 @@ Steps: TypeAlias = Generator[Step, Any, R]
 class Service:
     """Executes steps, and waits for each."""
 
-    __slots__ = ("_client", "_sleep", "_tables", "_threads")
+    __slots__ = ("_client", "_lock", "_sleep", "_tables", "_threads")
 
     def __init__(self, client: Any, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._sleep = sleep
         self._tables: dict[str, Any] = {}
         self._threads: ThreadPoolExecutor | None = None
+        self._lock = Lock()
 
     def run(self, steps: Steps[R], deadline: float | None) -> R:
         """Execute all steps; returns their result."""
@@ -179,22 +183,25 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._threads is not None:
-            self._threads.shutdown()
-            self._threads = None
+        with self._lock:
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown()
         self._client.close()
 
     def _execute_many(self, requests: Sequence[Request], deadline: float | None) -> list[Any]:
         if len(requests) == 1:
             return [self._attempt(requests[0], deadline)]
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="isotone-azure")
-        return list(self._threads.map(lambda each: self._attempt(each, deadline), requests))
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="isotone-azure")
+            results = self._threads.map(lambda each: self._attempt(each, deadline), requests)
+        return list(results)
 
     def _attempt(self, request: Request, deadline: float | None) -> Any:
         """The answer, or the exception as this library has it."""
         try:
-            return self._execute(request, _options(deadline))
+            return self._execute(request, _options(request, deadline))
         except Exception as error:  # noqa: BLE001 - `translated` returns what it does not know
             return translated(error)
 
@@ -276,7 +283,7 @@ class AsyncService:
     async def _attempt(self, request: Request, deadline: float | None) -> Any:
         """The answer, or the exception as this library has it."""
         try:
-            return await self._execute(request, _options(deadline))
+            return await self._execute(request, _options(request, deadline))
         except Exception as error:  # noqa: BLE001 - `translated` returns what it does not know
             return translated(error)
 
@@ -314,11 +321,22 @@ class AsyncService:
         return client, tables
 
 
-def _options(deadline: float | None) -> dict[str, Any]:
-    """The options of a call to the SDK: all of its attempts together end at the deadline."""
-    if deadline is None:
-        return {}
-    return {"timeout": max(0.001, deadline - time.monotonic())}
+def _options(request: Request, deadline: float | None) -> dict[str, Any]:
+    """The options of a call to the SDK: which retries it makes, and the deadline of all its attempts together."""
+    options: dict[str, Any] = {}
+    if _is_conditional(request):
+        options |= {"retry_read": 0, "retry_status": 0}  # only connecting is tried again
+    if deadline is not None:
+        options["timeout"] = max(0.001, deadline - time.monotonic())
+    return options
+
+
+def _is_conditional(request: Request) -> bool:
+    """Whether a request changes an entity only if it is as it was read."""
+    if not isinstance(request, Write | Commit):
+        return False
+    changes = request.changes if isinstance(request, Commit) else (request.change,)
+    return any(isinstance(each, Insert) or each.etag is not None for each in changes)
 
 
 def _found(entity: Any) -> Found:
@@ -358,19 +376,20 @@ _LOST_RACES: Final = frozenset(
     ("EntityAlreadyExists", "UpdateConditionNotSatisfied", "ConditionNotMet")
 )
 _ABSENT: Final = frozenset(("ResourceNotFound", "EntityNotFound"))
-_BUSY: Final = frozenset(("ServerBusy", "OperationTimedOut", "TooManyRequests"))
+_BUSY: Final = frozenset(("ServerBusy", "TooManyRequests"))
 _DENIED: Final = frozenset((401, 403))
 _BY_STATUS: Final = {404: "ResourceNotFound", 409: "EntityAlreadyExists", 412: "ConditionNotMet"}
 
 
 def translated(error: Exception) -> Exception:
     """An exception of the SDK as one of this library; any other exception as it is."""
-    from azure.core.exceptions import AzureError, HttpResponseError
+    from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError
 
     if not isinstance(error, AzureError):
         return error
     if not isinstance(error, HttpResponseError) or error.status_code is None:
-        return ConnectionFailed(f"Azure Table storage did not answer: {error}")
+        is_sent = not isinstance(error, ServiceRequestError)
+        return ConnectionFailed(f"Azure Table storage did not answer: {error}", sent=is_sent)
     code, status = _code(error), int(error.status_code)
     reason = str(error.message).partition("\nRequestId")[0].partition("\nTime:")[0].strip()
     text = f"Azure Table storage: {code}: {reason}"

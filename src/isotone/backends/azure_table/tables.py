@@ -40,7 +40,12 @@ from isotone.backends.azure_table.service import (
     Write,
 )
 from isotone.backends.interface import Request, Response
-from isotone.errors import ResourceInUseException, ResourceNotFoundException, Unsupported
+from isotone.errors import (
+    ApiError,
+    ResourceInUseException,
+    ResourceNotFoundException,
+    Unsupported,
+)
 
 REGISTRY: Final = "isotonetables"
 _TABLES: Final = "tables"  # the PartitionKey of all its entities
@@ -50,12 +55,15 @@ _PAGE: Final = 1000
 _SAME_NAME: Final = re.compile("[a-z][a-z0-9]{2,49}")
 _RESERVED: Final = frozenset((REGISTRY, "tables"))
 
-# What Azure has not: members of CreateTable, and what to do instead.
+_NO_INDEX: Final = (
+    "indexes; write a second item whose key is the index's, or use an engine with indexes"
+)
+# Members of CreateTable that Azure has no counterpart for, and what to do instead.
 _LACKING: Final[Mapping[str, str]] = {
-    "GlobalSecondaryIndexes": "an index; write a second item whose key is the index's, or use an engine with indexes",
-    "LocalSecondaryIndexes": "an index; write a second item whose key is the index's, or use an engine with indexes",
-    "VectorIndexes": "a vector index; use an engine that has them",
-    "StreamSpecification": "a stream; use an engine with streams",
+    "GlobalSecondaryIndexes": _NO_INDEX,
+    "LocalSecondaryIndexes": _NO_INDEX,
+    "VectorIndexes": "vector indexes; use an engine that has them",
+    "StreamSpecification": "streams; use an engine that has them",
 }
 
 
@@ -123,15 +131,15 @@ class Tables:
         try:
             yield MakeTable(definition.azure_name)
         except TableExists:
-            if not is_listed:
-                yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+            if not is_listed and (yield from self._unlist(definition)):
                 raise ResourceInUseException(
                     f"Azure has a table {definition.azure_name!r} that Isotone did not create; use another name"
                 ) from None
             raise ResourceInUseException(f"Table already exists: {definition.name}") from None
-        except BaseException:
-            if not is_listed:
-                yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+        except ApiError as error:
+            # After 5xx the table may have been made. It stays in the list, so that a later call finishes it.
+            if not is_listed and error.status < 500:
+                yield from self._unlist(definition)
             raise
         if is_listed:  # a table that was not made, or not wholly deleted, before a crash
             yield Write(REGISTRY, Replace(entity))
@@ -151,6 +159,17 @@ class Tables:
             else:
                 return False
         raise ResourceInUseException(f"the table {REGISTRY!r} is being deleted; try again later")
+
+    def _unlist(self, definition: Definition) -> Steps[bool]:
+        """Take a table off the list, unless another process has put it there again; returns whether it did."""
+        try:
+            found = yield Get(REGISTRY, _TABLES, keys.encode_text(definition.name))
+            if _definition(found).id != definition.id:
+                return False
+            yield Write(REGISTRY, Remove(_TABLES, keys.encode_text(definition.name), found.etag))
+        except Conflict:
+            return False
+        return True
 
     def delete(self, request: Request) -> Steps[Response]:
         """Delete a table with all its items."""
@@ -225,7 +244,7 @@ def _check_supported(request: Mapping[str, Any]) -> None:
         if value and (member != "StreamSpecification" or value.get("StreamEnabled")):
             named = "".join(_index_names(value) if isinstance(value, Sequence) else [])
             raise Unsupported(
-                f"table {request['TableName']!r} declares {member}{named}, and Azure Table storage has no {lacking.removeprefix('an ').removeprefix('a ')}"
+                f"table {request['TableName']!r} declares {member}{named}, and Azure Table storage has no {lacking}"
             )
 
 
