@@ -14,8 +14,8 @@ from tests.effort import examples
 from tests.moving.tables import NAME, attributes, create, fill, items, order, two_files
 
 import isotone
-from isotone.backends.interface import Tape
-from isotone.errors import InProgress, UsageError
+from isotone.backends.interface import Native, Request, Response, Tape
+from isotone.errors import AccessDeniedException, InProgress, UsageError
 from isotone.moving import Progress, acopy, copy, diff
 from isotone.testing import Faults
 
@@ -186,6 +186,50 @@ def test_a_dry_run_writes_nothing() -> None:
         assert done.tables[NAME].of_items == 10
         assert list(done.missing) == notices
         assert "recovery" in notices[0]
+
+
+class Denied(Native):
+    """A source whose keys may read items and descriptions, and nothing else."""
+
+    def __init__(self, database: isotone.Database) -> None:
+        self._database = database
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        if operation in ("DescribeTimeToLive", "ListTagsOfResource", "DescribeContinuousBackups"):
+            raise AccessDeniedException(f"not authorized to perform: dynamodb:{operation}")
+        return self._database.execute(operation, request)
+
+
+def test_what_the_source_may_not_tell_is_said() -> None:
+    """Without a word, a copy would lose the expiry of a table."""
+    with isotone.open() as source, isotone.open() as target:
+        create(source)
+        expiry = {"Enabled": True, "AttributeName": "gone_at"}
+        source.execute("UpdateTimeToLive", {"TableName": NAME, "TimeToLiveSpecification": expiry})
+        notices: list[str] = []
+        copy(Denied(source), target, notice=notices.append)
+        assert f"{NAME}: expiry: DescribeTimeToLive is denied on the source" in notices
+        assert len(notices) == 3
+        report = diff(Denied(source), target)
+        assert report.is_equal
+        assert "(DescribeTimeToLive is denied)" in str(report.comparisons[NAME].settings)
+
+
+def test_a_stop_ends_the_wait_for_a_table() -> None:
+    class Creating(Denied):
+        def execute(
+            self, operation: str, request: Request, deadline: float | None = None
+        ) -> Response:
+            response = self._database.execute(operation, request)
+            if operation == "DescribeTable":
+                stop.set()
+                response["Table"]["TableStatus"] = "CREATING"
+            return response
+
+    stop = threading.Event()
+    with isotone.open() as source, isotone.open() as target:
+        create(source)
+        assert not copy(source, Creating(target), stop=stop).is_complete
 
 
 class Stop(BaseException):

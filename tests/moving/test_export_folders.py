@@ -36,6 +36,7 @@ def export(
     *,
     form: str = "DYNAMODB_JSON",
     period: tuple[str, str] | None = None,
+    table: str = "ProductCatalog",
 ) -> Path:
     """Write the objects of an export, with the prefix `2026` of a bucket `exports`; returns its folder."""
     place = Path(ROOT, identity)
@@ -57,7 +58,7 @@ def export(
             "dataFileS3Key": path.as_posix().removeprefix("exports/"),
         }
         lines.append(json.dumps(entry))
-    arn = "arn:aws:dynamodb:us-east-1:123456789012:table/ProductCatalog"
+    arn = f"arn:aws:dynamodb:us-east-1:123456789012:table/{table}"
     summary: dict[str, Any] = {
         "version": "2023-08-01" if period else "2020-06-30",
         "exportArn": f"{arn}/export/{identity}",
@@ -170,6 +171,50 @@ def test_exports_of_several_days_are_applied_in_their_order() -> None:
         assert others(target) == AFTER | {"a": {"price": {"N": "4"}}}
     export("01950000000000-00000000", CHANGES, period=LATER)
     with database_of([]) as target, pytest.raises(UsageError, match="the changes from 2026-11-06"):
+        moving.import_items("exports", target, "Orders")
+
+
+def test_changes_that_the_full_export_has_are_left_out() -> None:
+    """They would put older items in the place of its own."""
+    export(
+        "01600000000000-00000000", CHANGES, period=("2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z")
+    )
+    export("01693685827463-2d8752fd", FULL)
+    with database_of([]) as target:
+        done = moving.import_items("exports", target, "Orders")
+        assert (done.items, done.deleted) == (3, 0)
+        assert others(target) == BEFORE
+
+
+def test_changes_inside_those_of_a_longer_time_are_left_out() -> None:
+    late = CHANGES[1].replace('"N":"3"', '"N":"4"')
+    export("01700000000000-00000000", [late], period=(DAY[0], NEXT_DAY[1]))
+    export("01800000000000-00000000", CHANGES, period=(DAY[0], DAY[1]))
+    export("01900000000000-00000000", CHANGES, period=(DAY[1], NEXT_DAY[1]))
+    with database_of([]) as target:
+        done = moving.import_items("exports", target, "Orders")
+        assert (done.items, others(target)) == (1, {"a": {"price": {"N": "4"}}})
+
+
+def test_changes_that_begin_after_the_full_export_are_refused() -> None:
+    export("01693685827463-2d8752fd", FULL)
+    export("01800000000000-00000000", CHANGES, period=NEXT_DAY)
+    with (
+        database_of([]) as target,
+        pytest.raises(
+            UsageError, match=r"the changes from 2026-11-04.* to 2026-11-05.* are not in"
+        ),
+    ):
+        moving.import_items("exports", target, "Orders")
+
+
+def test_exports_of_two_tables_are_refused() -> None:
+    export("01693685827463-2d8752fd", FULL)
+    export("01800000000000-00000000", CHANGES, period=DAY, table="Customers")
+    with (
+        database_of([]) as target,
+        pytest.raises(UsageError, match="has exports of several tables: Customers, ProductCatalog"),
+    ):
         moving.import_items("exports", target, "Orders")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -170,6 +172,27 @@ def test_it_follows_until_the_caller_has_enough() -> None:
         assert len(rounds) == 20
         assert done.tables[NAME].items > 40
         assert rounds[-1].phase == "follow"
+
+
+def test_a_pause_longer_than_the_stream_keeps_changes_is_reported(tmp_path: Path) -> None:
+    """A shard of which nothing was read yet may have lost its first changes, and nothing in the stream tells it."""
+    state = tmp_path / "state.json"
+    with isotone.open() as source, isotone.open() as target:
+        create(source)
+        fill(source, 30)
+        copy(source, target, live=True, state=state)
+        saved = json.loads(state.read_text())
+        position = saved["entries"][NAME]["stream"]
+        assert position["waiting"]
+        position["noted"] = time.time() - 23 * 3600
+        state.write_text(json.dumps(saved))
+        copy(source, target, live=True, state=state)
+        kept = json.loads(state.read_text())["entries"][NAME]["stream"]["noted"]
+        assert kept > time.time() - 60  # the stream was read to its end
+        position["noted"] = time.time() - 25 * 3600
+        state.write_text(json.dumps(saved))
+        with pytest.raises(ChangesLost, match="24 hours"):
+            copy(source, target, live=True, state=state)
 
 
 def test_changes_that_were_dropped_are_reported(tmp_path: Path) -> None:

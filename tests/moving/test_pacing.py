@@ -117,6 +117,27 @@ class _NoSleep(threading.Event):
         return False
 
 
+def test_patience_begins_with_the_first_failure() -> None:
+    """A wait for the budget is no failure."""
+    clock, failures = [0.0], [2]
+
+    class Waiting(_NoSleep):
+        def wait(self, timeout: float | None = None) -> bool:
+            clock[0] += timeout or 0.0
+            return False
+
+    def send() -> dict[str, Any]:
+        if failures[0]:
+            failures[0] -= 1
+            raise ProvisionedThroughputExceededException("busy")
+        return {"Items": []}
+
+    pace = Pace(1.0, now=lambda: clock[0], stop=Waiting(), patience=60.0)
+    pace.spend(1000.0)
+    assert pace.send(send) == {"Items": []}
+    assert clock[0] > 900
+
+
 def test_unprocessed_entries_are_written_again() -> None:
     entries = [put({"id": {"S": str(n)}}) for n in range(30)]
     tape = Tape(

@@ -37,7 +37,7 @@ from isotone.errors import (
 )
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.item_identity import key_text
-from isotone.moving.pacing import Pace
+from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
     TableDefinition,
@@ -55,13 +55,16 @@ _RECENT: Final = 10.0  # seconds; a short page with a change this old is at the 
 _RECORDS_A_PAGE: Final = 1000
 _MOST_WAITED: Final = 120.0  # seconds for a stream to be enabled
 _KEYS_A_READ: Final = 100
+_KEPT: Final = 24 * 3600.0  # seconds for which a stream keeps changes
+_SAVE: Final = 60.0  # seconds between two saved positions of a stream without changes
 
 
 class StreamPosition(msgspec.Struct):
     """Where a stream is read on.
 
     `after` has the last applied sequence number of each shard; `waiting` the shards of which nothing was applied yet;
-    `done` those that need no reading any more.
+    `done` those that need no reading any more. Every change in `waiting` shards is later than `noted`, by this
+    machine's clock; it is 0 if that is not known.
     """
 
     arn: str
@@ -70,6 +73,7 @@ class StreamPosition(msgspec.Struct):
     after: dict[str, str] = msgspec.field(default_factory=dict)
     done: list[str] = msgspec.field(default_factory=list)
     applied: int = 0
+    noted: float = 0.0
 
 
 class _Shard(msgspec.Struct, frozen=True):
@@ -82,7 +86,7 @@ def note_position(
     backend: Backend, definition: TableDefinition, *, sleep: Callable[[float], object] = time.sleep
 ) -> StreamPosition:
     """The position of a table's stream before any later change; enables the stream if there is none."""
-    name = definition.name
+    name, noted = definition.name, time.time()
     if definition.stream_view is None:
         backend.execute("UpdateTable", stream_request(name, _VIEW))
         definition = wait_until_active(backend, name, sleep=sleep)
@@ -93,6 +97,7 @@ def note_position(
         definition.stream_view or _VIEW,
         waiting=[shard.id for shard in shards if not shard.is_closed],
         done=[shard.id for shard in shards if shard.is_closed],
+        noted=noted,
     )
 
 
@@ -105,7 +110,8 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
             answer = backend.execute("DescribeStream", {"StreamArn": arn})
             if answer["StreamDescription"].get("StreamStatus") == "ENABLED":
                 return arn
-        sleep(pause)
+        if sleep(pause):
+            raise Stopped
         pause = min(pause * 2, 2.0)
     raise UsageError(f"the stream of table {name!r} was not enabled in {_MOST_WAITED:.0f} s")
 
@@ -181,13 +187,24 @@ class Follower:
 
     def step(self) -> int:
         """Apply a page of each shard that is not read to its end; returns how many changes there were."""
+        began = time.time()
         if self._must_look or self._is_at_end():
             self._look_for_shards()
         ready = [shard for shard in self._shards if self._is_ready(shard)]
         applied = sum(self._pool.map(self._advance, ready))
+        self._note_empty(began)
         now = time.time()
         self._meter.lag = 0.0 if self.is_caught_up else max(now - (self._newest or now), 0.0)
         return applied
+
+    def _note_empty(self, began: float) -> None:
+        """Remember that the waiting shards had no change yet, if all of them were read to their end."""
+        position = self.position
+        if all(self._at_end.get(each) for each in position.waiting):
+            is_due = began - position.noted > _SAVE
+            position.noted = began
+            if is_due:
+                self._save()
 
     def _is_at_end(self) -> bool:
         return all(self._at_end.get(each.id) for each in self._shards if self._is_ready(each))
@@ -259,7 +276,10 @@ class Follower:
                 raise _lost(self.position.arn, "they were dropped") from None
 
     def _iterator(self, shard: _Shard) -> str:
-        after = self.position.after.get(shard.id)
+        after, noted = self.position.after.get(shard.id), self.position.noted
+        if shard.id in self.position.waiting and noted and time.time() - noted > _KEPT:
+            # Its first changes may be gone: the oldest one that is there tells nothing of those before.
+            raise _lost(self.position.arn, "they were dropped")
         kind = {"ShardIteratorType": "TRIM_HORIZON"}
         if after is not None:
             kind = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": after}

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from itertools import pairwise
 from os import fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
@@ -243,6 +242,7 @@ def _stamp(path: Path) -> str:
 
 class _Summary(msgspec.Struct, rename="camel"):
     manifest_files_s3_key: str = msgspec.field(name="manifestFilesS3Key")
+    table_arn: str = ""
     output_format: str = "DYNAMODB_JSON"
     export_type: str = "FULL_EXPORT"
     export_from_time: datetime | None = None
@@ -374,21 +374,36 @@ def _read_export(path: Path) -> _Export:
 
 
 def _in_order(folder: Path, exports: list[_Export]) -> list[_Export]:
-    """The full export, if there is one, then the incremental ones by their times, without a gap."""
+    """The full export, if there is one, then the incremental ones by their times, without a gap.
+
+    Changes that those before already have are left out: they would put older items in the place of newer ones.
+    """
+    tables = sorted({export.summary.table_arn.rpartition("/")[2] for export in exports})
+    if len(tables) > 1:
+        raise UsageError(
+            f"{folder} has exports of several tables: {', '.join(tables)}; give the folder of one table"
+        )
     full = [export for export in exports if not export.is_incremental]
     if len(full) > 1:
         places = ", ".join(str(export.manifest.parent) for export in full)
         raise UsageError(f"{folder} has {len(full)} full exports; give the folder of one: {places}")
     changes = sorted(
-        (export for export in exports if export.is_incremental), key=lambda export: export.period
+        (export for export in exports if export.is_incremental),
+        key=lambda export: (export.period[0], -export.period[1].timestamp()),
     )
-    for before, after in pairwise(changes):
-        if after.period[0] > before.period[1]:
+    ordered = full
+    reached = full[0].summary.export_time if full else None
+    for export in changes:
+        begin, end = export.period
+        if reached is not None and begin > reached:
             raise UsageError(
-                f"the changes from {before.period[1]} to {after.period[0]} are not in {folder}: add their "
+                f"the changes from {reached} to {begin} are not in {folder}: add their "
                 "export, or import the folder of each export on its own"
             )
-    return [*full, *changes]
+        if reached is None or end > reached:
+            ordered.append(export)
+            reached = end
+    return ordered
 
 
 def _files_of(export: _Export) -> Iterator[_File]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import fspath
@@ -238,7 +239,7 @@ class FolderOutput:
             table_id=str(self._table.get("TableId") or ""),
             bucket=self._bucket.name,
             started=saved.started,
-            ended=saved.started,
+            ended=time.time(),
             moments=(saved.started,),
             items=saved.items,
             size=saved.size,

@@ -74,7 +74,7 @@ class Pace:
 
     def send(self, send: Callable[[], Response]) -> Response:
         """`execute` for any function that sends a request and returns the response."""
-        attempt, began = 0, self._now()
+        attempt, failing_since = 0, 0.0
         while True:
             self.wait()
             try:
@@ -83,7 +83,9 @@ class Pace:
                 if not (is_retryable(error) or isinstance(error, StorageBusy)):
                     raise
                 attempt += 1
-                if self._now() - began > self._patience:
+                if attempt == 1:
+                    failing_since = self._now()
+                elif self._now() - failing_since > self._patience:
                     raise
                 self.throttled(attempt)
             else:

@@ -19,22 +19,33 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend, Capabilities, Response
-from isotone.errors import ApiError, ResourceNotFoundException, Unsupported, UsageError
+from isotone.errors import (
+    AccessDeniedException,
+    ApiError,
+    ResourceNotFoundException,
+    Unsupported,
+    UsageError,
+)
+from isotone.moving.pacing import Stopped
 
 _MOST_WAITED: Final = 600.0  # seconds for a table to become active
 _KEY_TYPES: Final = ("HASH", "RANGE")
 
 # Errors by which an engine says that it does not know an action or a parameter.
-_NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException", "AccessDeniedException")
+_NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException")
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """What a table is, besides its items: the answer of DescribeTable, the attribute of expiry, tags, recovery."""
+    """What a table is, besides its items: the answer of DescribeTable, the attribute of expiry, tags, recovery.
+
+    `denied` are the actions that the credentials do not allow, so what they would tell is not known.
+    """
 
     description: dict[str, Any]
     expiry: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
     has_recovery: bool = False
+    denied: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -73,26 +84,33 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
         description = backend.execute("DescribeTable", {"TableName": name})["Table"]
     except ResourceNotFoundException:
         return None
-    expiry = _asked(backend, "DescribeTimeToLive", {"TableName": name})
+    denied: list[str] = []
+    expiry = _asked(backend, "DescribeTimeToLive", {"TableName": name}, denied)
     state: Mapping[str, Any] = expiry.get("TimeToLiveDescription") or {}
-    recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name})
+    recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name}, denied)
     backups: Mapping[str, Any] = recovery.get("ContinuousBackupsDescription") or {}
     in_time: Mapping[str, Any] = backups.get("PointInTimeRecoveryDescription") or {}
     return TableDefinition(
         description,
         state.get("AttributeName") if state.get("TimeToLiveStatus") in _ENABLED else None,
-        tuple(sorted(_tags(backend, description.get("TableArn")))),
+        tuple(sorted(_tags(backend, description.get("TableArn"), denied))),
         in_time.get("PointInTimeRecoveryStatus") == "ENABLED",
+        tuple(denied),
     )
 
 
 _ENABLED: Final = ("ENABLED", "ENABLING")
+_TOLD_BY: Final = {
+    "DescribeTimeToLive": "expiry",
+    "DescribeContinuousBackups": "point-in-time recovery",
+    "ListTagsOfResource": "tags",
+}
 
 
-def _tags(backend: Backend, arn: str | None) -> Iterator[tuple[str, str]]:
+def _tags(backend: Backend, arn: str | None, denied: list[str]) -> Iterator[tuple[str, str]]:
     request: dict[str, Any] = {"ResourceArn": arn}
     while arn:
-        answer = _asked(backend, "ListTagsOfResource", request)
+        answer = _asked(backend, "ListTagsOfResource", request, denied)
         for tag in answer.get("Tags") or ():
             if not tag["Key"].startswith("aws:"):  # those of the service itself
                 yield tag["Key"], tag["Value"]
@@ -101,11 +119,16 @@ def _tags(backend: Backend, arn: str | None) -> Iterator[tuple[str, str]]:
         request = {**request, "NextToken": answer["NextToken"]}
 
 
-def _asked(backend: Backend, operation: str, request: dict[str, Any]) -> Response:
-    """The answer of a read that not every engine knows; empty if this one does not."""
+def _asked(
+    backend: Backend, operation: str, request: dict[str, Any], denied: list[str]
+) -> Response:
+    """The answer of a read that not every engine knows; empty if this one does not, or denies it."""
     try:
         return backend.execute(operation, request)
     except Unsupported:
+        return {}
+    except AccessDeniedException:
+        denied.append(operation)
         return {}
     except ApiError as error:
         if error.code in _NOT_KNOWN:
@@ -174,6 +197,7 @@ def plan_table(
         if indexes:
             request[member] = indexes
     request["AttributeDefinitions"] = _used_attributes(described, request)
+    missing += [f"{_TOLD_BY[each]}: {each} is denied on the source" for each in definition.denied]
     if definition.has_recovery:
         missing.append("point-in-time recovery: enable it on the target yourself")
     sse: Mapping[str, Any] = described.get("SSEDescription") or {}
@@ -271,7 +295,7 @@ def make_table(
 def wait_until_active(
     backend: Backend, name: str, *, sleep: Callable[[float], object] = time.sleep
 ) -> TableDefinition:
-    """Wait until a table and its indexes can be used."""
+    """Wait until a table and its indexes can be used. Raises `Stopped` if `sleep` returns true."""
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while True:
         found = read_definition(backend, name)
@@ -279,7 +303,8 @@ def wait_until_active(
             return found
         if time.monotonic() > until:
             raise UsageError(f"table {name!r} did not become active; run it again later")
-        sleep(pause)
+        if sleep(pause):
+            raise Stopped
         pause = min(pause * 2, 5.0)
 
 
@@ -370,17 +395,24 @@ def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
             found.append(f"index {name}: only in the target")
         elif mine[name] != theirs[name]:
             found.append(f"index {name}: {mine[name]} and {theirs[name]}")
-    if source.expiry != target.expiry:
+    is_known = "DescribeTimeToLive" not in (*source.denied, *target.denied)
+    if source.expiry != target.expiry and is_known:
         found.append(f"expiry: {source.expiry or 'off'} and {target.expiry or 'off'}")
     return found
 
 
 def setting_differences(source: TableDefinition, target: TableDefinition) -> list[str]:
     """How two tables differ in what only their operators see: stream, tags."""
-    found = []
+    sides = (("source", source), ("target", target))
+    found = [
+        f"{_TOLD_BY[action]} of the {side}: not known ({action} is denied)"
+        for side, definition in sides
+        for action in definition.denied
+    ]
     if source.stream_view != target.stream_view:
         found.append(f"stream: {source.stream_view or 'off'} and {target.stream_view or 'off'}")
-    if source.tags != target.tags:
+    is_known = "ListTagsOfResource" not in (*source.denied, *target.denied)
+    if source.tags != target.tags and is_known:
         found.append(f"tags: {dict(source.tags)} and {dict(target.tags)}")
     return found
 
