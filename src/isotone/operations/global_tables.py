@@ -138,7 +138,7 @@ def update_global_table(engine: Engine, request: UpdateGlobalTable) -> Answer:
         after = msgspec.structs.replace(group, regions=tuple(kept))
         for region in leaving:
             gone, table = _member(engine, name, region)
-            replicas.leave(gone, table.schema)
+            replicas.end_membership(gone, table.schema)
         if kept:
             member = engine.regions[kept[0]]
             replicas.regroup(member, member.catalog.tables[name].schema, after)

@@ -1,4 +1,4 @@
-"""Replicas of a table: the changes that UpdateTable makes to them, and how a table is deleted with them.
+"""Replicas of a table: the changes that UpdateTable makes to them, and how one leaves its group.
 
 Every region of a table records the whole group, so each can describe it and outlive the others. All of them change in one
 transaction. What the service keeps equal in all regions, indexes, billing, writes and expiry, is changed in all.
@@ -11,16 +11,14 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from isotone.engine import backfill, backups, replication, streams, views
+from isotone.engine import backfill, replication, streams
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT, LEGACY
-from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import IndexSchema, Replication, TableSchema, Throughput
-from isotone.errors import ResourceInUseException, ValidationException
+from isotone.errors import ValidationException
 from isotone.operations.auto_scaling import settings_key
 from isotone.operations.descriptions import with_table_class
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import IN_USE
 from isotone.operations.table_requests import (
     CreateReplicationGroupMemberAction,
     ReplicaGlobalSecondaryIndex,
@@ -85,8 +83,17 @@ def check_stream(schema: TableSchema, enabled: bool) -> None:
         )
 
 
+def deleted_regions(request: UpdateTable) -> list[str]:
+    """The regions whose replicas an update deletes."""
+    updates = request.replica_updates or ()
+    return [each.delete.region_name for each in updates if each.delete is not None]
+
+
 def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
-    """Create, change and delete replicas and witnesses; returns the table as it is afterwards."""
+    """Create and change replicas and witnesses; returns the table as it is afterwards.
+
+    Replicas that are deleted leave the group. The caller removes their tables.
+    """
     updates = request.replica_updates or ()
     witnesses = request.global_table_witness_updates or ()
     if not updates and not witnesses:
@@ -100,7 +107,7 @@ def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSc
         )
     created = [each.create for each in updates if each.create is not None]
     changed = [each.update for each in updates if each.update is not None]
-    deleted = [each.delete.region_name for each in updates if each.delete is not None]
+    deleted = deleted_regions(request)
     _check_regions(engine, schema, created, [*(each.region_name for each in changed), *deleted])
     members: list[Member] = [*created, *changed]
     _check_indexes(schema, members)
@@ -111,9 +118,6 @@ def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSc
             group, overrides={**group.overrides, member.region_name: given}
         )
     schema = _with_stream(engine, schema)
-    for region in deleted:
-        gone = engine.regions[region]
-        remove(gone, gone.catalog.tables[schema.name], group=False)
     schema = regroup(engine, schema, group)
     for new in created:
         replication.create(engine, replica_of(engine, schema), new.region_name, group)
@@ -281,7 +285,7 @@ def _regroup_one(engine: Engine, schema: TableSchema, group: Replication) -> Tab
     return schema
 
 
-def leave(engine: Engine, schema: TableSchema) -> None:
+def end_membership(engine: Engine, schema: TableSchema) -> None:
     """End the part that a table has in a group; it stays in its region."""
     group = schema.replication
     assert group is not None
@@ -291,22 +295,9 @@ def leave(engine: Engine, schema: TableSchema) -> None:
         backfill.drop(engine, group.outbox)
 
 
-def remove(engine: Engine, table: Table, *, group: bool = True) -> None:
-    """Delete a table with everything in it, unless a backup is reading it; its group goes on in other regions."""
-    if views.is_read(engine, table.tree):
-        raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
-    schema = table.schema
-    with engine.writing:
-        if table.stream is not None:
-            streams.disable(engine, schema)
-        engine.catalog.remove(table.name)
-        trees = table.trees
-        if schema.recovery is not None:
-            backups.keep_deleted(engine, table)
-            trees.remove(table.tree)
-        for tree in trees:
-            backfill.drop(engine, tree)
-    if group and schema.replication is not None:
+def leave_group(engine: Engine, schema: TableSchema) -> None:
+    """Let the group of a table that was removed go on in the other regions."""
+    if schema.replication is not None:
         kept = tuple(name for name in schema.replication.regions if name != engine.region)
         left = msgspec.structs.replace(schema.replication, regions=kept)
         for target, replica in others(engine, msgspec.structs.replace(schema, replication=left)):

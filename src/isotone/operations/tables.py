@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from isotone import limits
-from isotone.engine import backfill, streams
+from isotone.engine import backfill, backups, streams, views
 from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import (
     IndexKind,
     IndexOrVector,
@@ -38,7 +39,7 @@ from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
 from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
-from isotone.operations.table_lookup import changed_table, described_table, table_name
+from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
     ONE_AT_A_TIME,
     AttributeDefinition,
@@ -123,8 +124,7 @@ _NOT_OF_DELETED: Final = (
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
     """Delete a table with everything in it; its stream can be read for another day.
 
-    With point-in-time recovery its items remain as a system backup. `replicas.remove` deletes, and refuses while a
-    backup reads the table.
+    With point-in-time recovery its items remain as a system backup. Replicas in other regions stay.
     """
     with engine.writing:
         table = changed_table(engine, request.table_name)
@@ -136,8 +136,25 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
         description = table_description(engine, table.schema, "DELETING")
         for member in _NOT_OF_DELETED:
             description.pop(member, None)
-        replicas.remove(engine, table)
+        _remove(engine, table)
+        replicas.leave_group(engine, table.schema)
         return {"TableDescription": description}
+
+
+def _remove(engine: Engine, table: Table) -> None:
+    """Remove a table and its trees from one region, unless a backup is reading it."""
+    if views.is_read(engine, table.tree):
+        raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
+    with engine.writing:
+        if table.stream is not None:
+            streams.disable(engine, table.schema)
+        engine.catalog.remove(table.name)
+        trees = table.trees
+        if table.schema.recovery is not None:
+            backups.keep_deleted(engine, table)
+            trees.remove(table.tree)
+        for tree in trees:
+            backfill.drop(engine, tree)
 
 
 @action("UpdateTable", starts_work=True)
@@ -154,6 +171,8 @@ def update_table(engine: Engine, request: UpdateTable) -> Answer:
                     _update(region, replica, replicas.followed(request))
         if replicas.are_updated(request):
             after = replicas.update(engine, engine.catalog.tables[before.name].schema, request)
+            for region in map(engine.regions.__getitem__, replicas.deleted_regions(request)):
+                _remove(region, region.catalog.tables[before.name])
             shown = table_description(engine, after, "UPDATING")
         return {"TableDescription": shown}
 
