@@ -25,7 +25,7 @@ from isotone.errors import (
     NotFound,
     ValidationException,
 )
-from isotone.model import CONTENTION, Calls, Change, Steps, Transaction, capabilities_of
+from isotone.model import Calls, Change, Steps, Transaction, capabilities_of
 from isotone.structures.exact_numbers import added, plain
 from isotone.structures.ranking import ranking_key
 from isotone.structures.sorted_set_ranges import EVERY_SCORE, ScoreRange, Slice
@@ -35,14 +35,13 @@ from isotone.structures.sorted_set_reads import (
     SortedSetExpiry,
     SortedSetMember,
 )
-from isotone.structures.waits_and_retries import retry_on_conflict
+from isotone.structures.waits_and_retries import CONFLICTS, retry_on_conflict
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it gets; None is not a member."""
 Progress = Callable[[int], None]
 
 _AT_ONCE: Final = 100  # members that one transaction changes
-_POP_ATTEMPTS: Final = 60
 _BATCH: Final = 10_000  # keys that are given to the ranking at once
 
 
@@ -126,17 +125,17 @@ class Changes:
         """Remove the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
         try:
-            for attempt in range(1, _POP_ATTEMPTS + 1):
+            for attempt in range(1, CONFLICTS.attempts + 1):
                 before, part = len(popped), Slice(0, count - len(popped))
                 seen = yield from self.members.at(part, reverse=reverse)
                 for group in in_parts(seen, _AT_ONCE if self.members.ranking is None else 1):
                     popped += yield from self.take(group)
                 if len(popped) == before + len(seen):
                     return popped
-                yield CONTENTION.pause(attempt)
+                yield CONFLICTS.pause(attempt)
             raise Contended(
-                f"others changed the first members of {self.members.name!r} during each of {_POP_ATTEMPTS} "
-                "attempts; try again later"
+                f"others changed the first members of {self.members.name!r} during each of "
+                f"{CONFLICTS.attempts} attempts; try again later"
             )
         except IsotoneError:
             if popped:

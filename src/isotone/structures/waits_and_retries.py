@@ -1,7 +1,8 @@
 """How often and how fast structures retry after a conflict with another writer, poll for one, and wait.
 
-Three policies cover all of them: `retry_on_conflict` for a read and a conditional write, `CONTENTION` for other
-attempts that another writer overtook, and `poll_intervals` between checks for other processes' work.
+Three policies cover all of them: `CONFLICTS` for a read and conditional writes that depend on it
+(`retry_on_conflict`, if it is one), `CONTENTION` of the model for attempts at a ranking that another writer overtook,
+and `poll_intervals` between checks for other processes' work.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from isotone.model import Backoff, Pause, Steps
 
 R = TypeVar("R")
 
-# A short longest pause, or newcomers would always win.
 CONFLICTS: Final = Backoff(attempts=200, first=0.005, longest=0.08)
+"""Many attempts with short pauses: after long ones, newcomers would always win."""
 _SHORTEST_POLL: Final = 0.001  # seconds: a loop of looks must not keep the database busy
 _FIRST_POLL: Final = 0.05
 
