@@ -1,4 +1,9 @@
-"""Keep-alive connections to one address, for threads: each exchange of a request and its reply takes one."""
+"""Keep-alive connections to one address, for threads.
+
+An exchange takes a connection from the pool, sends one request, reads the reply, and gives the connection back. One on
+which an exchange failed is closed instead: the rest of its reply may still arrive. `async_remote.py` has the same for
+asyncio, whose connections belong to an event loop.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,11 @@ _CHUNK: Final = 256 * 1024
 
 
 class Pool:
-    """Idle connections, the last used on top. A new one is opened if none is idle."""
+    """The idle connections to one address, from which any thread takes one for an exchange.
+
+    The last used is on top, so those that are not needed grow old and are closed. A new one is opened if none is idle;
+    at most `kept` stay open. After a fork, the child opens connections of its own.
+    """
 
     __slots__ = ("_address", "_idle", "_kept", "_lock", "_process", "_proxy", "_timeouts", "_tls")
 
@@ -34,7 +43,7 @@ class Pool:
         self._proxy = proxy_of(address.host, is_tls=address.is_tls)
 
     def take(self) -> Connection:
-        """A connection that can be written to."""
+        """An idle connection that is still open, or a new one. Raises `ConnectionFailed` if none can be opened."""
         if self._process != os.getpid():
             self._forget()
         oldest = time.monotonic() - LONGEST_IDLE
@@ -48,6 +57,7 @@ class Pool:
             connection.close()
 
     def give_back(self, connection: Connection, reply: Reply) -> None:
+        """Keep a connection after its reply, if both sides want that and there is room; else close it."""
         connection.used = time.monotonic()
         if reply.keep_alive:
             with self._lock:
@@ -57,6 +67,7 @@ class Pool:
         connection.close()
 
     def close(self) -> None:
+        """Close the idle connections; those that are taken stay open until they are given back."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -70,7 +81,10 @@ class Pool:
 
 
 class Connection:
-    """One socket."""
+    """A socket to an address, through a proxy and TLS if it needs them. One thread uses it at a time.
+
+    `used` is the time of its last reply, by which the pool knows how long it has been idle.
+    """
 
     __slots__ = ("_socket", "_url", "used")
 
@@ -101,6 +115,7 @@ class Connection:
         self._socket.settimeout(timeouts.read)
 
     def exchange(self, message: bytes) -> Reply:
+        """Send a request and wait for its whole reply; raises `ConnectionFailed`, after which it must be closed."""
         reply = Reply()
         try:
             self._socket.sendall(message)
@@ -119,7 +134,7 @@ class Connection:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it can be used again."""
+        """Whether nothing has arrived since the last reply: neither the end of the connection nor bytes."""
         return is_quiet(self._socket.fileno())
 
     def interrupt(self) -> None:
@@ -128,4 +143,5 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()

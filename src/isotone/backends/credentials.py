@@ -45,7 +45,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Credentials
     return Credentials(access_key, secret_key, environment.get("AWS_SESSION_TOKEN") or None)
 
 
-def source_of(
+def credential_source(
     given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
 ) -> CredentialSource:
     """The credentials that a caller gives, or else those that are found for its server."""

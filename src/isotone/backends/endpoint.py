@@ -13,9 +13,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from isotone.backends import credentials as keys
 from isotone.backends.amazon_hosts import AMAZON, amazon_host, is_on, refuse_dax, streams_host
-from isotone.backends.credentials import Credentials, CredentialSource
+from isotone.backends.credentials import (
+    Credentials,
+    CredentialSource,
+    credential_source,
+    default_region,
+)
 from isotone.backends.http_messages import Conversation
 from isotone.backends.signing import Signer
 from isotone.errors import ConnectionFailed, UsageError
@@ -26,7 +30,11 @@ _PARAMETERS: Final = frozenset(("profile", "fips", "dualstack"))
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a connection, and for the next bytes of an answer."""
+    """Seconds to wait for a connection, and for the next bytes of an answer.
+
+    >>> Timeouts(read=5)
+    Timeouts(connect=5.0, read=5)
+    """
 
     connect: float = 5.0
     read: float = 60.0
@@ -110,7 +118,7 @@ def endpoint_of(
     if parts.scheme == "dynamodb":
         parameters = _parameters(parts)
         profile = profile or parameters.get("profile")
-        region = region or parts.hostname or keys.default_region(profile)
+        region = region or parts.hostname or default_region(profile)
         wanted = {name: is_on(name, parameters) for name in ("fips", "dualstack")}
         url = _url_of_environment() or f"https://{amazon_host(region, **wanted)}"
         parts = _parts_of(url)
@@ -123,7 +131,7 @@ def endpoint_of(
         port=parts.port or _PORTS[parts.scheme],
         is_tls=parts.scheme == "https",
         region=region or (amazon[1] if amazon else local_region()),
-        credentials=keys.source_of(credentials, profile, is_amazon=amazon is not None),
+        credentials=credential_source(credentials, profile, is_amazon=amazon is not None),
     )
 
 

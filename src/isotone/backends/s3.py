@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import quote
 
-from isotone.backends import credentials as keys
 from isotone.backends.connections import Connection, Pool
-from isotone.backends.credentials import Credentials, CredentialSource
+from isotone.backends.credentials import Credentials, CredentialSource, credential_source
 from isotone.backends.endpoint import Address, Timeouts, local_region
 from isotone.backends.http_messages import Reply
 from isotone.backends.request_retries import Retries
@@ -78,7 +77,7 @@ class S3Client:
         self._address = _address_of(endpoint.url)
         amazon = _AMAZON.fullmatch(self._address.host)
         region = endpoint.region or (amazon[1] or "us-east-1" if amazon else local_region())
-        credentials = keys.source_of(
+        credentials = credential_source(
             endpoint.credentials, endpoint.profile, is_amazon=amazon is not None
         )
         self._signer = S3Signer(credentials, region)
