@@ -153,15 +153,12 @@ isotone compact shop.db
 
 @contextmanager
 def _progress(arguments: argparse.Namespace) -> Iterator[Callable[[int, int], None]]:
-    line = LiveLine(silent=arguments.quiet)
+    with LiveLine(silent=arguments.quiet) as line:
 
-    def show(done: int, total: int) -> None:
-        line.show(f"{size_text(done)} of {size_text(total)} ({100 * done // max(total, 1)} %)")
+        def show(done: int, total: int) -> None:
+            line.show(f"{size_text(done)} of {size_text(total)} ({100 * done // max(total, 1)} %)")
 
-    try:
         yield show
-    finally:
-        line.clear()
 
 
 def _report(arguments: argparse.Namespace, members: dict[str, object], sentence: str) -> None:

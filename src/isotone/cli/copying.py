@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,9 +11,9 @@ import msgspec
 
 from isotone import moving
 from isotone.cli.database import check_exists
-from isotone.cli.interrupts import stopped_by_interrupt
+from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.output import LiveLine
-from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.cli.program import Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
 from isotone.text_table import printable
 from isotone.values.notation import item_text, value_text
@@ -39,8 +38,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add("--segments", metavar="N", type=int, default=None, help=segments)
     read = "capacity units that reads may use in a second"
     add("--read-units", metavar="N", type=float, help=read)
-    add("--quiet", action="store_true", help="print nothing but errors")
-    add("--json", action="store_true", help="print the result as JSON")
+    add_result_arguments(parser)
 
 
 def _add_copy_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,9 +55,7 @@ def _add_copy_arguments(parser: argparse.ArgumentParser) -> None:
     add("--on-demand", action="store_true", help="make tables without provisioned throughput")
     write = "capacity units that writes may use in a second"
     add("--write-units", metavar="N", type=float, help=write)
-    state = "where to keep the state of the copy; by default in the user's folder for states"
-    add("--state", metavar="FILE", help=state)
-    add("--restart", action="store_true", help="forget the state of an interrupted copy")
+    add_state_arguments(parser)
     _add_common(parser)
 
 
@@ -77,38 +73,32 @@ def _copy(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
     if arguments.cut_over and not arguments.dry_run:
         _confirm_no_writers(arguments)
-    line = LiveLine(silent=arguments.quiet)
-    stop = threading.Event()
-    try:
-        with stopped_by_interrupt(stop):
-            done = moving.copy(
-                arguments.source,
-                arguments.target,
-                _tables(arguments.tables),
-                live=arguments.live,
-                cut_over=arguments.cut_over,
-                until=_never if arguments.live and not arguments.cut_over else None,
-                into_existing=arguments.into_existing,
-                on_demand=arguments.on_demand,
-                dry_run=arguments.dry_run,
-                restart=arguments.restart,
-                segments=arguments.segments,
-                read_units=arguments.read_units,
-                write_units=arguments.write_units,
-                state=arguments.state,
-                progress=line.show,
-                notice=_silent if arguments.quiet else _note,
-                stop=stop,
-            )
-    finally:
-        line.clear()
+    with running_job(arguments) as job:
+        done = moving.copy(
+            arguments.source,
+            arguments.target,
+            _tables(arguments.tables),
+            live=arguments.live,
+            cut_over=arguments.cut_over,
+            until=_never if arguments.live and not arguments.cut_over else None,
+            into_existing=arguments.into_existing,
+            on_demand=arguments.on_demand,
+            dry_run=arguments.dry_run,
+            restart=arguments.restart,
+            segments=arguments.segments,
+            read_units=arguments.read_units,
+            write_units=arguments.write_units,
+            state=arguments.state,
+            progress=job.show,
+            notice=_silent if arguments.quiet else _note,
+            stop=job.stop,
+        )
     if arguments.json:
         print(_json_of(done))
     elif not arguments.quiet:
         _print_copied(done, arguments)
-    if stop.is_set():
-        complain(_how_to_continue(done))
-        return INTERRUPTED
+    if job.is_stopped:
+        return interrupted(done.state, ", because one side is in memory")
     if arguments.cut_over and not done.is_complete and not done.is_dry_run:
         complain(
             "the tables differ: something still writes to the source, or has written to the target; "
@@ -116,12 +106,6 @@ def _copy(arguments: argparse.Namespace) -> int:
         )
         return _NOT_EQUAL
     return 0
-
-
-def _how_to_continue(done: moving.Copied) -> str:
-    if done.state is None:
-        return "interrupted; nothing remembers where it was, because one side is in memory"
-    return f"interrupted; the same command continues where it was ({done.state})"
 
 
 def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
@@ -208,8 +192,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
     for end in (arguments.source, arguments.target):
         check_exists(end)
-    line = LiveLine(silent=arguments.quiet)
-    try:
+    with LiveLine(silent=arguments.quiet) as line:
         return moving.diff(
             arguments.source,
             arguments.target,
@@ -219,8 +202,6 @@ def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
             read_units=arguments.read_units,
             progress=line.show,
         )
-    finally:
-        line.clear()
 
 
 def _json_of_diff(report: moving.DiffReport) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import threading
 from pathlib import Path
 from typing import Final
 
@@ -12,23 +11,13 @@ import msgspec
 
 from isotone import moving
 from isotone.cli.database import check_exists
-from isotone.cli.interrupts import stopped_by_interrupt
-from isotone.cli.output import LiveLine
-from isotone.cli.program import INTERRUPTED, Command, complain
+from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
+from isotone.cli.program import Command
 from isotone.errors import UsageError
 
 _BAD_ROWS: Final = 1  # some rows were not imported
 _STANDARD: Final = "-"
 _FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
-
-
-def _common(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    state = "where to keep the state of the job; by default in the user's folder for states"
-    add("--state", metavar="FILE", help=state)
-    add("--restart", action="store_true", help="forget the state of an interrupted run")
-    add("--quiet", action="store_true", help="print nothing but errors")
-    add("--json", action="store_true", help="print the result as JSON")
 
 
 # export
@@ -46,37 +35,33 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     segments = "parts of the table that are read at the same time"
     add("--segments", metavar="N", type=int, help=segments)
     add("--read-units", metavar="N", type=float, help="capacity units to use in a second, at most")
-    _common(parser)
+    add_state_arguments(parser)
+    add_result_arguments(parser)
 
 
 def _export(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
-    line = LiveLine(silent=arguments.quiet)
-    stop = threading.Event()
-    try:
-        with stopped_by_interrupt(stop):
-            done = moving.export_items(
-                arguments.source,
-                arguments.table,
-                arguments.target,
-                format=arguments.format,
-                with_table=arguments.with_table,
-                force=arguments.force,
-                segments=arguments.segments,
-                read_units=arguments.read_units,
-                state=arguments.state,
-                restart=arguments.restart,
-                progress=line.show,
-                stop=stop,
-            )
-    finally:
-        line.clear()
+    with running_job(arguments) as job:
+        done = moving.export_items(
+            arguments.source,
+            arguments.table,
+            arguments.target,
+            format=arguments.format,
+            with_table=arguments.with_table,
+            force=arguments.force,
+            segments=arguments.segments,
+            read_units=arguments.read_units,
+            state=arguments.state,
+            restart=arguments.restart,
+            progress=job.show,
+            stop=job.stop,
+        )
     out = sys.stderr if arguments.target == _STANDARD else sys.stdout  # the items are on the other
     if arguments.json:
         out.write(_json_of(done) + "\n")
     elif not arguments.quiet:
         out.write(f"{_count(done.items)} of {arguments.table} written to {arguments.target}\n")
-    return _interrupted(done) if stop.is_set() and not done.is_complete else 0
+    return interrupted(done.state) if job.is_stopped and not done.is_complete else 0
 
 
 EXPORT: Final = Command(
@@ -117,41 +102,37 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     add("--bad-rows", metavar="FILE", help=bad)
     add("--workers", metavar="N", type=int, help="threads that write at the same time")
     add("--write-units", metavar="N", type=float, help="capacity units to use in a second, at most")
-    _common(parser)
+    add_state_arguments(parser)
+    add_result_arguments(parser)
 
 
 def _import(arguments: argparse.Namespace) -> int:
     makes_table = arguments.key or Path(arguments.source.rstrip("/") + ".table.json").exists()
     if not makes_table:
         check_exists(arguments.target)
-    line = LiveLine(silent=arguments.quiet)
-    stop = threading.Event()
-    try:
-        with stopped_by_interrupt(stop):
-            done = moving.import_items(
-                arguments.source,
-                arguments.target,
-                arguments.table,
-                format=arguments.format,
-                types=_types(arguments.types),
-                key=arguments.key,
-                sort_key=arguments.sort_key,
-                bad_rows=arguments.bad_rows,
-                workers=arguments.workers,
-                write_units=arguments.write_units,
-                state=arguments.state,
-                restart=arguments.restart,
-                progress=line.show,
-                stop=stop,
-            )
-    finally:
-        line.clear()
+    with running_job(arguments) as job:
+        done = moving.import_items(
+            arguments.source,
+            arguments.target,
+            arguments.table,
+            format=arguments.format,
+            types=_types(arguments.types),
+            key=arguments.key,
+            sort_key=arguments.sort_key,
+            bad_rows=arguments.bad_rows,
+            workers=arguments.workers,
+            write_units=arguments.write_units,
+            state=arguments.state,
+            restart=arguments.restart,
+            progress=job.show,
+            stop=job.stop,
+        )
     if arguments.json:
         print(_json_of(done))
     elif not arguments.quiet:
         _print_imported(done, arguments)
-    if stop.is_set() and not done.is_complete:
-        return _interrupted(done)
+    if job.is_stopped and not done.is_complete:
+        return interrupted(done.state)
     return _BAD_ROWS if done.bad else 0
 
 
@@ -209,14 +190,6 @@ def _count(items: int) -> str:
 def _json_of(done: moving.Exported | moving.Imported) -> str:
     members = msgspec.to_builtins(done, builtin_types=(Path,), enc_hook=str)
     return msgspec.json.encode({**members, "items": done.items}, enc_hook=str).decode()
-
-
-def _interrupted(done: moving.Exported | moving.Imported) -> int:
-    if done.state is None:
-        complain("interrupted; nothing remembers where it was")
-    else:
-        complain(f"interrupted; the same command continues where it was ({done.state})")
-    return INTERRUPTED
 
 
 DEFINITIONS: Final = {"export": EXPORT, "import": IMPORT}

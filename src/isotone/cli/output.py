@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from shutil import get_terminal_size
-from typing import Final
+from typing import Final, Self
 
 from isotone.text_table import aligned, cell, printable
 from isotone.values.notation import item_text, value_text
@@ -89,11 +89,20 @@ def _cell(value: AttributeValue | None) -> str:
 
 
 class LiveLine:
-    """Shows the progress of a command in one line of standard error; nothing if standard error is not a terminal."""
+    """Shows the progress of a command in one line of standard error; nothing if standard error is not a terminal.
+
+    The line is erased at the end of a `with` block.
+    """
 
     def __init__(self, *, silent: bool = False) -> None:
         self._is_silent = silent or not sys.stderr.isatty()
         self._shown = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def show(self, text: object) -> None:
         """Replace the text, at most twice a second."""

@@ -61,17 +61,15 @@ def _rewrite(arguments: argparse.Namespace) -> int:
     names = ", ".join(entity.__name__ for entity in entities)
     if not arguments.dry_run:
         _confirm(arguments, f"rewrite {names} in {arguments.address}")
-    line, results = LiveLine(), {}
+    results = {}
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
-            for entity in entities:
-                results[entity.__name__] = _rewrite_one(store, entity, change, line, arguments)
+            with LiveLine() as line:
+                for entity in entities:
+                    results[entity.__name__] = _rewrite_one(store, entity, change, line, arguments)
         except KeyboardInterrupt:
-            line.clear()
             complain("interrupted; the same command continues where it was")
             return INTERRUPTED
-        finally:
-            line.clear()
     _print(results, is_json=arguments.json)
     return 0 if all(result.is_clean for result in results.values()) else _LEFT
 
@@ -120,15 +118,13 @@ def _undo(arguments: argparse.Namespace) -> int:
         raise UsageError(f"there is no undo log {arguments.undo}")
     check_exists(arguments.address)
     _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
-    line = LiveLine()
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
-            done: Undone = store.undo(arguments.undo, progress=line.show)
+            with LiveLine() as line:
+                done: Undone = store.undo(arguments.undo, progress=line.show)
         except KeyboardInterrupt:
             complain("interrupted; the same command continues")
             return INTERRUPTED
-        finally:
-            line.clear()
     print(done.to_json() if arguments.json else done)
     return _LEFT if done.changed else 0
 

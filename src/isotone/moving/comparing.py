@@ -14,14 +14,12 @@ by now.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +29,7 @@ from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.following import read_items
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
+from isotone.moving.jobs import check_number, in_thread
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Report
 from isotone.moving.scanning import Segment, decoded, pages
@@ -162,6 +161,7 @@ def diff(
     are written meanwhile may count as different, though those shown were read again.
     Raises `UsageError` for a table that exists on neither side.
     """
+    check_number("segments", segments, "segments")
     stop = stop or threading.Event()
     with ExitStack() as stack:
         ends = [stack.enter_context(opened(end)) for end in (source, target)]
@@ -183,16 +183,7 @@ def diff(
 
 async def adiff(source: Target, target: Target, tables: Any = None, **options: Any) -> DiffReport:
     """`diff` in a thread, for async programs."""
-    stop = options.setdefault("stop", threading.Event())
-    work = asyncio.ensure_future(
-        asyncio.to_thread(partial(diff, source, target, tables, **options))
-    )
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([work])
-        raise
+    return await in_thread(diff, source, target, tables, **options)
 
 
 def _pairs(

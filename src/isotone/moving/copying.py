@@ -14,13 +14,11 @@ A live copy notes the position of the source's stream first, copies, and then ap
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +32,8 @@ from isotone.errors import Unsupported, UsageError
 from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.moving.job_state import JobState, address_text
+from isotone.moving.jobs import TICK, check_number, in_thread, silent, state_of
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.scanning import Segment, pages
@@ -57,7 +56,6 @@ Tables = Sequence[str] | Mapping[str, str]
 _SEGMENTS: Final = 8  # of a table that a server reads or writes
 _ITEMS_A_PAGE: Final = 5000  # between databases in this process
 _ITEMS_A_SENT_PAGE: Final = 500  # from or to a server
-_TICK: Final = 0.2  # seconds between two reports
 _IDLE: Final = 0.3  # seconds between two looks at a stream that had nothing new
 _CHECKS: Final = 3  # comparisons at a cut-over, each after the last changes were applied
 
@@ -142,13 +140,12 @@ def copy(
     `ChangesLost` if the stream has dropped changes.
     """
     stop = stop or threading.Event()
+    saved = state_of("copy", address_text(source), address_text(target), path=state)
     with ExitStack() as stack:
-        job = stack.enter_context(
-            _job_between(source, target, _state_of(source, target, state), segments)
-        )
+        job = stack.enter_context(_job_between(source, target, saved, segments))
         job.reading = Pace(read_units, stop=stop)
         job.writing = Pace(write_units, stop=stop)
-        job.stop, job.report = stop, progress or _ignore
+        job.stop, job.report = stop, progress or silent
         names = _named(job.source, tables)
         if restart:
             job.state.drop(*names)
@@ -157,7 +154,7 @@ def copy(
             job,
             copies,
             _Wishes(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
-            notice or _ignore,
+            notice or silent,
         )
 
 
@@ -165,20 +162,7 @@ async def acopy(
     source: Target, target: Target, tables: Tables | None = None, **options: Any
 ) -> Copied:
     """`copy` in a thread, for async programs. If it is cancelled, it ends after the pages that are under way."""
-    stop = options.setdefault("stop", threading.Event())
-    work = asyncio.ensure_future(
-        asyncio.to_thread(partial(copy, source, target, tables, **options))
-    )
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([work])
-        raise
-
-
-def _ignore(_: object) -> None:
-    """Report nothing."""
+    return await in_thread(copy, source, target, tables, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +198,14 @@ class _Job:
         self.stream_lag = 0.0  # seconds until a change of the source is in its stream
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
-        self.report: Report = _ignore
+        self.report: Report = silent
 
 
 @contextmanager
 def _job_between(
     source: Target, target: Target, state: JobState, segments: int | None
 ) -> Iterator[_Job]:
-    if segments is not None and (type(segments) is not int or segments < 1):
-        raise UsageError(f"segments={segments!r} is not a number of segments; give 1 or more")
+    check_number("segments", segments, "segments")
     with ExitStack() as stack:
         ends = [stack.enter_context(opened(end)) for end in (source, target)]
         stack.enter_context(state)
@@ -234,14 +217,6 @@ def _job_between(
         job.source_has_stream = engines[0].streams
         job.stream_lag = engines[0].stream_lag
         yield job
-
-
-def _state_of(source: Target, target: Target, path: str | PathLike[str] | None) -> JobState:
-    texts = [address_text(source), address_text(target)]
-    job = ("copy", *(text or "an object" for text in texts))
-    if path is None and None not in texts:
-        return JobState(default_path(job), job)
-    return JobState(path, job)
 
 
 def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
@@ -440,7 +415,7 @@ class _TableCopy:
         try:
             pending = set(futures)
             while pending:
-                done, pending = wait(pending, timeout=_TICK)
+                done, pending = wait(pending, timeout=TICK)
                 job.report(self.meter.progress())
                 if any(each.exception() for each in done):
                     break

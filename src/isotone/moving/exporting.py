@@ -10,7 +10,6 @@ loses nothing. An export is not of one moment: items that are written meanwhile 
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import secrets
 import threading
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,8 +28,9 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
-from isotone.moving.file_names import STANDARD, Place, is_folder, kind_of, table_file
-from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.moving.file_names import Place, is_folder, kind_of, table_file
+from isotone.moving.job_state import JobState, address_text, file_text
+from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import FileOutput, FolderOutput, Output, write_whole
 from isotone.moving.pacing import Pace, Stopped
@@ -46,7 +46,6 @@ _ITEMS_A_PAGE: Final = 2000
 _ITEMS_A_SENT_PAGE: Final = 500
 _SAMPLE: Final = 2000  # items that decide on the columns of a file
 _SAVE: Final = 2.0  # seconds after which an export is saved
-_TICK: Final = 0.2  # seconds between two reports
 _WAITING: Final = 2  # pages of each segment that wait to be written
 
 
@@ -114,46 +113,23 @@ def export_items(
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
     the same export.
     """
-    if segments is not None and (type(segments) is not int or segments < 1):
-        raise UsageError(f"segments={segments!r} is not a number of segments; give 1 or more")
+    check_number("segments", segments, "segments")
     stop = stop or threading.Event()
     with ExitStack() as stack:
         backend = stack.enter_context(opened(source))
-        job = stack.enter_context(_state_of(source, table, target, state))
+        job = stack.enter_context(
+            state_of("export", address_text(source), table, file_text(target), path=state)
+        )
         if restart:
             job.drop(*job.names)
         pace = Pace(read_units, stop=stop)
         export = _Export(backend, table, target, format, job, pace, segments)
-        return export.run(with_table=with_table, force=force, report=progress or _ignore)
+        return export.run(with_table=with_table, force=force, report=progress or silent)
 
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
     """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
-    stop = options.setdefault("stop", threading.Event())
-    call = partial(export_items, source, table, target, **options)
-    work = asyncio.ensure_future(asyncio.to_thread(call))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([work])
-        raise
-
-
-def _ignore(_: object) -> None:
-    """Report nothing."""
-
-
-def _state_of(
-    source: Target, table: str, target: Place, path: str | PathLike[str] | None
-) -> JobState:
-    origin = address_text(source)
-    is_standard = fspath(target) == STANDARD
-    place = STANDARD if is_standard else str(Path(fspath(target)).absolute())
-    job = ("export", origin or "an object", table, place)
-    if path is None and origin is not None and not is_standard:
-        path = default_path(job)
-    return JobState(path, job)
+    return await in_thread(export_items, source, table, target, **options)
 
 
 class _Export:
@@ -280,20 +256,19 @@ class _Export:
 
     def _copy(self, output: Output, report: Report) -> None:
         entry = self._entry
-        saved = reported = time.monotonic()
+        saved = time.monotonic()
+        reporter = Reporter(report, self._meter)
         for number, page in self._pages():
             output.write(page.items)
             entry.segments[number] = _Position(page.after, page.after is None)
             entry.items += len(page.items)
             entry.read_units += page.units
             self._meter.add(items=len(page.items), read_units=page.units)
-            now = time.monotonic()
-            if output.should_save or (now - saved > _SAVE and not self._is_folder):
+            is_time = time.monotonic() - saved > _SAVE
+            if output.should_save or (is_time and not self._is_folder):
                 self._save(output)
                 saved = time.monotonic()
-            if now - reported > _TICK:
-                report(self._meter.progress())
-                reported = now
+            reporter.tick()
 
     def _save(self, output: Output) -> None:
         if output.is_resumable:

@@ -10,14 +10,11 @@ deletes have the same result again.
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -30,7 +27,8 @@ from isotone.errors import ApiError, BadRow, UsageError
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.file_names import STANDARD, Place, table_file
 from isotone.moving.input_files import Input, Row, check_place, open_input
-from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.moving.job_state import JobState, address_text, file_text
+from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.row_checks import RowChecks
@@ -48,7 +46,6 @@ from isotone.moving.table_making import (
 _WORKERS: Final = 8  # threads that write to a server
 _ROWS: Final = 2000  # of a chunk for a database in this process
 _SENT_ROWS: Final = 1000  # of a chunk for a server
-_TICK: Final = 0.2  # seconds between two reports
 _KEY_TYPES: Final = ("S", "N", "B")
 
 
@@ -119,13 +116,14 @@ def import_items(
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
     the same import.
     """
-    if workers is not None and (type(workers) is not int or workers < 1):
-        raise UsageError(f"workers={workers!r} is not a number of threads; give 1 or more")
+    check_number("workers", workers, "threads")
     check_place(source, format)  # before a file is created
     stop = stop or threading.Event()
     with ExitStack() as stack:
         backend = stack.enter_context(opened(target))
-        job = stack.enter_context(_state_of(source, target, table, state))
+        job = stack.enter_context(
+            state_of("import", file_text(source), address_text(target), table, path=state)
+        )
         if restart:
             job.drop(*job.names)
         described = _described(source, table, engine_of(target).recognise())
@@ -139,7 +137,7 @@ def import_items(
         entry = _continued(job, rows, format or "", table)
         entry.settings = entry.settings or plan is not None
         work = _Import(backend, table, job, entry, checks, Pace(write_units, stop=stop), workers)
-        done = work.run(rows, bad_rows, progress or _ignore)
+        done = work.run(rows, bad_rows, progress or silent)
         if done.is_complete:
             if entry.settings and described is not None:
                 apply_settings(backend, described)
@@ -149,19 +147,7 @@ def import_items(
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
     """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
-    stop = options.setdefault("stop", threading.Event())
-    call = partial(import_items, source, target, table, **options)
-    work = asyncio.ensure_future(asyncio.to_thread(call))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([work])
-        raise
-
-
-def _ignore(_: object) -> None:
-    """Report nothing."""
+    return await in_thread(import_items, source, target, table, **options)
 
 
 # The table and the state
@@ -232,18 +218,6 @@ def _typed(text: str) -> tuple[str, str]:
     return (name, code) if separator and code in _KEY_TYPES else (text, "S")
 
 
-def _state_of(
-    source: Place, target: Target, table: str, path: str | PathLike[str] | None
-) -> JobState:
-    to = address_text(target)
-    is_standard = fspath(source) == STANDARD
-    origin = STANDARD if is_standard else str(Path(fspath(source)).absolute())
-    job = ("import", origin, to or "an object", table)
-    if path is None and to is not None and not is_standard:
-        path = default_path(job)
-    return JobState(path, job)
-
-
 def _continued(job: JobState, rows: Input, form: str, table: str) -> _Entry:
     """The entry of an earlier run over the same files, whose position is taken up; or a new one."""
     entry = job.get(table, _Entry)
@@ -304,7 +278,7 @@ class _Import:
         return Imported(done, entry.deleted, entry.bad, is_complete, state)
 
     def _import(self, rows: Input, bad: _BadRows, report: Report) -> None:
-        reported = time.monotonic()
+        reporter = Reporter(report, self._meter)
         with ThreadPoolExecutor(self._workers, "isotone-import") as pool:
             chunk = self._read(rows)
             while chunk is not None:
@@ -322,11 +296,8 @@ class _Import:
                     raise bad.failure
                 self._save(position, bad)
                 chunk = following
-                now = time.monotonic()
-                if now - reported > _TICK or chunk is None:
-                    self._estimate(rows)
-                    report(self._meter.progress())
-                    reported = now
+                self._estimate(rows)
+                reporter.tick(now=chunk is None)
 
     def _read(self, rows: Input) -> list[Row] | None:
         return None if rows.ended else rows.read(self._rows)

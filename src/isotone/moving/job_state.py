@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 import msgspec
 
 from isotone.errors import InProgress, UsageError
+from isotone.moving.file_names import STANDARD
 
 T = TypeVar("T")
 
@@ -50,6 +51,12 @@ def _state_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def file_text(place: str | PathLike[str]) -> str:
+    """What identifies a file or a folder in another process; standard input and output are `-`."""
+    text = os.fsdecode(fspath(place))
+    return text if text == STANDARD else str(Path(text).absolute())
 
 
 def address_text(target: object) -> str | None:

@@ -1,0 +1,69 @@
+"""What surrounds the work of every job: its state file, its reports, its awaited form, and numbers that are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from os import PathLike
+from typing import Any, Final, TypeVar
+
+from isotone.errors import UsageError
+from isotone.moving.file_names import STANDARD
+from isotone.moving.job_state import JobState, default_path
+from isotone.moving.progress import Meter, Report
+
+R = TypeVar("R")
+
+TICK: Final = 0.2  # seconds between two reports
+
+
+async def in_thread(job: Callable[..., R], *arguments: Any, **options: Any) -> R:
+    """A job for async programs. If it is cancelled, it is stopped, and has ended when this returns."""
+    stop = options.setdefault("stop", threading.Event())
+    work = asyncio.ensure_future(asyncio.to_thread(partial(job, *arguments, **options)))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([work])
+        raise
+
+
+def state_of(*words: str | None, path: str | PathLike[str] | None) -> JobState:
+    """The state of the job that these words name: its kind, and its addresses, files and tables.
+
+    It is in the file at `path`, or else in a default one. Where a word is None, for a database in memory, or is
+    standard input or output, nobody could continue the job, so it has no default file.
+    """
+    job = tuple(word or "an object" for word in words)
+    if path is None and None not in words and STANDARD not in words:
+        path = default_path(job)
+    return JobState(path, job)
+
+
+def check_number(name: str, value: int | None, of: str) -> None:
+    """Refuse a number of segments or threads that is none."""
+    if value is not None and (type(value) is not int or value < 1):
+        raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 or more")
+
+
+def silent(_: object) -> None:
+    """Report nothing."""
+
+
+class Reporter:
+    """Reports the progress of a job five times a second."""
+
+    def __init__(self, report: Report, meter: Meter) -> None:
+        self._report = report
+        self._meter = meter
+        self._reported = time.monotonic()
+
+    def tick(self, *, now: bool = False) -> None:
+        """Report if it is time, or at once."""
+        if now or time.monotonic() - self._reported > TICK:
+            self._report(self._meter.progress())
+            self._reported = time.monotonic()
