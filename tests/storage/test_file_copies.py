@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -269,6 +272,41 @@ def test_two_backups_to_one_target_do_not_meet(database: isotone.Database) -> No
     Path("copy.db.part").write_bytes(os.urandom(9000))  # what a killed process leaves
     isotone.backup("shop.db", "copy.db")
     assert numbers_in("copy.db") == set(range(200))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be renamed there")
+def test_a_backup_is_locked_until_it_has_its_name(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's lock ends when the process closes any descriptor of the file."""
+    link = os.link
+    probe = "import apsw; apsw.Connection('copy.db.part').execute('BEGIN EXCLUSIVE')"
+    answers: list[str] = []
+
+    def ask_then_link(source: str, target: str) -> None:
+        done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+        answers.append(done.stderr)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", ask_then_link)
+    isotone.backup("shop.db", "copy.db")
+    assert "BusyError" in answers[0]
+
+
+def test_a_backup_needs_no_links(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAT and some networks have none."""
+
+    def refuse(source: str, target: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    isotone.backup("shop.db", "copy.db")
+    assert numbers_in("copy.db") == set(range(200))
+    with pytest.raises(UsageError, match=r"copy\.db exists"):
+        isotone.backup("shop.db", "copy.db")
+    assert sorted(str(path) for path in Path().glob("copy*")) == ["copy.db"]
 
 
 def test_an_interrupted_backup_leaves_nothing(database: isotone.Database) -> None:

@@ -283,17 +283,35 @@ class _Part:
         descriptor = os.open(self.path, os.O_RDWR)
         try:
             os.fsync(descriptor)
+            if os.name != "nt":
+                self._name()  # before the descriptor is closed, which ends SQLite's lock on the file
         finally:
             os.close(descriptor)
         if os.name == "nt":
             self.close()  # an open file cannot be renamed there
-        if self._force:
-            Path(self.path).replace(self.target)
-        else:
-            os.link(self.path, self.target)  # unlike a rename, never in place of another file
-            Path(self.path).unlink()
-        self.is_named = True
+            self._name()
         _sync_folder(Path(self.target).absolute().parent)
+
+    def _name(self) -> None:
+        if self._force or not self._link():
+            Path(self.path).replace(self.target)
+        self.is_named = True
+
+    def _link(self) -> bool:
+        """Name the part by a link: unlike a rename, it never takes the place of another file.
+
+        Returns false on a file system without links. Raises `FileExistsError`.
+        """
+        try:
+            os.link(self.path, self.target)
+        except FileExistsError:
+            raise
+        except OSError:
+            if Path(self.target).exists():
+                raise FileExistsError from None
+            return False
+        Path(self.path).unlink()
+        return True
 
 
 @contextmanager
