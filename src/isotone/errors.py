@@ -418,13 +418,25 @@ class IncompleteSignatureException(ApiError):
 
 
 class InvalidSignatureException(ApiError):
-    """The request is signed in two ways at once, or incorrectly."""
+    """The signature is not that of the request, is too old, or is there in two forms."""
+
+    namespace = _CORAL_SERVICE
+
+
+class UnrecognizedClientException(ApiError):
+    """Nobody has the access key, or the session token is not the key's."""
+
+    namespace = _CORAL_SERVICE
+
+
+class ExpiredTokenException(ApiError):
+    """The access key was valid for a time, which is over."""
 
     namespace = _CORAL_SERVICE
 
 
 class AccessDeniedException(ApiError):
-    """The caller may not use the resource."""
+    """The user may not do this to the resource."""
 
     namespace = _CORAL_SERVICE
     message_member = "Message"

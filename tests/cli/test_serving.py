@@ -110,12 +110,53 @@ def test_a_port_in_use_is_one_sentence():
             )
 
 
-def test_an_open_address_is_warned_of():
+def test_an_open_address_needs_credentials():
     with started("serve", "--host", "0.0.0.0", "--port", 0) as process:
+        _, err = process.communicate(timeout=10)
+        assert process.returncode == 1
+        assert err == (
+            "isotone: other machines can reach 0.0.0.0, and without credentials any access key reads and writes "
+            "everything; give --credentials FILE (isotone user add makes one; credentials= in Python), or --insecure "
+            "(insecure=True) to serve it to all of them\n"
+        )
+
+
+def test_an_open_address_is_warned_of():
+    with started("serve", "--host", "0.0.0.0", "--insecure", "--port", 0) as process:
         url_from(process)
         process.terminate()
         _, err = process.communicate(timeout=10)
         assert "0.0.0.0 can be reached from other machines" in err
+
+
+def test_an_open_address_with_credentials(tmp_path, isotone):
+    file = tmp_path / "users.json"
+    assert isotone("user", "add", "ann", "--credentials", file).code == 0
+    with started("serve", "--host", "0.0.0.0", "--credentials", file, "--port", 0) as process:
+        url_from(process)
+        process.terminate()
+        assert process.communicate(timeout=10) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("--credentials", "none.json"),
+            "there is no credentials file none.json; isotone user add NAME",
+        ),
+        (("--credentials", "x", "--insecure"), "--insecure is for a server without --credentials"),
+        (
+            ("--credentials", "x", "--faults"),
+            "--faults lets everybody order faults, so it excludes",
+        ),
+    ],
+)
+def test_credentials_that_cannot_be(isotone, tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    outcome = isotone("serve", "--port", 0, *words)
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"isotone: {told}")
 
 
 def test_memory_and_a_file_exclude_each_other(isotone, tmp_path):

@@ -26,7 +26,18 @@ from isotone.server import running_server
 RUN_ELSEWHERE = {"docs/azure.md", "docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
-ONLY_PARSED = {"copy", "diff", "demo", "serve", "shell", "rewrite", "verify", "worker", "import"}
+ONLY_PARSED = {
+    "copy",
+    "diff",
+    "demo",
+    "serve",
+    "shell",
+    "user",
+    "rewrite",
+    "verify",
+    "worker",
+    "import",
+}
 
 _MINE = [page for page in PAGES if page.name not in RUN_ELSEWHERE]
 

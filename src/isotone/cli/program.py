@@ -46,6 +46,7 @@ class Entry(NamedTuple):
 COMMANDS: Final = {
     "serve": Entry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),
     "demo": Entry("serving", "serve sample tables to play with"),
+    "user": Entry("users", "add and remove those who may use a server"),
     "tables": Entry("tables", "list tables with their keys, indexes, counts and sizes", opens=True),
     "describe": Entry("tables", "show one table: keys, indexes, settings", opens=True),
     "create": Entry("tables", "create a table", opens=True),

@@ -96,6 +96,16 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
         metavar="ORIGIN",
         help="let web pages of this origin send requests, such as http://localhost:3000; * for any (default: none)",
     )
+    parser.add_argument(
+        "--credentials",
+        metavar="FILE",
+        help="verify signatures: the file of users that isotone user writes; it is read again on SIGHUP",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen beyond this machine without credentials: whoever can reach it reads and writes everything",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
     parser.add_argument(
         "--log-level",
@@ -110,6 +120,8 @@ class _Address(TypedDict):
     port: int
     allow_hosts: list[str]
     allow_origins: list[str]
+    credentials: str | None
+    insecure: bool
 
 
 def _address(arguments: argparse.Namespace) -> _Address:
@@ -119,12 +131,18 @@ def _address(arguments: argparse.Namespace) -> _Address:
         "port": arguments.port,
         "allow_hosts": arguments.allow_host,
         "allow_origins": arguments.allow_origin,
+        "credentials": arguments.credentials,
+        "insecure": arguments.insecure,
     }
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     if arguments.memory and arguments.file:
         raise UsageError("--memory and FILE exclude each other; use one of them")
+    if arguments.faults and arguments.credentials:
+        raise UsageError(
+            "--faults lets everybody order faults, so it excludes --credentials; use one of them"
+        )
     from isotone.backends import embedded
     from isotone.server import serve
 
@@ -171,7 +189,7 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 
 def prepare(arguments: argparse.Namespace) -> None:
-    """Set up the log, and warn of an address that other machines can reach."""
+    """Set up the log, and warn of a server that all other machines may use."""
     from isotone.server.admission import is_loopback
 
     logging.basicConfig(
@@ -179,7 +197,9 @@ def prepare(arguments: argparse.Namespace) -> None:
         level=arguments.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    if not is_loopback(arguments.host):
+    if arguments.credentials is not None and arguments.insecure:
+        raise UsageError("--insecure is for a server without --credentials; use one of them")
+    if arguments.insecure and not is_loopback(arguments.host):
         complain(
             f"warning: {arguments.host} can be reached from other machines, "
             "and there is no authentication: any access key reads and writes everything"
@@ -198,13 +218,15 @@ SERVE: Final = Command(
     """\
 Serve a database over HTTP with the DynamoDB API, until Ctrl-C.
 
-Without FILE the data is in memory and is lost when the server stops. Any access key and any region work, and all
-regions have the same tables, unless a table has replicas or --regions is given: requests must be signed, as every AWS SDK signs them, but signatures are not verified.""",
+Without FILE the data is in memory and is lost when the server stops. Any region works, and all regions have the same
+tables, unless a table has replicas or --regions is given. Requests must be signed, as every AWS SDK signs them. With
+--credentials only the users in the file are let in; without, any access key works, on this machine only.""",
     examples="""
 isotone serve shop.db                    a file, created if it does not exist
 isotone serve                            memory
 isotone serve shop.db --port 0           any free port; the printed line shows it
 isotone serve ci.db --durability none    faster writes, for data that can be recreated
+isotone serve shop.db --host 0.0.0.0 --credentials isotone-credentials.json    for the users in the file
 
 Then, in another terminal:
 export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1

@@ -1,7 +1,8 @@
 """Signatures of requests: reads access key and region, and refuses one that is missing or incomplete.
 
-Isotone does not verify signatures: any access key works. It refuses unsigned and incompletely signed
-requests with AWS's own error messages, so a client that forgets to sign fails here as it would on AWS.
+Without credentials a server does not verify signatures: any access key works. It refuses unsigned and incompletely
+signed requests with AWS's own error messages, so a client that forgets to sign fails here as it would on AWS.
+`signatures` verifies them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from isotone.errors import (
 
 _SCHEME: Final = "AWS4-"
 _HEADER_PARTS: Final = ("Credential", "Signature", "SignedHeaders")
-_QUERY_PARTS: Final = (
+QUERY_PARTS: Final = (
     "X-Amz-Algorithm",
     "X-Amz-Credential",
     "X-Amz-Signature",
@@ -95,7 +96,7 @@ def _header_error(authorization: str, *, dated: bool) -> ApiError | None:
 def _query_error(present: Mapping[str, str]) -> ApiError | None:
     missing = [
         f"AWS query-string parameters must include '{part}'."
-        for part in _QUERY_PARTS
+        for part in QUERY_PARTS
         if not present.get(part)
     ]
     if not missing:
@@ -113,4 +114,4 @@ def _header_parts(authorization: str) -> dict[str, str]:
 
 def _query_parts(query: bytes) -> dict[str, str]:
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    return {name: value for name, value in pairs if name in _QUERY_PARTS}
+    return {name: value for name, value in pairs if name in QUERY_PARTS}

@@ -27,7 +27,16 @@ import httptools
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
-from isotone.server.request import SINGLE_HEADERS, Call, Spelling, by_lower_name, read, spelling
+from isotone.server.gate import Gate
+from isotone.server.request import (
+    SINGLE_HEADERS,
+    Call,
+    Read,
+    Spelling,
+    by_lower_name,
+    read,
+    spelling,
+)
 from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
@@ -77,6 +86,7 @@ class Connection(asyncio.Protocol):
         "_dispatcher",
         "_fault",
         "_finishing",
+        "_gate",
         "_headers",
         "_in_head",
         "_known_hosts",
@@ -85,6 +95,7 @@ class Connection(asyncio.Protocol):
         "_outstanding",
         "_parser",
         "_quiet",
+        "_read",
         "_received",
         "_repeated",
         "_spelling",
@@ -97,12 +108,15 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: Dispatcher | Gate,
         admission: Admission,
         on_made: Callable[[Connection], None],
         on_lost: Callable[[Connection], None],
+        gate: Gate | None = None,
     ) -> None:
         self._dispatcher = dispatcher
+        self._gate = gate
+        self._read: Read = read
         self._admission = admission
         self._known_hosts = admission.known_hosts
         self._on_made = on_made
@@ -132,6 +146,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self._gate is not None:
+            self._read = self._gate.reader(transport)
         self._on_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -230,7 +246,7 @@ class Connection(asyncio.Protocol):
         if self._deaf or self._parser.should_upgrade():
             return
         body = self._body
-        request = read(
+        request = self._read(
             self._parser.get_method(),
             self._url[0] if len(self._url) == 1 else b"".join(self._url),
             self._headers,
@@ -334,6 +350,8 @@ class Connection(asyncio.Protocol):
         """Answer with an error page, after the requests before it, and close. The first refusal counts."""
         if self._deaf:
             return
+        if self._gate is not None:
+            self._gate.refused(self._transport, page)
         if self._is_free():
             self._start(page, keep_alive=False)
         else:

@@ -16,12 +16,15 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Final
 
+from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
-from isotone.server.admission import Admission, admission_for
+from isotone.server.admission import Admission, admission_for, is_loopback
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
+from isotone.server.gate import Gate
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -44,11 +47,18 @@ class Listener:
         nodes: Sequence[Address] = (),
         allow_hosts: Sequence[str] = (),
         allow_origins: Sequence[str] = (),
+        credentials: str | PathLike[str] | None = None,
+        insecure: bool = False,
+        clock: Clock | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
         self._dispatcher = dispatcher(service, self._loop, nodes)
+        self._gate: Gate | None = None
+        if credentials is not None:
+            self._gate = Gate(self._dispatcher, credentials, clock or SystemClock())
+        self._may_leave_loopback = insecure or self._gate is not None
         self._allow_hosts = allow_hosts
         self._allow_origins = allow_origins
         self._admission = Admission()
@@ -64,6 +74,9 @@ class Listener:
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
+        if not self._may_leave_loopback and not is_loopback(listening.getsockname()[0]):
+            listening.close()
+            raise UsageError(_unprotected(host))
         self._admission = admission_for(
             host,
             listening.getsockname()[0],
@@ -76,6 +89,16 @@ class Listener:
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         self._service.start_maintenance()
         return url_of(listening)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is anything to read again."""
+        return self._gate is not None
+
+    def reload(self) -> None:
+        """Read the files of the options again."""
+        if self._gate is not None:
+            self._gate.reload()
 
     async def stop(self, grace: float = _GRACE) -> None:
         """Stop accepting, answer received requests, close every connection."""
@@ -95,7 +118,13 @@ class Listener:
         await asyncio.sleep(0)  # lets the aborted connections close their sockets
 
     def _new_connection(self) -> Connection:
-        return Connection(self._dispatcher, self._admission, self._welcome, self._farewell)
+        return Connection(
+            self._gate or self._dispatcher,
+            self._admission,
+            self._welcome,
+            self._farewell,
+            self._gate,
+        )
 
     def _welcome(self, connection: Connection) -> None:
         """Count a connection once it is established; an accepted one may fail before that."""
@@ -138,6 +167,14 @@ def bind(host: str, port: int) -> socket.socket:
         listening.close()
         raise UsageError(_refusal(host, port, error)) from None
     return listening
+
+
+def _unprotected(host: str) -> str:
+    return (
+        f"other machines can reach {host}, and without credentials any access key reads and writes everything; "
+        "give --credentials FILE (isotone user add makes one; credentials= in Python), "
+        "or --insecure (insecure=True) to serve it to all of them"
+    )
 
 
 def _refusal(host: str, port: int, error: OSError) -> str:
@@ -190,10 +227,13 @@ def serve(
     nodes: Sequence[Address] = (),
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
+    credentials: str | PathLike[str] | None = None,
+    insecure: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
-    `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
+    `credentials` is a file with users and their keys: then signatures are verified. Beyond loopback it is required, unless
+    the server is to be `insecure`. The file is read again on SIGHUP. `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
     that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. `allow_hosts` are names to
     answer to, `allow_origins` the web pages that may send requests; "*" allows all. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
     """
@@ -206,6 +246,8 @@ def serve(
             nodes=nodes,
             allow_hosts=allow_hosts,
             allow_origins=allow_origins,
+            credentials=credentials,
+            insecure=insecure,
         )
 
     try:
@@ -223,7 +265,7 @@ async def _serve(
 ) -> None:
     stopping = asyncio.Event()
     listener = make_listener()
-    with _on_signal(stopping.set):
+    with _on_signal(stopping.set), _on_hang_up(listener):
         url = await listener.start(host, port)
         if ready is not None:
             ready(url)
@@ -260,6 +302,22 @@ def _on_signal(stop: Callable[[], object]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _on_hang_up(listener: Listener) -> Iterator[None]:
+    """Read the files again on each SIGHUP, which ends a server that has none; on Windows there is no such signal."""
+    if sys.platform == "win32" or not listener.has_files:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(signal.SIGHUP)
+    loop.add_signal_handler(signal.SIGHUP, listener.reload)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        signal.signal(signal.SIGHUP, before or signal.SIG_DFL)
+
+
+@contextlib.contextmanager
 def running_server(
     service: Service,
     host: str = "127.0.0.1",
@@ -270,10 +328,13 @@ def running_server(
     threaded: bool = False,
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
+    credentials: str | PathLike[str] | None = None,
+    insecure: bool = False,
+    clock: Clock | None = None,
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it. The options are those of `serve`.
+    The service stays open; the caller closes it. The options are those of `serve`; `clock` is that of signatures.
 
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
@@ -290,6 +351,9 @@ def running_server(
             threaded=threaded,
             allow_hosts=allow_hosts,
             allow_origins=allow_origins,
+            credentials=credentials,
+            insecure=insecure,
+            clock=clock,
         )
         return listener, await listener.start(host, port)
 

@@ -13,6 +13,8 @@ signature. The first check that fails determines the answer:
 Nearly all requests differ only in their body. `read` has a fast path that recognises these by a few
 comparisons, and leaves all others to `_read_carefully`, which checks the rules one by one.
 
+Where signatures are verified (`read_verified`), that comes before the body is decompressed or decoded.
+
 A client spells its header names the same way in every request. A `Spelling`, cached by the tuple of names,
 holds the client's spelling of the headers that matter.
 """
@@ -20,7 +22,7 @@ holds the client's spelling of the headers that matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -69,6 +71,7 @@ class Spelling(NamedTuple):
     authorization: bytes
     expect: bytes
     ordinary: bool  # has a date, and no header that the fast path does not handle
+    lower: tuple[bytes, ...]  # all names in lower case, in order; none if one is there twice
 
 
 SINGLE_HEADERS: Final = frozenset(
@@ -90,6 +93,15 @@ SINGLE_HEADERS: Final = frozenset(
 """Headers that a request may have once: two could be read in two ways."""
 
 
+class Caller(NamedTuple):
+    """Who sent a request: the key of the signature, its user if it was verified, and the address."""
+
+    access_key_id: str
+    user: str | None
+    source: str
+    secure: bool  # over TLS
+
+
 class Call(msgspec.Struct, frozen=True):
     """A request for the service, and the style of its response."""
 
@@ -97,6 +109,16 @@ class Call(msgspec.Struct, frozen=True):
     body: bytes
     style: Style
     region: str = ""  # of the signature; empty if it has none
+    caller: Caller | None = None  # if somebody wants to know
+
+
+Read = Callable[[bytes, bytes, Mapping[bytes, bytes], Spelling, bytes], Call | Page | Refusal]
+"""Decodes a request: `read`, or a reader that verifies its signature, too."""
+
+Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, bytes]]
+"""Who sent a request, its region, and its body without the signatures in it. Raises the service's error.
+
+It may change the headers, whose names are in lower case."""
 
 
 _spellings: dict[tuple[bytes, ...], Spelling] = {}
@@ -130,6 +152,7 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
         authorization=find(b"authorization", b""),
         expect=find(b"expect", b""),
         ordinary=dated and not careful and not repeated,
+        lower=() if repeated else tuple(by_lower),
     )
 
 
@@ -156,6 +179,38 @@ def read(
     return _read_carefully(method, url, lowered, body)
 
 
+def read_verified(
+    method: bytes,
+    url: bytes,
+    headers: Mapping[bytes, bytes],
+    spelled: Spelling,
+    body: bytes,
+    verify: Verify,
+) -> Call | Page | Refusal:
+    """Decode a request as `read` does, after its signature was verified."""
+    if spelled.lower:
+        lowered = dict(zip(spelled.lower, headers.values(), strict=True))
+        if (
+            spelled.ordinary
+            and url == b"/"
+            and method == b"POST"
+            and lowered.get(b"content-type") == JSON_1_0
+            and lowered.get(b"accept-encoding", b"identity") == b"identity"
+        ):
+            operation = _operations.get(lowered.get(b"x-amz-target", b""))
+            if operation is not None:
+                try:
+                    caller, region, body = verify(method, url, lowered, body)
+                except ApiError as error:
+                    return Refusal(error, ORDINARY)
+                return Call(operation, body, ORDINARY, region, caller)
+        return _read_carefully(method, url, lowered, body, verify)
+    careful = by_lower_name(headers)
+    if careful is None:
+        return BAD_REQUEST
+    return _read_carefully(method, url, careful, body, verify)
+
+
 def _signed_region(authorization: bytes) -> str | None:
     """The region of a complete authorization header. Only its last 64 digits change between requests."""
     lead = authorization[:-_SIGNATURE_DIGITS]
@@ -176,31 +231,44 @@ def _region(headers: Mapping[bytes, bytes], query: bytes) -> str:
 
 
 def _read_carefully(
-    method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
+    method: bytes,
+    url: bytes,
+    headers: dict[bytes, bytes],
+    body: bytes,
+    verify: Verify | None = None,
 ) -> Call | Page | Refusal:
     path, _, query = url.partition(b"?")
-    if path == _FAULTS:  # an operation that only a server of faults knows
+    if path == _FAULTS and verify is None:  # an operation that only a server of faults knows
         return Call(f"{method.decode()} {path.decode()}", body, ORDINARY)
     if method != b"POST" or path != b"/":
         return _other_method(method, path, headers)
     style = _style(headers)
     if style is None:
         return NOT_FOUND._replace(cors=headers.get(b"origin", b""))
+    caller, region = None, ""
     try:
+        if verify is not None:
+            operation = _operation(headers.get(b"x-amz-target", b""))
+            caller, region, body = verify(method, url, headers, body)
         body = decompressed(headers.get(b"content-encoding", b""), body)
         if len(body) > BODY_LIMIT:
             return TOO_LARGE
-        operation = _operation(headers.get(b"x-amz-target", b""))
-        refused = signature_error(headers, query)
-        if refused is not None:
-            if body:
-                read_json(
-                    body, dict[str, msgspec.Raw]
-                )  # the service checks this before the signature
-            raise refused
+        if verify is None:
+            operation = _operation(headers.get(b"x-amz-target", b""))
+            region = _claimed_region(headers, query, body)
     except ApiError as error:
         return Refusal(error, style)
-    return Call(operation, body, style, _region(headers, query))
+    return Call(operation, body, style, region, caller)
+
+
+def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -> str:
+    """The region of a signature that is complete, whether or not it is right."""
+    refused = signature_error(headers, query)
+    if refused is not None:
+        if body:
+            read_json(body, dict[str, msgspec.Raw])  # the service checks this before the signature
+        raise refused
+    return _region(headers, query)
 
 
 def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> Page:

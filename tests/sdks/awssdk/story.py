@@ -6,6 +6,7 @@ python story.py URL TABLE
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable
 from typing import Any
@@ -190,8 +191,8 @@ async def main(url: str, name: str) -> None:
     config = await AsyncDynamoDBConfig.resolve(
         endpoint_uri=url,
         region="eu-west-1",
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
+        aws_access_key_id=os.environ["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=os.environ["AWS_SECRET_ACCESS_KEY"],
     )
     client = AsyncDynamoDBClient(config=config)
     for part in (tables, items, transactions, statements, backups):

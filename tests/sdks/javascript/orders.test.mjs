@@ -1,5 +1,5 @@
 // The JavaScript SDK, v3: the plain client, and the document client on natural values.
-// ISOTONE_URL is the server; ISOTONE_JS the folder in which the SDK is installed.
+// ISOTONE_URL is the server; ISOTONE_JS the folder in which the SDK is installed. The keys are those of the environment.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -22,7 +22,11 @@ const newClient = (settings = {}) =>
     ...settings,
     endpoint: process.env.ISOTONE_URL,
     region: "eu-west-1",
-    credentials: { accessKeyId: "any", secretAccessKey: "any" },
+    credentials: {
+      accessKeyId: process.env.AWS_ACCESS_KEY_ID,
+      secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY,
+      sessionToken: process.env.AWS_SESSION_TOKEN,
+    },
   });
 const client = newClient();
 const documents = lib.DynamoDBDocumentClient.from(client, {

@@ -1,0 +1,192 @@
+"""`isotone user`: the users of a server, and their keys."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from isotone.cli.program import Command, complain
+from isotone.errors import UsageError
+from isotone.server.users import (
+    AccessKey,
+    User,
+    changing_users,
+    check_name,
+    new_key,
+    read_users,
+    readable_by_others,
+)
+from isotone.text_table import aligned
+
+_FILE: Final = "isotone-credentials.json"
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+_PAIR: Final = """\
+The secret is shown only now.
+
+# as a profile in ~/.aws/credentials
+[{name}]
+aws_access_key_id = {id}
+aws_secret_access_key = {secret}
+{token_line}
+# or in the environment
+export AWS_ACCESS_KEY_ID={id}
+export AWS_SECRET_ACCESS_KEY={secret}
+{token_export}"""
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        metavar="ACTION",
+        choices=tuple(_ACTIONS),
+        help="what to do: " + ", ".join(_ACTIONS),
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the user (not for list)")
+    parser.add_argument(
+        "--credentials", metavar="FILE", default=_FILE, help=f"the file of users (default {_FILE})"
+    )
+    parser.add_argument(
+        "--expires",
+        metavar="TIME",
+        help="add, rotate: the key is good for so long, such as 12h or 7d, and has a session token",
+    )
+    parser.add_argument(
+        "--overlap",
+        metavar="TIME",
+        help="rotate: the keys until now are good for so much longer (default: they end at once)",
+    )
+
+
+_FOR: Final = {
+    "expires": ("add", "rotate"),
+    "overlap": ("rotate",),
+}
+
+
+def _user(arguments: argparse.Namespace) -> int:
+    for option, actions in _FOR.items():
+        if getattr(arguments, option) and arguments.action not in actions:
+            raise UsageError(f"--{option.replace('_', '-')} is for {' and '.join(actions)}")
+    if (arguments.name is None) != (arguments.action == "list"):
+        raise UsageError(
+            f"{arguments.action} takes " + ("a NAME" if arguments.name is None else "no NAME")
+        )
+    _ACTIONS[arguments.action](arguments)
+    return 0
+
+
+def _add(arguments: argparse.Namespace) -> None:
+    check_name(arguments.name)
+    key = new_key(_lifetime(arguments.expires))
+    user = User(keys=[key])
+    with changing_users(arguments.credentials) as users:
+        if arguments.name in users:
+            raise UsageError(
+                f"there is a user {arguments.name} already; isotone user rotate {arguments.name} gives a new key"
+            )
+        users[arguments.name] = user
+    print(f"{arguments.name} was added to {arguments.credentials}.", end=" ")
+    _print_pair(arguments.name, key)
+
+
+def _rotate(arguments: argparse.Namespace) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    key = new_key(_lifetime(arguments.expires), now=now)
+    overlap = _lifetime(arguments.overlap)
+    with changing_users(arguments.credentials) as users:
+        user = _found(users, arguments)
+        old = [] if overlap is None else [_ending(each, now + overlap) for each in user.keys]
+        old = [each for each in old if each.expires is not None and each.expires > now]
+        users[arguments.name] = msgspec.structs.replace(user, keys=[*old, key])
+    print(f"{arguments.name} has a new key in {arguments.credentials}.", end=" ")
+    _print_pair(arguments.name, key)
+
+
+def _remove(arguments: argparse.Namespace) -> None:
+    with changing_users(arguments.credentials) as users:
+        _found(users, arguments)
+        del users[arguments.name]
+    print(f"{arguments.name} was removed from {arguments.credentials}")
+
+
+def _list(arguments: argparse.Namespace) -> None:
+    users = read_users(arguments.credentials).by_name
+    if readable_by_others(arguments.credentials):
+        complain(f"warning: others may read the secrets in {arguments.credentials}: chmod 600 it")
+    rows = [[name, ", ".join(map(_shown_key, user.keys)) or "none"] for name, user in users.items()]
+    print(aligned(["user", "keys"], rows))
+
+
+_ACTIONS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
+    "add": _add,
+    "list": _list,
+    "remove": _remove,
+    "rotate": _rotate,
+}
+
+
+def _found(users: dict[str, User], arguments: argparse.Namespace) -> User:
+    if arguments.name not in users:
+        raise UsageError(f"there is no user {arguments.name} in {arguments.credentials}")
+    return users[arguments.name]
+
+
+def _ending(key: AccessKey, end: datetime) -> AccessKey:
+    earliest = end if key.expires is None else min(end, key.expires)
+    return msgspec.structs.replace(key, expires=earliest)
+
+
+def _lifetime(text: str | None) -> timedelta | None:
+    if text is None:
+        return None
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is not a time; write a number and s, m, h or d, such as 12h")
+    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+
+
+def _shown_key(key: AccessKey) -> str:
+    end = "" if key.expires is None else f" (until {key.expires:%Y-%m-%d %H:%M} UTC)"
+    return key.access_key_id + end
+
+
+def _print_pair(name: str, key: AccessKey) -> None:
+    token = key.session_token
+    print(
+        _PAIR.format(
+            name=name,
+            id=key.access_key_id,
+            secret=key.secret_access_key,
+            token_line=f"aws_session_token = {token}\n" if token else "",
+            token_export=f"export AWS_SESSION_TOKEN={token}\n" if token else "",
+        ),
+        end="",
+    )
+
+
+USER: Final = Command(
+    """\
+Add, list and remove the users of `isotone serve --credentials FILE`, and give them new keys.
+
+A user may do everything. A new key is printed once, as a profile of AWS's tools and as environment
+variables. A server that runs reads the file again on SIGHUP.""",
+    examples="""
+isotone user add ann
+isotone user add ci --expires 12h
+isotone user list
+isotone user rotate ann --overlap 1h
+isotone user remove ann
+isotone serve shop.db --credentials isotone-credentials.json
+""",
+    add_arguments=_arguments,
+    run=_user,
+)
+
+DEFINITIONS: Final = {"user": USER}

@@ -1,0 +1,166 @@
+"""The users of a server and their access keys: a file in JSON, `isotone user` writes it.
+
+    {"users": {"ann": {"keys": [{"access_key_id": "…", "secret_access_key": "…"}]}}}
+
+Secrets are in it as they are: whoever verifies a signature needs them. So nobody but its owner should be able to read
+the file. It is replaced as a whole, so that a server never reads half of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.errors import UsageError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}")  # IAM's rule
+_KEY_ID: Final = re.compile(r"[A-Za-z0-9_.-]{3,128}")
+_ID_LEAD: Final = "ISOT"  # not AWS's AKIA: nobody takes it for a key to an account
+_ID_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_SECRET_BYTES: Final = 30  # 40 characters, as AWS's
+_TOKEN_BYTES: Final = 96
+_OWNER_ONLY: Final = 0o600
+
+
+class AccessKey(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """An access key of a user. One that expires may have a session token, which requests must then carry."""
+
+    access_key_id: str
+    secret_access_key: str
+    session_token: str | None = None
+    created: datetime | None = None
+    expires: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"AccessKey({self.access_key_id!r}, …)"
+
+
+class User(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What the file says about a user."""
+
+    keys: list[AccessKey] = []
+
+
+class Login(NamedTuple):
+    """A user, and the key with which the user came."""
+
+    name: str
+    user: User
+    key: AccessKey
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    users: dict[str, User]
+
+
+class Users:
+    """All users, by name, and their keys."""
+
+    def __init__(self, users: Mapping[str, User] | None = None) -> None:
+        self.by_name = dict(users or {})
+        self._logins: dict[str, Login] = {}
+        for name, user in self.by_name.items():
+            for key in user.keys:
+                if key.access_key_id in self._logins:
+                    raise UsageError(f"the access key {key.access_key_id} is there twice")
+                self._logins[key.access_key_id] = Login(name, user, key)
+
+    def find_key(self, access_key_id: str) -> Login | None:
+        """Who has an access key."""
+        return self._logins.get(access_key_id)
+
+
+def read_users(path: str | PathLike[str]) -> Users:
+    """The users in a credentials file; raises `UsageError` that says what is wrong with it."""
+    file = Path(path)
+    try:
+        document = file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no credentials file {file}; isotone user add NAME --credentials {file} makes one"
+        ) from None
+    try:
+        users = msgspec.json.decode(document, type=_File).users
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{file} is not a credentials file: {error}") from None
+    for name, user in users.items():
+        _check(file, name, user)
+    return Users(users)
+
+
+def _check(file: Path, name: str, user: User) -> None:
+    check_name(name)
+    for key in user.keys:
+        if not _KEY_ID.fullmatch(key.access_key_id) or not key.secret_access_key:
+            raise UsageError(
+                f"{file}: {key.access_key_id!r} of {name} is not an access key with a secret"
+            )
+        if key.expires is not None and key.expires.tzinfo is None:
+            raise UsageError(
+                f"{file}: the key {key.access_key_id} expires at {key.expires}, which has no time zone"
+            )
+
+
+def check_name(name: str) -> None:
+    """Refuse what IAM does not take as the name of a user."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be a user's name; write at most 64 letters, digits and _+=,.@-"
+        )
+
+
+@contextmanager
+def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
+    """The users in a credentials file, to be changed in the block; none if there is no file yet.
+
+    Nobody else changes the file meanwhile. It is replaced as a whole, and only its owner can read it. Raises `UsageError`.
+    """
+    file = Path(path)
+    new = file.with_name(file.name + ".new")
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+    except FileExistsError:
+        raise UsageError(f"another command is changing {file}; if none is, remove {new}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as writing:
+            users = read_users(file).by_name if file.exists() else {}
+            yield users
+            document = msgspec.json.encode(_File(Users(users).by_name))
+            writing.write(msgspec.json.format(document, indent=2) + b"\n")
+            writing.flush()
+            os.fsync(descriptor)
+        new.replace(file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def readable_by_others(path: str | PathLike[str]) -> bool:
+    """Whether users of the machine other than the owner may read the file."""
+    return os.name == "posix" and bool(Path(path).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def new_key(lifetime: timedelta | None = None, *, now: datetime | None = None) -> AccessKey:
+    """A new random access key; one with a lifetime has a session token."""
+    now = (now or datetime.now(UTC)).replace(microsecond=0)
+    return AccessKey(
+        access_key_id=_ID_LEAD + "".join(secrets.choice(_ID_ALPHABET) for _ in range(16)),
+        secret_access_key=secrets.token_urlsafe(_SECRET_BYTES),
+        session_token=None if lifetime is None else secrets.token_urlsafe(_TOKEN_BYTES),
+        created=now,
+        expires=None if lifetime is None else now + lifetime,
+    )

@@ -1,0 +1,176 @@
+"""`isotone user`: who is in the file, what is printed, and what is refused."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import stat
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from isotone.errors import UsageError
+from isotone.server.users import changing_users, read_users
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "isotone-credentials.json"
+
+
+def keys_of(file, name):
+    return read_users(file).by_name[name].keys
+
+
+def printed(out):
+    """The profile and the environment that were printed."""
+    profile, environment = out.partition("# as a profile in ~/.aws/credentials\n")[2].split(
+        "\n# or in the environment\n"
+    )
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(profile)
+    exports = dict(re.findall(r"^export (\w+)=(\S+)$", environment, re.MULTILINE))
+    return parser, exports
+
+
+def test_a_user_is_added_with_a_key_that_is_printed_once(isotone, file):
+    outcome = isotone("user", "add", "ann")
+    assert (outcome.code, outcome.err) == (0, "")
+    (key,) = keys_of(file, "ann")
+    profile, exports = printed(outcome.out)
+    assert profile["ann"]["aws_access_key_id"] == exports["AWS_ACCESS_KEY_ID"] == key.access_key_id
+    assert profile["ann"]["aws_secret_access_key"] == key.secret_access_key
+    assert exports["AWS_SECRET_ACCESS_KEY"] == key.secret_access_key
+    assert "AWS_SESSION_TOKEN" not in exports
+    assert re.fullmatch("ISOT[A-Z2-7]{16}", key.access_key_id)
+    assert len(key.secret_access_key) == 40
+    listed = isotone("user", "list").out
+    assert key.access_key_id in listed
+    assert key.secret_access_key not in listed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions as POSIX has them")
+def test_only_the_owner_can_read_the_file(isotone, file):
+    isotone("user", "add", "ann")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o644)
+    assert "others may read the secrets" in isotone("user", "list").err
+    isotone("user", "add", "bob")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_key_for_a_time(isotone, file):
+    outcome = isotone("user", "add", "ci", "--expires", "12h")
+    (key,) = keys_of(file, "ci")
+    profile, exports = printed(outcome.out)
+    assert profile["ci"]["aws_session_token"] == exports["AWS_SESSION_TOKEN"] == key.session_token
+    left = key.expires - datetime.now(UTC)
+    assert timedelta(hours=11, minutes=59) < left <= timedelta(hours=12)
+    assert f"until {key.expires:%Y-%m-%d %H:%M} UTC" in isotone("user", "list").out
+
+
+def test_a_new_key_ends_the_old_one_at_once_or_later(isotone, file):
+    isotone("user", "add", "ann")
+    (first,) = keys_of(file, "ann")
+    isotone("user", "rotate", "ann")
+    (second,) = keys_of(file, "ann")
+    assert first.access_key_id != second.access_key_id
+    isotone("user", "rotate", "ann", "--overlap", "1h")
+    old, new = keys_of(file, "ann")
+    assert old.access_key_id == second.access_key_id
+    assert old.expires <= datetime.now(UTC) + timedelta(hours=1)
+    assert new.expires is None
+    isotone("user", "rotate", "ann", "--overlap", "2h")
+    assert keys_of(file, "ann")[0].expires == old.expires, "an overlap never lengthens a life"
+
+
+def test_a_user_is_removed(isotone, file):
+    isotone("user", "add", "ann")
+    isotone("user", "add", "bob")
+    assert isotone("user", "remove", "ann").out == f"ann was removed from {file.name}\n"
+    assert set(read_users(file).by_name) == {"bob"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("add", "ann"), "there is a user ann already; isotone user rotate ann gives a new key"),
+        (("remove", "bob"), "there is no user bob in isotone-credentials.json"),
+        (("rotate", "bob"), "there is no user bob in isotone-credentials.json"),
+        (("add", "a b"), "'a b' cannot be a user's name"),
+        (("add", "x" * 65), "cannot be a user's name"),
+        (("add",), "add takes a NAME"),
+        (("list", "ann"), "list takes no NAME"),
+        (
+            ("add", "bob", "--expires", "soon"),
+            "'soon' is not a time; write a number and s, m, h or d",
+        ),
+        (("add", "bob", "--overlap", "1h"), "--overlap is for rotate"),
+        (("remove", "ann", "--expires", "1h"), "--expires is for add and rotate"),
+        (("list", "--credentials", "none.json"), "there is no credentials file none.json"),
+    ],
+)
+def test_what_cannot_be_is_told(isotone, file, words, told):
+    isotone("user", "add", "ann")
+    before = file.read_bytes()
+    outcome = isotone("user", *words)
+    assert outcome.code == 1
+    assert told in outcome.err
+    assert file.read_bytes() == before
+    assert not file.with_name(file.name + ".new").exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("", "is not a credentials file"),
+        ("[]", "is not a credentials file"),
+        ('{"users": {"ann": {"key": []}}}', "unknown field `key`"),
+        ('{"users": {"a/b": {}}}', "'a/b' cannot be a user's name"),
+        (
+            '{"users": {"a": {"keys": [{"access_key_id": "a b", "secret_access_key": "x"}]}}}',
+            "'a b' of a",
+        ),
+        (
+            '{"users": {"a": {"keys": [{"access_key_id": "abc", "secret_access_key": ""}]}}}',
+            "'abc' of a",
+        ),
+        (
+            '{"users": {"a": {"keys": [{"access_key_id": "abc", "secret_access_key": "x"},'
+            '{"access_key_id": "abc", "secret_access_key": "y"}]}}}',
+            "the access key abc is there twice",
+        ),
+        (
+            '{"users": {"a": {"keys": [{"access_key_id": "abc", "secret_access_key": "x",'
+            '"expires": "2026-01-01T00:00:00"}]}}}',
+            "which has no time zone",
+        ),
+    ],
+)
+def test_a_broken_file_is_told(isotone, file, document, told):
+    file.write_text(document)
+    file.chmod(0o600)
+    outcome = isotone("user", "list")
+    assert outcome.code == 1
+    assert told in outcome.err
+    assert isotone("user", "add", "bob").code == 1
+    assert file.read_text() == document
+
+
+def test_two_commands_do_not_change_the_file_at_once(isotone, file):
+    with changing_users(file) as users:
+        users.clear()
+        outcome = isotone("user", "add", "ann")
+        assert outcome.code == 1
+        assert "another command is changing isotone-credentials.json" in outcome.err
+    assert isotone("user", "add", "ann").code == 0
+
+
+def test_a_change_that_fails_changes_nothing(isotone, file):
+    isotone("user", "add", "ann")
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match="is there twice"), changing_users(file) as users:
+        users["bob"] = users["ann"]
+    assert file.read_bytes() == before
