@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import random
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.operations.test_backups import by_hand, items_of
 import isotone
 from isotone.exchange import ion
 from isotone.operations import export_files, loading, transfers
+from isotone.values.known_shapes import KnownShapes
 
 __all__ = ["by_hand"]
 START = 1_700_000_000
@@ -661,6 +663,68 @@ def test_bad_records_do_not_stop_an_import(ask: Transfers) -> None:
         ("2.json", 2),
         ("3.json", 0),
     ]
+
+
+ALIKE = (
+    '{"Item":{"p":{"S":"%s"},"n":{"N":"%s"},"t":{"S":"%s"}}}',
+    '{"Item":{"n":{"N":"%s"},"p":{"S":"%s"},"t":{"S":"%s"}}}',
+    '{"Item": {"p":{"S":"%s"},"n":{"N":"%s"},"t":{"S":"%s"}}}',
+    '{"Item":{"p":{"S":"%s"},"n":{"N":"%s"},"t":{"S":"%s"}},"ConditionExpression":"a = b"}',
+    '{"Item":{"p":{"S":"%s"},"n":{"N":"%s"},"p":{"S":"%s"}}}',
+)
+CONTENTS = (
+    "a",
+    "b",
+    "",
+    "7",
+    "07",
+    "1e2",
+    "-5.50",
+    "é",
+    "\\\\n",
+    "x" * 600,
+    "x" * 2100,
+    "x" * 410_000,
+)
+INDEXED = {
+    "AttributeDefinitions": [
+        {"AttributeName": "p", "AttributeType": "S"},
+        {"AttributeName": "t", "AttributeType": "S"},
+    ],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by_t",
+            "KeySchema": key_schema("t"),
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("parameters", [{}, INDEXED], ids=["plain", "indexed"])
+def test_a_line_like_others_is_imported_as_if_it_were_alone(
+    ask: Transfers, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(11)
+    rows = [
+        dice.choice(ALIKE)
+        % (dice.choice(CONTENTS[:6]), dice.choice(CONTENTS), dice.choice(CONTENTS))
+        for _ in range(900)
+    ]
+    usual = [ALIKE[0] % (f"k{number % 50}", number, "t") for number in range(600)]
+    text = "\n".join(each for pair in zip(usual, rows, strict=False) for each in pair)
+    ask.write("alike", "1.json", text)
+    found = []
+    for table in ("again", "alone"):
+        done = ask.load("alike", table=table, table_parameters={"TableName": table, **parameters})
+        log = [
+            (each["itemS3Pointer"], each["errorMessages"]) for each in ask.errors(done["ImportArn"])
+        ]
+        found.append((done["ImportedItemCount"], log, items_of(ask, table)))
+        monkeypatch.setattr(KnownShapes, "recognised", lambda _, lines: [None] * len(lines))
+    assert found[0] == found[1]
+    assert len(found[0][2]) > 50
+    assert found[0][1]
 
 
 def test_a_damaged_object_is_one_error(ask: Transfers, monkeypatch: pytest.MonkeyPatch) -> None:

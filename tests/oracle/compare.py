@@ -131,16 +131,16 @@ def _is_at_its_bound(step: Step, left: Answer, right: Answer) -> bool:
 
 
 def _shows_more(step: Step, left: Answer, right: Answer) -> bool:
-    """Whether DynamoDB Local returns more than what an update changed, where a path has three steps or more.
+    """Whether DynamoDB Local returns more than what an update changed: the whole attribute of a path.
 
-    The service (and dynoxide) return the changed members only.
+    The service returns what is at the path only: https://github.com/ExtendDB/extenddb/issues/98
     """
     request = step.request
     return (
         step.operation == "UpdateItem"
         and isinstance(request, dict)
         and str(request.get("ReturnValues")).startswith("UPDATED")
-        and re.search(r"\w+(\.\w+|\[\d+\]){2}", str(request.get("UpdateExpression"))) is not None
+        and re.search(r"\w(\.\w+|\[\d+\])", str(request.get("UpdateExpression"))) is not None
         and (left[0], right[0]) == (200, 200)
         and _is_within(right[1], left[1])
     )

@@ -404,7 +404,8 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
         API + "API_AttributeValueUpdate.html",
         r"ConditionalCheckFailedException: .*",
         rf"{_VALID}(Supplied AttributeValue .*|The parameter cannot be converted .*|Number \w+flow\. .*|.*Input collection .*"
-        r"|Attempting to store .*|.* may not be empty|Null attribute value types must have the value of true)",
+        r"|Attempting to store .*|.* may not be empty|Null attribute value types must have the value of true"
+        r"|.*Only DELETE action is allowed when no attribute value is specified)",
         r'^UpdateItem .*"AttributeUpdates": ',
     ),
     Known(

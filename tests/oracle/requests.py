@@ -382,7 +382,9 @@ def _lacks_an_action(request: Request) -> bool:
     """Whether a legacy change has no Action, which means PUT: DynamoDB Local changes nothing, and says so to nobody."""
     changes = request.get("AttributeUpdates")
     every = changes.values() if isinstance(changes, dict) else ()
-    return any(isinstance(each, dict) and each.get("Action") is None for each in every)
+    return any(
+        each is None or (isinstance(each, dict) and each.get("Action") is None) for each in every
+    )
 
 
 def random_request(dice: Dice) -> Drawn:

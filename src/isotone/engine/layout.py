@@ -98,6 +98,22 @@ class Keyspace:
         tail = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._sort])
         return partition_prefix(head) + tail
 
+    def key_of(self, contents: Sequence[bytes]) -> bytes | None:
+        """The key of an item whose key attributes have these contents, in normal form; None if they may not fit."""
+        if self._text_names:
+            # What is too long to be sure of is as if it did not fit.
+            if not 0 < len(contents[0]) <= _SHORT:
+                return None
+            key = partition_prefix(b"\x20" + contents[0] + b"\x00")
+            if self._text_sort is None:
+                return key
+            return key + b"\x20" + contents[1] + b"\x00" if 0 < len(contents[1]) <= _SHORT else None
+        item = {
+            name: {kind: content.decode()}
+            for (name, kind, _, _), content in zip(self._components, contents, strict=True)
+        }
+        return self.key(item) if self.fits(item) else None
+
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
         """The prefix of all keys of an item collection."""
         components = zip(partition, self._partition, strict=True)
@@ -140,22 +156,19 @@ _BOUNDS: dict[str, Callable[[bytes, list[bytes]], Bounds]] = {
 
 _SIZE = Struct(">I")
 SIZE_BYTES = _SIZE.size
+size_prefix: Callable[[int], bytes] = _SIZE.pack
+"""The first bytes of a record, which give its size."""
 unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 """The size alone in a tuple, for loops that cannot afford `size_of`."""
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: naming their types here would make msgspec check each one again.
-_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
+decode_item: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
 
 
 def pack(item: Item, size: int) -> bytes:
     """The record of an item."""
-    return _SIZE.pack(size) + encode_item(item)
-
-
-def size_prefix(size: int) -> bytes:
-    """The first bytes of a record, which give its size."""
-    return _SIZE.pack(size)
+    return size_prefix(size) + encode_item(item)
 
 
 def size_of(record: bytes | None) -> int:
@@ -170,7 +183,7 @@ def body_of(record: bytes) -> bytes:
 
 def item_of(record: bytes) -> Item:
     """The item itself, parsed."""
-    return _decode(record[SIZE_BYTES:])
+    return decode_item(record[SIZE_BYTES:])
 
 
 def hold_equal_items(old: bytes, new: bytes, new_item: Item | None = None) -> bool:

@@ -59,12 +59,13 @@ class CsvOptions(NamedTuple):
 
 # Write
 
-_BEGIN: Final = b'{"Item":'
+BEGIN: Final = b'{"Item":'
+END: Final = b"}\n"
 
 
 def json_line(body: bytes) -> bytes:
     """The line of an item, whose DynamoDB JSON is `body`."""
-    return _BEGIN + body + b"}\n"
+    return BEGIN + body + END
 
 
 def ion_line(item: Item) -> bytes:
@@ -172,6 +173,13 @@ class ItemFile(RecordFile[Record]):
             read = _csv_reader(csv, lines)
         super().__init__(lines, read)
 
+    def read_lines(self, most: int) -> list[bytes]:
+        """The next lines as they are, at most so many; for a file with a record in each line."""
+        lines = self._lines.take(most)
+        self.ended = not lines
+        self.position = self._lines.position
+        return lines
+
 
 class ChangeFile(RecordFile[ChangeRecord]):
     """Reads the changes of one file of an incremental export: what to put, and what to delete."""
@@ -206,6 +214,17 @@ class Lines:
             self.position += len(line)
             self.number += 1
             yield line
+
+    def take(self, most: int) -> list[bytes]:
+        """The next lines, at most so many; none at the end of the file."""
+        taken: list[bytes] = []
+        while len(taken) < most and (self._waiting or self._fill()):
+            left = most - len(taken)
+            taken += reversed(self._waiting[-left:])
+            del self._waiting[-left:]
+        self.position += sum(map(len, taken))
+        self.number += len(taken)
+        return taken
 
     def _fill(self) -> bool:
         """Read until there is a complete line, or the last one without an end."""
@@ -273,7 +292,8 @@ def json_reader(
     return records
 
 
-def _json_record(line: bytes) -> Record:
+def json_record(line: bytes) -> Record:
+    """The record in a line of DynamoDB JSON."""
     try:
         return _decode_put(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -305,7 +325,7 @@ def _json_changed(line: bytes) -> ChangeRecord:
     return Delete(change.keys) if change.new_image is None else Put(change.new_image)
 
 
-_json_records: Final = json_reader(_json_record)
+_json_records: Final = json_reader(json_record)
 
 
 def _ion_reader(

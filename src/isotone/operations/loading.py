@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -29,13 +29,22 @@ from isotone import limits
 from isotone.engine import backfill, items, transfers
 from isotone.engine.engine import Engine
 from isotone.engine.index_entries import Entry
-from isotone.engine.layout import item_of, pack, size_of
+from isotone.engine.layout import decode_item, item_of, pack, size_of, size_prefix
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.transfers import Failure, Load
 from isotone.engine.vector_index import VectorIndex
 from isotone.errors import ApiError
 from isotone.exchange.compression import damage, decompressed
-from isotone.exchange.item_files import CsvOptions, ItemFile, Put, Record, Unreadable
+from isotone.exchange.item_files import (
+    BEGIN,
+    END,
+    CsvOptions,
+    ItemFile,
+    Put,
+    Record,
+    Unreadable,
+    json_record,
+)
 from isotone.exchange.objects import (
     Bucket,
     ObjectStore,
@@ -48,6 +57,7 @@ from isotone.operations.item_validation import check_item
 from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.transfer_requests import job_arn
 from isotone.values.attribute_validation import Item, canonical_item
+from isotone.values.known_shapes import KnownShapes
 
 SLICE: Final = 2000  # records read at once, and items written in one transaction
 BUFFER: Final = 100_000  # records that an import sorts by their keys
@@ -96,6 +106,12 @@ class Buffers:
             self.close(identity)
 
 
+def _shapes(table: Table) -> KnownShapes:
+    """The shapes of lines with items of a table."""
+    types = {part.name: part.type for part in table.keyspace.schema.parts}
+    return KnownShapes(types, BEGIN, END)
+
+
 class _Buffer:
     """Records from a position of a job on: the items to put, and what cannot be put.
 
@@ -105,7 +121,6 @@ class _Buffer:
 
     __slots__ = (
         "_file",
-        "count",
         "full",
         "number",
         "object",
@@ -114,6 +129,7 @@ class _Buffer:
         "prepared",
         "read",
         "refused",
+        "shapes",
         "size",
         "written",
     )
@@ -121,6 +137,7 @@ class _Buffer:
     def __init__(self, job: Load, table: Table) -> None:
         self.object, self.position, self.number = job.object, job.position, job.index
         self._file: ItemFile | None = None
+        self.shapes = _shapes(table)
         self.restart(table)
 
     def restart(self, table: Table) -> None:
@@ -128,8 +145,13 @@ class _Buffer:
         self.origin = (os.getpid(), self.object, self.position, table.schema)
         self.prepared: list[_Prepared] = []
         self.refused: list[_Refused] = []
-        self.count = self.size = self.read = self.written = 0
+        self.size = self.read = self.written = 0
         self.full = False
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return len(self.prepared) + len(self.refused)
 
     def file(self, objects: ObjectStore, job: Load, key: str) -> ItemFile:
         """The file of the present object, at its position."""
@@ -245,7 +267,7 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
 # Read
 
 
-class _Prepared(NamedTuple):
+class _Prepared(msgspec.Struct, frozen=True, gc=False):
     """An item to put at a key: its record, and its place, which is an object and a number in it.
 
     It is kept parsed only if something else is to be written with it; `matches` is its condition.
@@ -283,7 +305,7 @@ def _load(
         is_enough = buffer.count >= BUFFER or buffer.size >= BUFFER_SIZE
         if job.is_bulk or is_enough or buffer.object == len(listed):
             # Items with equal keys keep their order, so the last one remains.
-            buffer.prepared.sort(key=itemgetter(0))
+            buffer.prepared.sort(key=attrgetter("key"))
             buffer.full = True
     if buffer.full:
         _write_slice(engine, buffer, job, table)
@@ -297,40 +319,90 @@ def _read(
     begin = buffer.position
     try:
         file = buffer.file(objects, job, key)
-        # Each record is made before the next is read: a parsed item lives for a moment only.
-        for record in file.read(SLICE):
-            _prepare(table, buffer, (key, buffer.number), record, needs_item)
-            buffer.number += 1
-            buffer.count += 1
+        if _format(job) == "DYNAMODB_JSON":
+            _prepare_lines(table, buffer, key, file.read_lines(SLICE), needs_item)
+        else:
+            # Each record is made before the next is read: a parsed item lives for a moment only.
+            for record in file.read(SLICE):
+                _prepare(table, buffer, key, record, needs_item)
         buffer.position = file.position
         is_over = file.ended
     except ObjectStoreUnavailable:
         raise  # the other objects cannot be read either: the job ends
     except damage() as error:
-        message = f"The object cannot be read: {error}"
-        buffer.refused.append(_Refused((key, buffer.number), message))
-        buffer.count += 1
+        _refuse(buffer, key, f"The object cannot be read: {error}")
         is_over = True
     buffer.size += buffer.position - begin
     if is_over:
         buffer.next_object(size)
 
 
+def _refuse(buffer: _Buffer, key: str, message: str, item: Item | None = None) -> None:
+    buffer.refused.append(_Refused((key, buffer.number), message, item))
+    buffer.number += 1
+
+
 def _prepare(
-    table: Table, buffer: _Buffer, place: tuple[str, int], record: Record, needs_item: bool
-) -> None:
+    table: Table, buffer: _Buffer, key: str, record: Record, needs_item: bool
+) -> Item | None:
+    """Check and add an item; returns it in normal form, or None if it is refused."""
     if isinstance(record, Unreadable):
-        buffer.refused.append(_Refused(place, record.message))
-        return
+        _refuse(buffer, key, record.message)
+        return None
     try:
         item, size = canonical_item(record.item)
         check_item(table, item, size)
         matches = None if record.condition_expression is None else _condition(table, record)
-        key = table.keyspace.key(item)
-        kept = item if needs_item else None
-        buffer.prepared.append(_Prepared(key, place, pack(item, size), kept, matches))
     except ApiError as error:
-        buffer.refused.append(_Refused(place, error.message, record.item))
+        _refuse(buffer, key, error.message, record.item)
+        return None
+    buffer.prepared.append(
+        _Prepared(
+            table.keyspace.key(item),
+            (key, buffer.number),
+            pack(item, size),
+            item if needs_item else None,
+            matches,
+        )
+    )
+    buffer.number += 1
+    return item
+
+
+def _prepare_lines(
+    table: Table, buffer: _Buffer, key: str, lines: list[bytes], needs_item: bool
+) -> None:
+    """Check and add the items in lines of DynamoDB JSON. What is known of a line is not found out again."""
+    key_of, begin, end = table.keyspace.key_of, len(BEGIN), -len(END)
+    start = 0
+    while start < len(lines):
+        rest = lines[start:]
+        for line, known in zip(rest, buffer.shapes.recognised(rest), strict=True):
+            start += 1
+            if known is not None:
+                contents, size = known
+                at, body = key_of(contents), line[begin:end]
+                item = _fitting(table, body, size) if needs_item else None
+                if at is not None and size <= limits.ITEM_SIZE and bool(item) is needs_item:
+                    record = size_prefix(size) + body
+                    buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
+                    buffer.number += 1
+                    continue
+            elif line.isspace():
+                continue
+            item = _prepare(table, buffer, key, json_record(line), needs_item)
+            if item is not None and known is None and buffer.shapes.learn(line, item):
+                break  # the lines that follow may be like this one
+
+
+def _fitting(table: Table, body: bytes, size: int) -> Item | None:
+    """An item in normal form, unless the table or one of its indexes refuses it."""
+    item = decode_item(body)
+    try:
+        check_item(table, item, size)
+    except ApiError:
+        return None
+    return item
 
 
 def _condition(table: Table, record: Put) -> Matches | None:
@@ -420,8 +492,9 @@ def _write(
     if is_plain and items.add(engine, table, new):
         return []
     refused: list[_Refused] = []
-    for key, place, record, parsed, matches in prepared:
-        item = item_of(record) if parsed is None else parsed
+    for each in prepared:
+        key, record, matches = each.key, each.record, each.matches
+        item = item_of(record) if each.item is None else each.item
         old = engine.store.get(table.tree, key)
         old_item = None
         if matches is not None:
@@ -429,7 +502,7 @@ def _write(
             if not matches(old_item or {}):
                 message = "The conditional request failed"
                 kind = "CONDITION_CHECK_FAILURE"
-                refused.append(_Refused(place, message, item, old_item, kind))
+                refused.append(_Refused(each.place, message, item, old_item, kind))
                 continue
         items.put(engine, table, key, old, old_item, item, size_of(record), usage)
     return refused

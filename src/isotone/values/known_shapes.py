@@ -1,0 +1,237 @@
+"""Recognises JSON of items that is in normal form already, by the shapes of items before it.
+
+The lines of a file are alike: the same names and types in the same order, with other contents. A shape is one
+regular expression, made from an item that was validated: it matches the canonical JSON of items that differ from that
+one in the contents of strings, numbers, binary values and string sets alone. A match replaces decoding, validation and
+encoding, and costs a fifth of them.
+
+What no expression can say is checked of the captured contents: that numbers, base64 and sets are in normal form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from isotone.errors import SerializationException, ValidationException
+from isotone.values import shape
+from isotone.values.number import canonical_number
+from isotone.values.size import item_size, number_size
+from isotone.values.types import AttributeValue, Item
+
+_TRIED: Final = 8  # shapes that one text is compared with
+_ATTEMPTS: Final = 200  # to learn a shape; each item that is recognised earns a hundredth of one
+_PATIENCE: Final = 2000  # misses more than hits, after which no text is compared any more
+_LONGEST: Final = 16 << 10  # bytes of JSON that a shape is made of
+
+_TEXT: Final = rb'[^"\\\x00-\x1f]*'  # needs no escape in JSON
+_NUMBER: Final = rb"[-.0-9]{1,40}"  # a longer one is validated as if it were unknown
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _Irregular(Exception):
+    """A value that has no shape."""
+
+
+_Rule: TypeAlias = Callable[[bytes], int | None]
+"""How much larger the size of a content is than its length; None if it is not in normal form."""
+
+Contents: TypeAlias = tuple[bytes, ...]
+
+Known: TypeAlias = tuple[Contents, int]
+"""What is known of an item without decoding it: the contents of the named attributes, and its size."""
+
+
+class _Shape(NamedTuple):
+    """One shape: the groups of its expression are contents, by their numbers."""
+
+    match: Callable[[bytes], re.Match[bytes] | None]
+    named: Callable[[Contents], Contents]  # the contents of the named attributes
+    checked: tuple[tuple[_Rule, int], ...]
+    sets: tuple[slice, ...]
+    overhead: int  # bytes of a text that do not count to the size
+
+    def recognised(self, texts: Sequence[bytes]) -> list[Known | None]:
+        """What is known of texts; None if one is of another shape, or not in normal form."""
+        # One loop without calls of ours: this is what a file costs.
+        found: list[Known | None] = []
+        named, checked, overhead = self.named, self.checked, self.overhead
+        for text, match in zip(texts, map(self.match, texts), strict=True):
+            known = None
+            if match is not None and (text.isascii() or _is_utf8(text)):
+                contents: Contents = match.groups()
+                size = len(text) - overhead
+                for rule, group in checked:
+                    excess = rule(contents[group])
+                    if excess is None:
+                        break
+                    size += excess
+                else:
+                    if not self.sets or all(_ascends(contents[each]) for each in self.sets):
+                        known = (named(contents), size)
+            found.append(known)
+        return found
+
+
+class KnownShapes:
+    """The shapes of one file.
+
+    `attributes` are the names and types of attributes that every item must have, and `before` and `after` are what
+    stands around the JSON of an item in every text.
+
+    >>> shapes = KnownShapes({"id": "S"})
+    >>> shapes.learn(b'{"id":{"S":"a"},"n":{"N":"7"}}', {"id": {"S": "a"}, "n": {"N": "7"}})
+    >>> shapes.recognised([b'{"id":{"S":"abc"},"n":{"N":"1000"}}', b'{"id":{"S":"abc"},"n":{"N":"007"}}'])
+    [((b'abc',), 8), None]
+    """
+
+    __slots__ = ("_after", "_attempts", "_attributes", "_balance", "_before", "_shapes")
+
+    def __init__(
+        self, attributes: Mapping[str, str], before: bytes = b"", after: bytes = b""
+    ) -> None:
+        self._attributes = attributes
+        self._before, self._after = before, after
+        self._shapes: list[_Shape] = []  # those learned last come first
+        self._attempts = float(_ATTEMPTS)
+        self._balance = 0
+
+    def recognised(self, texts: Sequence[bytes]) -> list[Known | None]:
+        """What is known of items from their JSON; None for one that is not in normal form, or of no known shape."""
+        found: list[Known | None] = [None] * len(texts)
+        if self._balance < -_PATIENCE:
+            return found
+        missing = list(range(len(texts)))
+        for known in self._shapes:
+            if not missing:
+                break
+            again = known.recognised([texts[place] for place in missing])
+            for place, each in zip(missing, again, strict=True):
+                found[place] = each
+            missing = [place for place in missing if found[place] is None]
+        hits = len(texts) - len(missing)
+        self._attempts = min(self._attempts + hits / 100, _ATTEMPTS)
+        self._balance = min(self._balance + hits - len(missing), _PATIENCE)
+        return found
+
+    def learn(self, text: bytes, item: Item) -> bool:
+        """Keep the shape of an item in normal form, if its JSON is canonical; returns whether it is."""
+        if self._attempts < 1 or len(text) > _LONGEST:
+            return False
+        self._attempts -= 1
+        known = self._shape_of(text, item)
+        if known is not None:
+            self._shapes.insert(0, known)
+            del self._shapes[_TRIED:]
+        return known is not None
+
+    def _shape_of(self, text: bytes, item: Item) -> _Shape | None:
+        """The shape of an item; None if it has none, its JSON is not canonical, or lacks an attribute."""
+        making = _Making(self._attributes)
+        try:
+            pattern = making.members(item, is_item=True)
+        except _Irregular:
+            return None
+        if len(making.named) < len(self._attributes):
+            return None
+        match = re.compile(re.escape(self._before) + pattern + re.escape(self._after)).fullmatch
+        named = _getter([making.named[name] for name in self._attributes])
+        known = _Shape(match, named, tuple(making.checked), tuple(making.sets), 0)
+        (found,) = known.recognised([text])
+        return None if found is None else known._replace(overhead=found[1] - item_size(item))
+
+
+def _getter(places: list[int]) -> Callable[[Contents], Contents]:
+    """A function that returns the contents at some places, as a tuple however many there are."""
+    return itemgetter(*places) if len(places) > 1 else itemgetter(slice(*_bounds(places)))
+
+
+def _bounds(places: list[int]) -> tuple[int, int]:
+    return (places[0], places[0] + 1) if places else (0, 0)
+
+
+class _Making:
+    """An expression as it grows: what its groups are for."""
+
+    def __init__(self, attributes: Mapping[str, str]) -> None:
+        self.named: dict[str, int] = {}
+        self.checked: list[tuple[_Rule, int]] = []
+        self.sets: list[slice] = []
+        self._attributes = attributes
+        self._groups = 0
+
+    def members(self, members: Item, *, is_item: bool = False) -> bytes:
+        """The expression for the members of an item or a map."""
+        return b"\\{" + b",".join(self._members(members, is_item)) + b"\\}"
+
+    def _members(self, members: Item, is_item: bool) -> Iterator[bytes]:
+        for name, value in members.items():
+            is_named = is_item and name in self._attributes
+            if is_named:
+                if self._attributes[name] not in value:
+                    raise _Irregular
+                self.named[name] = self._groups
+            yield re.escape(_encode(name)) + b":" + self._value(value, is_named=is_named)
+
+    def _value(self, value: AttributeValue, *, is_named: bool = False) -> bytes:
+        ((code, content),) = value.items()
+        return b'\\{"%b":%b\\}' % (code.encode(), self._content(code, content, is_named))
+
+    def _content(self, code: str, content: object, is_named: bool) -> bytes:
+        if code == "S":
+            return b'"' + (self._group() if is_named else _TEXT) + b'"'
+        if code in _RULES:
+            self.checked.append((_RULES[code], self._groups))
+            return b'"' + self._group(_NUMBER if code == "N" else _TEXT) + b'"'
+        if code in ("BOOL", "NULL"):
+            return _encode(content)
+        if code == "M" and isinstance(content, dict):
+            return self.members(content)
+        if code == "L" and isinstance(content, list):
+            return b"\\[" + b",".join(map(self._value, content)) + b"\\]"
+        if code == "SS" and isinstance(content, list):
+            self.sets.append(slice(self._groups, self._groups + len(content)))
+            return b"\\[" + b",".join(b'"' + self._group() + b'"' for _ in content) + b"\\]"
+        raise _Irregular
+
+    def _group(self, pattern: bytes = _TEXT) -> bytes:
+        self._groups += 1
+        return b"(" + pattern + b")"
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _ascends(members: Contents) -> bool:
+    """Whether the members of a set are in order, each once."""
+    return all(one < other for one, other in pairwise(members))
+
+
+@lru_cache(4096)
+def _of_number(raw: bytes) -> int | None:
+    text = raw.decode()
+    try:
+        return number_size(text) - len(raw) if canonical_number(text) == text else None
+    except ValidationException:
+        return None
+
+
+def _of_binary(raw: bytes) -> int | None:
+    try:
+        return len(shape.decode_base64(raw.decode())) - len(raw)
+    except SerializationException:
+        return None
+
+
+_RULES: Final[dict[str, _Rule]] = {"N": _of_number, "B": _of_binary}
