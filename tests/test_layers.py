@@ -49,20 +49,25 @@ ALLOWED = {
     "structures": {"clock", "errors", "model"},
     "inference": FLOOR | {"codec", "model"},
     "moving": FLOOR | {"backends", "exchange", "expressions", "prices"},
+    # It plans what a condition reads as the database does, and compares it with what a model declares.
+    "advisor": FLOOR
+    | {"backends", "codec", "expressions", "inference", "model", "moving", "prices", "structures"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
     | {
+        "advisor",
         "backends",
         "expressions",
         "inference",
+        "model",
         "moving",
         "server",
         "structures",
         "testing",
         "isotone",
     },
-    "isotone": {"backends", "client", "clock", "codec", "inference", "model", "moving"},
+    "isotone": {"advisor", "backends", "client", "clock", "codec", "inference", "model", "moving"},
     "__main__": {"cli"},
 }
 
@@ -76,7 +81,7 @@ CROSSING = {
 ORDER_OF_THE_MODEL = ("declaring", "writing", "reading", "tables")
 
 # Layers that know the model by its door alone.
-THROUGH_THE_DOOR = {"structures", "inference", "cli", "testing"}
+THROUGH_THE_DOOR = {"structures", "inference", "advisor", "cli", "testing"}
 
 
 def modules() -> dict[str, Path]:

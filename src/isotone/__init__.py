@@ -14,6 +14,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isotone.advisor.collection_drawing import CollectionDrawing as CollectionDrawing
+    from isotone.advisor.drawing import draw as draw
+    from isotone.advisor.explain import explain as explain
+    from isotone.advisor.explanation import Explanation as Explanation
     from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import backup as backup
@@ -115,6 +119,7 @@ _HOMES = {
     "Capabilities": "isotone.backends.interface",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
+    "CollectionDrawing": "isotone.advisor.collection_drawing",
     "Codec": "isotone.model.declaring.field_codecs",
     "Condition": "isotone.model.declaring.conditions",
     "Credentials": "isotone.backends.credentials",
@@ -124,6 +129,7 @@ _HOMES = {
     "Entity": "isotone.model.entity",
     "EntityKey": "isotone.model.declaring.entity_key",
     "Event": "isotone.model.streams",
+    "Explanation": "isotone.advisor.explanation",
     "Family": "isotone.model.reading.families",
     "FindingCount": "isotone.model.verification",
     "Global": "isotone.model.declaring.table",
@@ -168,7 +174,9 @@ _HOMES = {
     "created": "isotone.model.declaring.fields",
     "created_id": "isotone.model.declaring.fields",
     "desc": "isotone.model.declaring.keys",
+    "draw": "isotone.advisor.drawing",
     "expires": "isotone.model.declaring.fields",
+    "explain": "isotone.advisor.explain",
     "field": "isotone.model.declaring.fields",
     "headroom_notices": "isotone.model.writing.headroom",
     "in_order": "isotone.model.declaring.keys",
@@ -204,6 +212,7 @@ __all__ = [
     "Change",
     "Client",
     "Codec",
+    "CollectionDrawing",
     "Condition",
     "Credentials",
     "Database",
@@ -211,6 +220,7 @@ __all__ = [
     "Entity",
     "EntityKey",
     "Event",
+    "Explanation",
     "Family",
     "FindingCount",
     "Global",
@@ -254,7 +264,9 @@ __all__ = [
     "created",
     "created_id",
     "desc",
+    "draw",
     "expires",
+    "explain",
     "field",
     "headroom_notices",
     "in_order",

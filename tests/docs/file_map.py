@@ -21,6 +21,7 @@ PAGE = ROOT / "docs" / "design" / "files.md"
 PACKAGES = (
     "cli",
     "testing",
+    "advisor",
     "moving",
     "structures",
     "inference",

@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "scan": Entry("reading", "read a whole table, item by item", opens=True),
     "delete": Entry("items", "delete one item by its key", opens=True),
     "sql": Entry("statements", "run SQL statements, with their plan and cost", opens=True),
+    "explain": Entry("explaining", "show what a query or a request reads and costs", opens=True),
     "call": Entry("items", "send any request of the DynamoDB API", opens=True),
     "model": Entry("modelling", "write the Python module that models a table", opens=True),
     "shell": Entry("shell", "type these commands at a prompt"),

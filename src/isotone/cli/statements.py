@@ -1,39 +1,34 @@
 """`isotone sql`: run PartiQL statements, and show how each ran and what it cost.
 
-The plan is made here, from the statement and the keys of its table, as the database makes it. So it is shown for any
-server, and without running the statement.
+The plan is that of `isotone explain`: it is made from the statement and the keys of its table, as the database makes it. So
+it is shown for any server, and without running the statement.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import isotone
+from isotone.advisor.read_plan import ReadPlan, terms_of
+from isotone.advisor.statement_plan import plan_of_statement
+from isotone.advisor.write_costs import WritePlan
 from isotone.backends.interface import Backend
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
-from isotone.cli.table_keys import Keys, Table, table_of
+from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError, ValidationException
 from isotone.expressions.partiql import (
     AnyStatement,
-    Delete,
     Exists,
-    Insert,
-    KeyPlan,
-    Select,
-    Update,
-    beyond_key,
-    key_of,
     messages,
     parse_statement,
-    plan,
     split_statements,
-    value_of,
 )
+from isotone.inference import describe_table
 from isotone.values.notation import literal, value_text
 from isotone.values.types import AttributeValue, Item
 
@@ -105,7 +100,7 @@ def _run_one(
         print(_Plan.of(arguments.connection, parse_statement(text), parameters))
         return
     run = _Execution(arguments, text, parameters)
-    shown = run.plan.keys.names if run.plan is not None else ()
+    shown = run.plan.names if run.plan is not None else ()
     write_items(run.items(), arguments.format, shown)
     sys.stdout.flush()
     if arguments.format == "table":
@@ -180,24 +175,18 @@ class _Execution:
 class _Plan:
     """How a statement runs: `str()` has the operation, what it reads or writes, and by which condition."""
 
-    def __init__(
-        self,
-        statement: Select | Insert | Update | Delete,
-        table: Table,
-        values: Mapping[str, AttributeValue],
-    ) -> None:
-        self._table = table
-        self._values = values
-        self.is_read = isinstance(statement, Select)
-        index = statement.index if isinstance(statement, Select) else None
-        self.keys: Keys = table.keys_of(index)
+    def __init__(self, plan: ReadPlan | WritePlan) -> None:
+        self.is_read = isinstance(plan, ReadPlan)
         self.filters: tuple[str, ...] = ()
-        if isinstance(statement, Select):
-            self._lines = self._of_read(statement)
-        elif isinstance(statement, Insert):
-            self._lines = [f"PutItem in {table.name}", *self._key_of(statement.item(values))]
+        if isinstance(plan, ReadPlan):
+            self.names = [part.name for part in plan.key.parts]
+            self.filters = () if plan.filter is None else tuple(sorted(plan.filter.attributes))
+            self._lines = [*_read_lines(plan), *_on("filter", self.filters)]
         else:
-            self._lines = self._of_write(statement)
+            self.names = [*plan.key]
+            keys = [f"{name} = {value_text(value)}" for name, value in plan.key.items()]
+            self._lines = [f"{plan.operation} in {plan.table}", *keys]
+            self._lines += _on("condition", sorted(plan.demanded))
 
     @classmethod
     def of(
@@ -210,59 +199,34 @@ class _Plan:
             raise UsageError(
                 f"there are {len(parameters)} --param, but the statement has {statement.parameters} ?"
             )
-        table = table_of(connection, statement.table)
-        return cls(statement, table, statement.bind([*parameters]))
+        table_of(connection, statement.table)  # which says what tables there are
+        with isotone.connect(connection, check_keys=False) as store:
+            shape = store.run(describe_table(statement.table))
+        return cls(plan_of_statement(statement, statement.bind([*parameters]), shape))
 
     def __str__(self) -> str:
         return ", ".join(self._lines)
 
-    def _of_read(self, select: Select) -> list[str]:
-        key_plan = plan(select.where, self.keys.partition, self.keys.sort)
-        filters = key_plan.filter
-        self.filters = () if filters is None else tuple(sorted(filters.attributes))
-        index = [] if select.index is None else [f"index {select.index}"]
-        filtered = [f"filter on {' '.join(self.filters)}"] if self.filters else []
-        return [
-            f"{self._operation(select, key_plan)} of {self._table.name}",
-            *index,
-            *self._selected(key_plan),
-            *filtered,
-        ]
 
-    def _operation(self, select: Select, key_plan: KeyPlan) -> str:
-        count = prod(len(possible) for possible in key_plan.partition)
-        action = key_plan.action(select.index)
-        return f"{count} Queries" if action == "Query" and count > 1 else action
+def _read_lines(plan: ReadPlan) -> list[str]:
+    """The operation, its index, and the conditions on keys."""
+    count = len(plan.partitions) if plan.operation == "Query" else 1
+    operation = f"{count} Queries" if count > 1 else plan.operation
+    index = [] if plan.index is None else [f"index {plan.index}"]
+    return [f"{operation} of {plan.table}", *index, *(_term(*term) for term in terms_of(plan))]
 
-    def _selected(self, key_plan: KeyPlan) -> list[str]:
-        """The conditions on keys."""
-        found = []
-        for name, terms in zip(self.keys.partition, key_plan.partition, strict=False):
-            values = [value_text(value_of(term, self._values)) for term in terms]
-            shown = [*values[:_SHOWN_VALUES], *(["…"] if len(values) > _SHOWN_VALUES else [])]
-            found.append(
-                f"{name} = {values[0]}" if len(values) == 1 else f"{name} in {' '.join(shown)}"
-            )
-        for term in (*key_plan.equal, *key_plan.ranges):
-            values = [value_text(value) for value in term.values(self._values)]
-            found.append(f"{term.attribute} {term.operator.lower()} {' and '.join(values)}")
-        return found
 
-    def _of_write(self, statement: Update | Delete) -> list[str]:
-        operation = "UpdateItem" if isinstance(statement, Update) else "DeleteItem"
-        where, names = statement.where, self.keys.names
-        key_plan = plan(where, self.keys.partition, self.keys.sort)
-        key = key_of(key_plan, names, self._values)
-        if where is None or key is None:
-            raise ValidationException(messages.KEY_EQUALITY)
-        demanded = beyond_key(where, names)
-        condition = (
-            [] if demanded is None else [f"condition on {' '.join(sorted(demanded.attributes))}"]
-        )
-        return [f"{operation} in {self._table.name}", *self._key_of(key), *condition]
+def _term(name: str, operator: str, values: Sequence[AttributeValue]) -> str:
+    """A condition on a key attribute."""
+    texts = [value_text(value) for value in values]
+    if operator == "IN":
+        shown = [*texts[:_SHOWN_VALUES], *(["…"] if len(texts) > _SHOWN_VALUES else [])]
+        return f"{name} in {' '.join(shown)}"
+    return f"{name} {operator.lower()} {' and '.join(texts)}"
 
-    def _key_of(self, item: Item) -> list[str]:
-        return [f"{name} = {value_text(item[name])}" for name in self.keys.names if name in item]
+
+def _on(what: str, names: Sequence[str]) -> list[str]:
+    return [f"{what} on {' '.join(names)}"] if names else []
 
 
 SQL: Final = Command(

@@ -3,5 +3,16 @@
 from __future__ import annotations
 
 from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
+from isotone.inference.sampling import IndexShape, KeyShape, TableShape, describe_table
 
-__all__ = ["DEFAULT_SAMPLE", "Inferred", "InferredEntity", "Note", "infer"]
+__all__ = [
+    "DEFAULT_SAMPLE",
+    "IndexShape",
+    "Inferred",
+    "InferredEntity",
+    "KeyShape",
+    "Note",
+    "TableShape",
+    "describe_table",
+    "infer",
+]

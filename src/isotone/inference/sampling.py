@@ -48,12 +48,14 @@ class KeyShape:
 
 @dataclass(frozen=True, slots=True)
 class IndexShape:
-    """A secondary index as the table has it."""
+    """A secondary index as the table has it, with its entries and their bytes as the engine counts them."""
 
     name: str
     kind: Literal["global", "local"]
     key: KeyShape
     projection: str | tuple[str, ...]
+    item_count: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class TableShape:
     ttl: str | None
     stream: str | None
     item_count: int
+    size: int = 0
 
     @property
     def key_attributes(self) -> dict[str, str]:
@@ -87,7 +90,7 @@ class Sample:
 
 def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
     """Describe a table and read up to `most` of its items; all of them if it is None."""
-    shape = yield from _describe(table)
+    shape = yield from describe_table(table)
     found: list[Item] = []
     segments = deque(_segments(shape, most))
     while segments and (most is None or len(found) < most):
@@ -146,7 +149,8 @@ def _shortened(value: AttributeValue) -> AttributeValue:
 # The description
 
 
-def _describe(table: str) -> Steps[TableShape]:
+def describe_table(table: str) -> Steps[TableShape]:
+    """The shape of a table; raises `UsageError` with the names of all tables if it does not exist."""
     try:
         response = yield Call("DescribeTable", {"TableName": table})
     except ResourceNotFoundException:
@@ -173,6 +177,7 @@ def _describe(table: str) -> Steps[TableShape]:
         ttl=(yield from _ttl(table)),
         stream=stream.get("StreamViewType") if stream.get("StreamEnabled") else None,
         item_count=described.get("ItemCount", 0),
+        size=described.get("TableSizeBytes", 0),
     )
 
 
@@ -206,4 +211,6 @@ def _index(index: dict[str, Any], kind: Any, types: Mapping[str, Any]) -> IndexS
         kind=kind,
         key=_key(index["KeySchema"], types),
         projection=tuple(projection["NonKeyAttributes"]) if kept == "INCLUDE" else kept,
+        item_count=index.get("ItemCount", 0),
+        size=index.get("IndexSizeBytes", 0),
     )

@@ -19,8 +19,9 @@ from isotone.model.engine_needs import EngineWarning, features_of
 from isotone.model.entity import Entity, upgrade
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
-from isotone.model.reading.cost import Stats
+from isotone.model.reading.cost import Stats, waste_of
 from isotone.model.reading.families import Family
+from isotone.model.reading.matching import queries_for
 from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal
@@ -107,6 +108,7 @@ __all__ = [
     "number_of",
     "operation",
     "ordered_number",
+    "queries_for",
     "raw",
     "resolve_alias",
     "since_epoch",
@@ -117,5 +119,6 @@ __all__ = [
     "uuid7",
     "version",
     "warn_caller",
+    "waste_of",
     "written",
 ]

@@ -46,26 +46,15 @@ class _Candidate:
 def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E] | Scan[E]:
     """The query by the best key; see `Entity.match`."""
     schema = entity.__schema__
-    for condition in given:
-        owner_of(condition, (schema,))
-    parts = list(map(_as_equality, flat(given)))
-    exact = [each for each in parts if not _ignores_case(each)]
-    others = [each for each in parts if _ignores_case(each)]
-    if exclude_one_another(exact):
+    conditions = _conditions(schema, given)
+    if conditions is None:
         return _nothing(schema, given)
-    conditions = [*_necessary(exact), *others]
-    candidates, reasons = [], []
-    for key in (schema.primary, *schema.indexes):
-        try:
-            candidates.append(_candidate(schema, key, conditions))
-        except _Unusable as error:
-            reasons.append(f"{schema.patterns[key.name]}: {error}")
+    candidates, reasons = _candidates(schema, conditions)
     if candidates:
-        best = max(candidates, key=lambda each: each.rank)  # the first of equal ones
+        best, *others = candidates
         rejected = [
             f"{each.query.name}: answers {_of(each.answered, conditions)} by its key"
-            for each in candidates
-            if each is not best
+            for each in others
         ]
         because = f"it answers {_of(best.answered, conditions)} by its key"
         return replace(best.query, because=(because, *rejected, *reasons))
@@ -76,6 +65,47 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
             + "\nGive what is missing, declare an index, or read and pay for everything by match(…, scan=True)"
         )
     return _scan(schema, conditions, reasons)
+
+
+def queries_for(
+    entity: type[E], given: Sequence[Condition]
+) -> tuple[list[tuple[Query[E], str]], list[str]]:
+    """A query by each key that can be used for the conditions, the best first, and what its key answers.
+
+    The second list says why each of the other keys cannot be used.
+    """
+    schema = entity.__schema__
+    conditions = _conditions(schema, given)
+    if conditions is None:
+        return [], []
+    candidates, reasons = _candidates(schema, conditions)
+    told = [f"answers {_of(each.answered, conditions)} by its key" for each in candidates]
+    return list(zip((each.query for each in candidates), told, strict=True)), reasons
+
+
+def _conditions(schema: EntitySchema, given: Sequence[Condition]) -> list[Condition] | None:
+    """The conditions that matter; None if they exclude one another."""
+    for condition in given:
+        owner_of(condition, (schema,))
+    parts = list(map(_as_equality, flat(given)))
+    exact = [each for each in parts if not _ignores_case(each)]
+    others = [each for each in parts if _ignores_case(each)]
+    return None if exclude_one_another(exact) else [*_necessary(exact), *others]
+
+
+def _candidates(
+    schema: EntitySchema, conditions: Sequence[Condition]
+) -> tuple[list[_Candidate], list[str]]:
+    """The queries by all keys that can be used, the best first, and why each of the others cannot."""
+    candidates, reasons = [], []
+    for key in (schema.primary, *schema.indexes):
+        try:
+            candidates.append(_candidate(schema, key, conditions))
+        except _Unusable as error:
+            reasons.append(f"{schema.patterns[key.name]}: {error}")
+    best = max(candidates, key=lambda each: each.rank, default=None)  # the first of equal ones
+    candidates.sort(key=lambda each: each is not best)
+    return candidates, reasons
 
 
 def _of(answered: int, conditions: Sequence[Condition]) -> str:

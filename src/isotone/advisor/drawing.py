@@ -1,0 +1,266 @@
+"""Makes drawings of tables: which collections and items are shown, and which of them a query reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, overload
+
+from isotone.advisor.collection_drawing import CollectionDrawing
+from isotone.advisor.drawn_collections import (
+    Collection,
+    DrawnItem,
+    Gap,
+    KeyPart,
+    KeyParts,
+    State,
+    View,
+)
+from isotone.advisor.key_names import KeyNames
+from isotone.advisor.read_plan import ReadPlan, plan_of_read
+from isotone.advisor.table_sample import (
+    DEFAULT_SAMPLE,
+    TableSample,
+    collections,
+    index_of,
+    key_of,
+    names_of,
+    read_sample,
+)
+from isotone.errors import UsageError
+from isotone.inference import KeyShape
+from isotone.model import AsyncStore, Calls, Entity, Pattern, Read, Steps, Store, Table
+from isotone.values.types import Item
+
+MOST_ITEMS: Final = 12
+MOST_COLLECTIONS: Final = 5
+_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
+
+Drawn = Table | type[Entity] | Pattern[Any] | Read[Any] | str
+
+
+@overload
+def draw(
+    store: Store,
+    what: Drawn,
+    *,
+    tables: Iterable[Table] = (),
+    items: int = MOST_ITEMS,
+    collections: int = MOST_COLLECTIONS,
+    sample: int = DEFAULT_SAMPLE,
+) -> CollectionDrawing: ...
+@overload
+def draw(
+    store: AsyncStore,
+    what: Drawn,
+    *,
+    tables: Iterable[Table] = (),
+    items: int = MOST_ITEMS,
+    collections: int = MOST_COLLECTIONS,
+    sample: int = DEFAULT_SAMPLE,
+) -> Coroutine[Any, Any, CollectionDrawing]: ...
+@overload
+def draw(
+    store: Calls,
+    what: Drawn,
+    *,
+    tables: Iterable[Table] = (),
+    items: int = MOST_ITEMS,
+    collections: int = MOST_COLLECTIONS,
+    sample: int = DEFAULT_SAMPLE,
+) -> Steps[CollectionDrawing]: ...
+def draw(
+    store: Any,
+    what: Drawn,
+    *,
+    tables: Iterable[Table] = (),
+    items: int = MOST_ITEMS,
+    collections: int = MOST_COLLECTIONS,
+    sample: int = DEFAULT_SAMPLE,
+) -> Any:
+    """Draw item collections: a table with its indexes, one of its keys, or a query with the range that it reads.
+
+    `what` is a `Table`, the name of a table, an entity, a key such as `Order.by_status`, or a query. At most `items` of
+    each collection and so many `collections` are shown; `tables` name the parts of keys if `what` is a name. Reads
+    `sample` items by a scan. With an `AsyncStore`, await the result.
+
+    >>> drawing = isotone.draw(store, Order.by_status.where(Order.customer_id == "2b5a41c0"))
+    >>> drawing.views[0].title
+    'GSI1'
+    """
+    return store.run(_drawn(what, tuple(tables), items, collections, sample))
+
+
+def _drawn(
+    what: Drawn, tables: tuple[Table, ...], items: int, groups: int, most: int
+) -> Steps[CollectionDrawing]:
+    if isinstance(what, Read):
+        contents = yield from read_sample(what.table.name, most)
+        plan = plan_of_read(what, contents.shape)
+        view = read_view(contents, plan, KeyNames([what.table, *tables]), items)
+        return CollectionDrawing((view,))
+    name, models, views = _target(what)
+    contents = yield from read_sample(name, most)
+    shown = views if views is not None else (None, *(i.name for i in contents.shape.indexes))
+    names = KeyNames([*models, *tables])
+    return CollectionDrawing(
+        tuple(plain_view(contents, index, names, items, groups) for index in shown)
+    )
+
+
+def _target(what: Any) -> tuple[str, list[Table], tuple[str | None, ...] | None]:
+    """The name of a table, its model, and the views to draw; None for all."""
+    if isinstance(what, str):
+        return what, [], None
+    if isinstance(what, Table):
+        return what.name, [what], None
+    if isinstance(what, Pattern):
+        return what.schema.table.name, [what.schema.table], (what.key.index,)
+    schema = getattr(what, "__schema__", None) if isinstance(what, type) else None
+    if schema is not None:
+        return schema.table.name, [schema.table], (None,)
+    raise UsageError(
+        f"{what!r} cannot be drawn; give a Table, an entity, a key such as Order.primary, or a query"
+    )
+
+
+def plain_view(
+    contents: TableSample, index: str | None, names: KeyNames, most: int, groups: int
+) -> View:
+    """A table or an index with its first collections."""
+    key = key_of(contents.shape, index)
+    entries = [entry for entry in contents.in_order(index) if not _is_own(key, entry)]
+    found = list(collections(key, entries).values())
+    drawn = tuple(
+        _collection(contents, index, names, group, most, lambda _: "") for group in found[:groups]
+    )
+    hidden = len(found) - len(drawn) if contents.is_whole else None
+    return _view(contents, index, drawn, hidden=hidden)
+
+
+def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int) -> View:
+    """The collections that a request reads, with its range marked."""
+    index = plan.index
+    key = key_of(contents.shape, index)
+    entries = contents.in_order(index)
+    read = {id(entry) for entry in plan.select_from(entries)}
+
+    def state(entry: Item) -> State:
+        if id(entry) not in read:
+            return ""
+        return "returned" if plan.keeps(entry) else "dropped"
+
+    groups = {
+        partition: each
+        for partition, each in collections(key, entries).items()
+        if not _is_own(key, each[0]) or (plan.operation != "Scan" and plan.is_in_partition(each[0]))
+    }
+    shown = [each for each in groups.values() if plan.is_in_partition(each[0])][:MOST_COLLECTIONS]
+    drawn = tuple(_collection(contents, index, names, each, most, state) for each in shown)
+    hidden = len(groups) - len(drawn) if contents.is_whole else None
+    direction = None if plan.operation != "Query" else "backward" if plan.backward else "forward"
+    return _view(contents, index, drawn, hidden=hidden, direction=direction)
+
+
+def _view(
+    contents: TableSample,
+    index: str | None,
+    drawn: tuple[Collection, ...],
+    *,
+    hidden: int | None,
+    direction: Any = None,
+) -> View:
+    shape = contents.shape
+    key = key_of(shape, index)
+    own = sum(_is_own(shape.key, item) for item in contents.items)
+    absent = 0
+    if index is not None and contents.is_whole and index_of(shape, index).kind == "global":
+        absent = len(contents.items) - own - len(contents.entries(index))
+    return View(
+        shape.name,
+        index,
+        " · ".join(names_of(key, "partition")),
+        " · ".join(names_of(key, "sort")),
+        drawn,
+        direction,
+        hidden,
+        max(absent, 0),
+    )
+
+
+def _collection(
+    contents: TableSample,
+    index: str | None,
+    names: KeyNames,
+    entries: Sequence[Item],
+    most: int,
+    state: Callable[[Item], State],
+) -> Collection:
+    shape = contents.shape
+    key = key_of(shape, index)
+    keys = [shape.key, *(each.key for each in shape.indexes)]
+
+    def joined(part: tuple[str, ...], item: Item) -> KeyParts:
+        found: list[KeyPart] = []
+        for name in part:
+            found += [KeyPart(" · ")] if found else []
+            found += names.parts(shape.name, index, name, item)
+        return tuple(found)
+
+    states = [state(entry) for entry in entries]
+    rows: list[DrawnItem | Gap] = []
+    last = -1
+    for position in [*_shown(states, most), len(entries)]:
+        if position > last + 1:
+            left_out = states[last + 1 : position]
+            rows.append(Gap(len(left_out), sum(map(bool, left_out))))
+        if position < len(entries):
+            entry = entries[position]
+            rows.append(
+                DrawnItem(
+                    joined(names_of(key, "sort"), entry),
+                    names.kind(shape.name, entry),
+                    names.attributes(shape.name, key, keys, entry),
+                    states[position],
+                )
+            )
+        last = position
+    if not contents.is_whole:
+        rows.append(Gap(None))
+    named_by = _typical(contents, names, entries, states)
+    return Collection(joined(names_of(key, "partition"), named_by), tuple(rows))
+
+
+def _typical(
+    contents: TableSample, names: KeyNames, entries: Sequence[Item], states: Sequence[State]
+) -> Item:
+    """An item of the most frequent kind among those that are read: its entity names the partition key."""
+    read = [entry for entry, state in zip(entries, states, strict=True) if state] or [*entries]
+    kinds = [names.kind(contents.shape.name, entry) for entry in read]
+    (most, _), *_ = Counter(kinds).most_common(1)
+    return read[kinds.index(most)]
+
+
+def _shown(states: Sequence[State], most: int) -> list[int]:
+    """The positions of the items to show: those of the range first, with their neighbours, then the others."""
+    count = len(states)
+    if count <= most:
+        return [*range(count)]
+    read = [position for position, state in enumerate(states) if state]
+    first, last = (read[0], read[-1]) if read else (0, -1)
+    wanted = [*range(first, last + 1)]
+    if len(wanted) > most - 2:
+        head = (most - 2 + 1) // 2
+        wanted = [*wanted[:head], *wanted[len(wanted) - (most - 2 - head) :]]
+    chosen = set(wanted)
+    for distance in range(1, count + 1):
+        for position in (first - distance, last + distance):
+            if len(chosen) < most and 0 <= position < count:
+                chosen.add(position)
+    return sorted(chosen)
+
+
+def _is_own(key: KeyShape, entry: Item) -> bool:
+    """Whether an item is one by which the library remembers something."""
+    text = entry[key.partition[0].name].get("S", "")
+    return text in _OWN or text.startswith(tuple(f"{mark}#" for mark in _OWN))

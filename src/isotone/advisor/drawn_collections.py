@@ -1,0 +1,126 @@
+"""What a drawing of item collections shows, as plain data: views, collections, items, and the parts of keys.
+
+A view is a table or an index. Its collections are the groups of items with one partition key, whose items are in the
+order of their sort keys. The renderers (`collection_text`, `collection_svg`) know nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["", "returned", "dropped"]
+"""Of an item: outside of the range that is read, read and returned, or read and dropped by the filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """A part of a key: `field` names the component, and is empty for a literal or a separator."""
+
+    text: str
+    field: str = ""
+
+
+KeyParts = tuple[KeyPart, ...]
+
+
+def text_of(parts: KeyParts) -> str:
+    """The key that the parts form."""
+    return "".join(part.text for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """An item: its sort key, its kind of entity, and some of its attributes with their values."""
+
+    sort: KeyParts
+    kind: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    state: State = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Items that are not shown: how many, or None for an unknown number, and how many of them are read."""
+
+    items: int | None
+    read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The items of one partition, in the order of their sort keys. Gaps stand for items that are left out."""
+
+    partition: KeyParts
+    rows: tuple[DrawnItem | Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table, or one of its indexes (`index`), with some of its collections.
+
+    `direction` is that of a query: "forward" in the order of the sort key, "backward" against it. `hidden` counts the
+    collections that are not shown, None if that is not known; `absent` the items of the table that a sparse index
+    leaves out.
+    """
+
+    table: str
+    index: str | None
+    partition_name: str
+    sort_name: str
+    collections: tuple[Collection, ...]
+    direction: Literal["forward", "backward"] | None = None
+    hidden: int | None = 0
+    absent: int = 0
+
+    @property
+    def title(self) -> str:
+        """The name that is shown: of the index, or of the table."""
+        return self.table if self.index is None else self.index
+
+    @property
+    def subtitle(self) -> str:
+        """What the title names, and what a sparse index leaves out."""
+        what = "table" if self.index is None else f"index of {self.table}"
+        if not self.absent:
+            return what
+        return f"{what}, without {self.absent} item{'s' * (self.absent != 1)} of the table"
+
+
+def hidden_text(hidden: int | None) -> str:
+    """The line that stands for collections that are not shown."""
+    if hidden is None:
+        return "more collections"
+    return f"{hidden} more collection{'s' * (hidden != 1)}"
+
+
+def gap_text(gap: Gap) -> str:
+    """The line that stands for items that are not shown."""
+    if gap.items is None:
+        return "more items"
+    read = f", {gap.read} of them read" if 0 < gap.read < gap.items else ""
+    return f"{gap.items} more item{'s' * (gap.items != 1)}{read}"
+
+
+def fields_of(views: tuple[View, ...]) -> dict[str, int]:
+    """A number for each component, by its name, in the order of their appearance: for its colour."""
+    names: dict[str, int] = {}
+    for view in views:
+        for collection in view.collections:
+            keys = [collection.partition]
+            keys += [row.sort for row in collection.rows if isinstance(row, DrawnItem)]
+            for part in (part for key in keys for part in key):
+                if part.field:
+                    names.setdefault(part.field, len(names))
+    return names
+
+
+def kinds_of(views: tuple[View, ...]) -> dict[str, int]:
+    """A number for each kind of entity, in the order of their appearance."""
+    names: dict[str, int] = {}
+    for view in views:
+        for collection in view.collections:
+            for row in collection.rows:
+                if isinstance(row, DrawnItem) and row.kind:
+                    names.setdefault(row.kind, len(names))
+    return names

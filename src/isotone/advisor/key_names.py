@@ -1,0 +1,131 @@
+"""What the parts of stored keys mean: the fields of a model's entities, or the pieces between `#` without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from isotone.advisor.drawn_collections import KeyPart, KeyParts
+from isotone.errors import MalformedKey
+from isotone.inference import KeyShape
+from isotone.model import EntitySchema, Table
+from isotone.text_table import cell
+from isotone.values.notation import value_text
+from isotone.values.types import AttributeValue, Item
+
+_TAG: Final = "_type"
+_OWN: Final = frozenset({"_v", "_type"})
+_MOST_ATTRIBUTES: Final = 3
+_WIDEST_VALUE: Final = 20
+_PIECES: Final = re.compile(r"([^#]+|#)")
+_INDEX_KEY: Final = re.compile(r"(?i)[gl]si|pk$|sk$")
+_LITERAL: Final = re.compile(r"[A-Z_]*[A-Z][A-Z_]*")
+
+
+def readable(value: AttributeValue) -> str:
+    """A value as a person writes it: texts without quotes."""
+    return str(value["S"]) if "S" in value else value_text(value)
+
+
+class KeyNames:
+    """Names the parts of keys, the kinds of items, and the attributes worth showing."""
+
+    def __init__(self, tables: Iterable[Table] = ()) -> None:
+        self._tables = {table.name: table for table in tables}
+
+    def schema(self, table: str, item: Item) -> EntitySchema | None:
+        """The entity of an item, if the model has it."""
+        declared = self._tables.get(table)
+        if declared is None:
+            return None
+        return declared.entity_of(item.get(declared.tag, {}).get("S", ""))
+
+    def kind(self, table: str, item: Item) -> str:
+        """The name of the entity of an item: its tag; empty if it has none."""
+        schema = self.schema(table, item)
+        if schema is not None:
+            return schema.entity.__name__
+        declared = self._tables.get(table)
+        text = item.get(declared.tag if declared is not None else _TAG, {}).get("S", "")
+        return "" if text.startswith("_") else str(text)
+
+    def parts(self, table: str, index: str | None, name: str, item: Item) -> KeyParts:
+        """A key attribute of an item in its parts."""
+        schema = self.schema(table, item)
+        value = item[name]
+        if schema is not None:
+            for key in schema.keys.values():
+                if key.index == index:
+                    parts = _of_model(key, name, value)
+                    if parts is not None:
+                        return parts
+        return pieces(value, name)
+
+    def attributes(
+        self, table: str, shown: KeyShape, keys: Iterable[KeyShape], item: Item
+    ) -> tuple[tuple[str, str], ...]:
+        """Some attributes beside the key that is shown, with their values as text."""
+        in_keys = {part.name for key in keys for part in key.parts if _is_composed(part.name, item)}
+        in_keys |= {part.name for part in shown.parts}
+        schema = self.schema(table, item)
+        names = {name: name for name in item}
+        hidden: set[str] = set()
+        if schema is not None:
+            names = {field.attribute: field.name for field in schema.fields.values()}
+            hidden = {field.name for field in schema.identity.values()}
+            hidden |= {field.name for field in schema.fields.values() if field.options.hidden}
+            hidden |= {
+                field.name for field in schema.fields.values() if field.options.role != "plain"
+            }
+        chosen = [
+            (title, cell(readable(item[name]), _WIDEST_VALUE))
+            for name, title in names.items()
+            if name in item and name not in in_keys | _OWN and title not in hidden
+        ]
+        return tuple(chosen[:_MOST_ATTRIBUTES])
+
+
+def _is_composed(name: str, item: Item) -> bool:
+    """Whether a key attribute only repeats others: `GSI1PK`, or a text of several parts."""
+    return _INDEX_KEY.match(name) is not None or "#" in item.get(name, {}).get("S", "")
+
+
+def _of_model(key: Any, name: str, value: AttributeValue) -> KeyParts | None:
+    """The parts of a key that the model declares; None if the value has another form."""
+    for slot in key.slots:
+        if slot.attribute.name != name:
+            continue
+        template = getattr(slot, "template", None)
+        if template is None:
+            return (KeyPart(readable(value), slot.components[0].field.name),)
+        try:
+            values = template.parse(value.get("S", ""))
+        except MalformedKey:
+            return None
+        parts = [KeyPart(template.literals[0])]
+        for component, codec, each, literal in zip(
+            slot.components, template.codecs, values, template.literals[1:], strict=True
+        ):
+            parts += [KeyPart(codec.encode(each), component.field.name), KeyPart(literal)]
+        return tuple(part for part in parts if part.text)
+    return None
+
+
+def pieces(value: AttributeValue, name: str) -> KeyParts:
+    """A value that no model explains: words in capitals before a `#` are literals, what follows are values."""
+    text = readable(value)
+    found = _PIECES.findall(text)
+    if "S" not in value or len(found) < 2:
+        return (KeyPart(text, name),)
+    word, parts = "", []
+    for piece in found:
+        if piece == "#":
+            parts.append(KeyPart(piece))
+        elif _LITERAL.fullmatch(piece):
+            parts.append(KeyPart(piece))
+            word = piece.lower()
+        else:
+            parts.append(KeyPart(piece, word or name))
+            word = ""
+    return tuple(parts)

@@ -1,0 +1,331 @@
+"""What a read selects: the range of a key, the filter after it, direction and limits, from a request or a statement.
+
+Every read becomes the plan that PartiQL's planner makes of its condition, so that a query of a model, a raw request and
+a statement are compared alike, and any other key of the table can be tried with the same condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final, Literal
+
+from isotone.advisor.table_sample import key_of, names_of, place
+from isotone.backends.interface import Request, as_text
+from isotone.errors import UsageError
+from isotone.expressions import Condition, Writer, projection
+from isotone.expressions.nodes import And, ConditionNode, resolve
+from isotone.expressions.parser import parse_condition
+from isotone.expressions.partiql import KeyPlan, KeyTerm, Select, Where, value_of
+from isotone.expressions.partiql import key_of as fixed_key
+from isotone.expressions.partiql import plan as key_plan_of
+from isotone.inference import KeyShape, TableShape
+from isotone.model import Query, Read
+from isotone.values.attribute_validation import canonical_item
+from isotone.values.notation import value_text
+from isotone.values.types import AttributeValue, Item, sort_key
+
+Values = Mapping[str, AttributeValue]
+Operation = Literal["GetItem", "Query", "Scan"]
+
+READS: Final = frozenset({"GetItem", "Query", "Scan"})
+_LEGACY: Final = ("KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet")
+_PLACEHOLDER: Final = re.compile(r":[A-Za-z0-9_]+")
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": lambda one, other: one == other,
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+}
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """A read of one table or index. `where` is its whole condition, of the key and of the filter."""
+
+    operation: Operation
+    table: str
+    index: str | None
+    key: KeyShape
+    where: ConditionNode | None
+    values: Values
+    key_plan: KeyPlan
+    filter: Condition | None
+    filter_text: str
+    request: tuple[str, Request]
+    """The action and the request that measure it."""
+    projection: frozenset[str] | None = None
+    backward: bool = False
+    consistent: bool = False
+    limit: int | None = None
+    most_results: int | None = None
+    start: Item | None = None
+    segments: int = 1
+    fetches: bool = False
+    """Whether a local index fetches attributes from the table that it does not project."""
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.filter is not None
+
+    # The key
+
+    @property
+    def partitions(self) -> list[tuple[AttributeValue, ...]]:
+        """The partitions that a Query reads: one, or several for a statement with IN."""
+        known = [
+            [value_of(term, self.values) for term in terms] for terms in self.key_plan.partition
+        ]
+        found: dict[Any, tuple[AttributeValue, ...]] = {}
+        for values in product(*known):
+            found.setdefault(tuple(map(sort_key, values)), values)
+        return list(found.values())
+
+    @property
+    def terms(self) -> tuple[KeyTerm, ...]:
+        """The conditions on the sort key."""
+        return (*self.key_plan.equal, *self.key_plan.ranges)
+
+    @property
+    def fixed_key(self) -> Item | None:
+        """The key of the only item that can be found; None if there may be others."""
+        names = [part.name for part in self.key.parts]
+        return fixed_key(self.key_plan, names, self.values)
+
+    def is_in_partition(self, entry: Item) -> bool:
+        """Whether an entry is in a collection that is read."""
+        if self.operation == "Scan":
+            return True
+        names = names_of(self.key, "partition")
+        its = tuple(sort_key(entry[name]) for name in names)
+        return any(its == tuple(map(sort_key, each)) for each in self.partitions)
+
+    def is_in_range(self, entry: Item) -> bool:
+        """Whether an entry is read, filter or not."""
+        if self.operation == "Scan":
+            return True
+        return self.is_in_partition(entry) and all(
+            _satisfies(entry, term, term.values(self.values)) for term in self.terms
+        )
+
+    def keeps(self, entry: Item) -> bool:
+        """Whether the filter keeps an entry."""
+        return self.filter is None or self.filter.matches(entry, self.values)
+
+    def select_from(self, entries: Sequence[Item]) -> list[Item]:
+        """The entries that are read, in the order of reading, from those of the table or index in the order of keys."""
+        found = [entry for entry in entries if self.is_in_range(entry)]
+        if self.backward:
+            found.reverse()
+        if self.start is not None:
+            found = [*self._after(self.start, found)]
+        if self.limit is not None:
+            found = found[: self.limit]
+        if self.most_results is not None and self.filter is None:
+            found = found[: self.most_results]
+        return found
+
+    def _after(self, start: Item, found: Sequence[Item]) -> Sequence[Item]:
+        """The entries after a position; the item that was there may be gone."""
+        identities = [_identity(entry, start) for entry in found]
+        if _identity(start, start) in identities:
+            return found[identities.index(_identity(start, start)) + 1 :]
+        its = place(self.key, start)
+        if self.operation == "Scan":
+            return found
+        return [entry for entry in found if (place(self.key, entry) > its) is not self.backward]
+
+    def knows_start(self, entries: Sequence[Item]) -> bool:
+        """Whether it is known where the read starts: a scan has the order of hashes, which only the engine knows."""
+        if self.start is None or self.operation != "Scan":
+            return True
+        its = _identity(self.start, self.start)
+        return any(_identity(entry, self.start) == its for entry in entries)
+
+    def on(self, key: KeyShape, index: str | None) -> ReadPlan:
+        """The same condition, read by another key: a Query if the key can answer it, else a Scan."""
+        where = None if self.where is None else Where(self.where)
+        plan = key_plan_of(where, names_of(key, "partition"), names_of(key, "sort"))
+        action: Any = plan.action(index)
+        return replace(
+            self,
+            operation=action,
+            index=index,
+            key=key,
+            key_plan=plan,
+            filter=plan.filter,
+            filter_text=_text_of(plan.rest, self.values),
+            start=None,
+            fetches=False,
+        )
+
+
+def _identity(item: Item, names: Item) -> tuple[str, ...]:
+    return tuple(repr(item.get(name)) for name in sorted(names))
+
+
+def _satisfies(entry: Item, term: KeyTerm, operands: Sequence[AttributeValue]) -> bool:
+    value = entry[term.attribute]
+    if any(value.keys() != operand.keys() for operand in operands):
+        return False
+    if term.operator == "begins_with":
+        ((code, content),) = value.items()
+        if code == "S":
+            return str(content).startswith(operands[0]["S"])
+        return bool(sort_key(value).startswith(sort_key(operands[0])))
+    its = sort_key(value)
+    if term.operator == "BETWEEN":
+        return bool(sort_key(operands[0]) <= its <= sort_key(operands[1]))
+    return _COMPARE[term.operator](its, sort_key(operands[0]))
+
+
+# From requests
+
+
+def plan_of_read(read: Read[Any], shape: TableShape) -> ReadPlan:
+    """The plan of a query or a scan of a model."""
+    request = read.request()
+    plan = plan_of_request(read.operation, request, shape)
+    backward = isinstance(read, Query) and read.backward
+    return replace(plan, backward=backward, limit=None, most_results=read.most_results)
+
+
+def plan_of_request(operation: str, given: Request, shape: TableShape) -> ReadPlan:
+    """The plan of GetItem, Query or Scan; raises `UsageError` for the legacy parameters."""
+    request = as_text(given)
+    if legacy := [name for name in _LEGACY if name in request]:
+        raise UsageError(f"{legacy[0]} cannot be explained; write the request with expressions")
+    names, values = request.get("ExpressionAttributeNames"), _values(request)
+    index = request.get("IndexName")
+    key = key_of(shape, index)
+    key_node = _node(request.get("KeyConditionExpression"), names)
+    if operation == "GetItem":
+        key_node, values = _of_key(request["Key"])
+    filter_node = _node(request.get("FilterExpression"), names)
+    where = None if key_node is None else Where(key_node)
+    key_plan = key_plan_of(where, names_of(key, "partition"), names_of(key, "sort"))
+    if operation == "Query" and (key_plan.is_scan or key_plan.rest):
+        raise UsageError(
+            f"{request.get('KeyConditionExpression')!r} is not a condition on the key of "
+            f"{index or shape.name}: {', '.join(part.name for part in key.parts)}"
+        )
+    both = [node for node in (key_node, filter_node) if node is not None]
+    wanted = request.get("ProjectionExpression")
+    return ReadPlan(
+        operation=operation,  # type: ignore[arg-type] # one of READS
+        table=shape.name,
+        index=index,
+        key=key,
+        where=And(tuple(both)) if len(both) > 1 else (both[0] if both else None),
+        values=values,
+        key_plan=key_plan,
+        filter=None if filter_node is None else Condition.from_node(filter_node),
+        filter_text="" if filter_node is None else _text_of([filter_node], values),
+        request=(operation, request),
+        projection=None if wanted is None else projection(wanted, names).attributes,
+        backward=request.get("ScanIndexForward") is False,
+        consistent=bool(request.get("ConsistentRead")),
+        limit=request.get("Limit"),
+        start=request.get("ExclusiveStartKey"),
+        segments=request.get("TotalSegments") or 1,
+        fetches=_fetches(shape, index, request, names),
+    )
+
+
+def plan_of_select(
+    select: Select, values: Values, shape: TableShape, request: tuple[str, Request]
+) -> ReadPlan:
+    """The plan of a SELECT."""
+    key = key_of(shape, select.index)
+    key_plan = key_plan_of(select.where, names_of(key, "partition"), names_of(key, "sort"))
+    descending = [descends for name, descends in select.order if name in names_of(key, "sort")]
+    action: Any = key_plan.action(select.index)
+    return ReadPlan(
+        operation=action,
+        table=shape.name,
+        index=select.index,
+        key=key,
+        where=None if select.where is None else select.where.node,
+        values=values,
+        key_plan=key_plan,
+        filter=key_plan.filter,
+        filter_text=_text_of(key_plan.rest, values),
+        request=request,
+        projection=None if select.columns is None else select.columns.attributes,
+        backward=any(descending),
+        consistent=bool(request[1].get("ConsistentRead")),
+        limit=request[1].get("Limit"),
+    )
+
+
+def _values(request: Request) -> Values:
+    values, _ = canonical_item(dict(request.get("ExpressionAttributeValues") or {}))
+    return values
+
+
+def _node(text: Any, names: Mapping[str, str] | None) -> ConditionNode | None:
+    if text is None:
+        return None
+    node: ConditionNode = resolve(parse_condition(text), names)
+    return node
+
+
+def _of_key(given: Item) -> tuple[ConditionNode, Values]:
+    """A key as a condition."""
+    key, _ = canonical_item(given)
+    values = {f":k{number}": value for number, value in enumerate(key.values())}
+    names = {f"#k{number}": name for number, name in enumerate(key)}
+    text = " AND ".join(f"#k{number} = :k{number}" for number in range(len(key)))
+    node: ConditionNode = resolve(parse_condition(text), names)
+    return node, values
+
+
+def _fetches(
+    shape: TableShape, index: str | None, request: Request, names: Mapping[str, str] | None
+) -> bool:
+    """Whether a local index has to fetch attributes."""
+    found = next((each for each in shape.indexes if each.name == index), None)
+    if found is None or found.kind != "local" or found.projection == "ALL":
+        return False
+    if request.get("Select") == "ALL_ATTRIBUTES":
+        return True
+    wanted = request.get("ProjectionExpression")
+    if wanted is None:
+        return False
+    kept = {part.name for key in (shape.key, found.key) for part in key.parts}
+    kept |= set() if found.projection == "KEYS_ONLY" else set(found.projection)
+    return not projection(wanted, names).attributes <= kept
+
+
+# As text
+
+
+def _text_of(nodes: Sequence[ConditionNode], values: Values) -> str:
+    """Conditions as a person writes them, with their values."""
+    writer = Writer()
+    text = " AND ".join(writer.text(node) for node in nodes)
+    for name, attribute in writer.names.items():
+        text = text.replace(name, attribute)
+    known = {**values, **writer.values}
+
+    def value(match: re.Match[str]) -> str:
+        return value_text(known[match[0]]) if match[0] in known else match[0]
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def terms_of(plan: ReadPlan) -> Iterator[tuple[str, str, tuple[AttributeValue, ...]]]:
+    """Each condition on the key: attribute, operator, values; IN for several partitions."""
+    for name, terms in zip(names_of(plan.key, "partition"), plan.key_plan.partition, strict=False):
+        values = tuple(value_of(term, plan.values) for term in terms)
+        yield name, "=" if len(values) == 1 else "IN", values
+    for term in plan.terms:
+        yield term.attribute, term.operator, term.values(plan.values)
+
+
+def sorted_in(plan: ReadPlan, entries: Sequence[Item]) -> list[Item]:
+    """Entries in the order of the plan's key."""
+    return sorted(entries, key=lambda entry: place(plan.key, entry))

@@ -1,0 +1,87 @@
+"""What a PartiQL statement reads or writes, as the plan of a read or of a write."""
+
+from __future__ import annotations
+
+from isotone.advisor.read_plan import ReadPlan, Values, plan_of_select
+from isotone.advisor.table_sample import names_of
+from isotone.advisor.write_costs import WritePlan
+from isotone.backends.interface import Request
+from isotone.errors import UsageError, ValidationException
+from isotone.expressions.partiql import (
+    Delete,
+    Insert,
+    Select,
+    Update,
+    beyond_key,
+    key_of,
+    messages,
+    plan,
+)
+from isotone.inference import TableShape
+from isotone.values.attribute_validation import canonical_item
+from isotone.values.types import Item
+
+
+def plan_of_statement(
+    statement: Select | Insert | Update | Delete,
+    values: Values,
+    shape: TableShape,
+    more: Request | None = None,
+) -> ReadPlan | WritePlan:
+    """The plan of a statement; `more` are the other parameters of ExecuteStatement."""
+    request = ("ExecuteStatement", {"Statement": statement.text, **(more or {})})
+    if isinstance(statement, Select):
+        return plan_of_select(statement, values, shape, request)
+    return _of_change(statement, values, shape, request)
+
+
+def _of_change(
+    statement: Insert | Update | Delete,
+    values: Values,
+    shape: TableShape,
+    request: tuple[str, Request],
+) -> WritePlan:
+    """The plan of a statement that writes; raises `ValidationException` unless it names one key."""
+    names = (*names_of(shape.key, "partition"), *names_of(shape.key, "sort"))
+    if isinstance(statement, Insert):
+        item, _ = canonical_item(statement.item(values))
+        if missing := [name for name in names if name not in item]:
+            raise UsageError(f"the item has no {missing[0]}, which is a key of {shape.name}")
+        key = {name: item[name] for name in names}
+        return WritePlan(
+            "PutItem",
+            shape.name,
+            key,
+            lambda _: item,
+            lambda it: not it,
+            "there is no such item",
+            request,
+        )
+    key_plan = plan(statement.where, names_of(shape.key, "partition"), names_of(shape.key, "sort"))
+    found = key_of(key_plan, names, values)
+    if statement.where is None or found is None:
+        raise ValidationException(messages.KEY_EQUALITY)
+    demanded = beyond_key(statement.where, names)
+    beyond = frozenset() if demanded is None else demanded.attributes
+
+    def matches(stored: Item) -> bool:
+        if not stored:
+            return isinstance(statement, Delete)
+        return demanded is None or demanded.matches(stored, values)
+
+    if isinstance(statement, Delete):
+        return WritePlan(
+            "DeleteItem", shape.name, found, lambda _: None, matches, "", request, 1, beyond
+        )
+    changes = statement.update
+    return WritePlan(
+        "UpdateItem",
+        shape.name,
+        found,
+        lambda stored: changes.apply(stored or found, values),
+        matches,
+        "the item exists",
+        request,
+        1,
+        beyond,
+    )

@@ -1,0 +1,150 @@
+"""Items of a table in the order of each of its keys: what estimates and drawings are made of.
+
+A sample is the description of a table and the first items of a scan. If it has all items, the entries of every index
+are known, too: an item has an entry if it has all key attributes, with the attributes that the index projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from isotone.errors import UsageError
+from isotone.inference import IndexShape, KeyShape, TableShape, describe_table
+from isotone.model import Call, Steps
+from isotone.values.size import item_size
+from isotone.values.types import Item, sort_key
+
+DEFAULT_SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class TableSample:
+    """A table, and items of it in the order of a scan. `units` is what reading them cost."""
+
+    shape: TableShape
+    items: tuple[Item, ...]
+    is_whole: bool
+    units: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of items of the table, as far as it is known."""
+        return len(self.items) if self.is_whole else max(self.shape.item_count, len(self.items))
+
+    @cached_property
+    def item_bytes(self) -> float:
+        """The bytes of an item, on average."""
+        if self.items:
+            return sum(map(item_size, self.items)) / len(self.items)
+        return self.shape.size / self.shape.item_count if self.shape.item_count else 0.0
+
+    def entries(self, index: str | None) -> list[Item]:
+        """The entries of the table or an index among the items, with the projected attributes alone."""
+        if index is None:
+            return [*self.items]
+        shape = index_of(self.shape, index)
+        return [
+            entry for item in self.items if (entry := entry_of(self.shape, shape, item)) is not None
+        ]
+
+    def in_order(self, index: str | None) -> list[Item]:
+        """The entries by partition, then in the order of the sort key."""
+        key = key_of(self.shape, index)
+        table = self.shape.key
+        return sorted(
+            self.entries(index), key=lambda entry: (place(key, entry), place(table, entry))
+        )
+
+
+def read_sample(table: str, most: int) -> Steps[TableSample]:
+    """Describe a table and scan up to `most` of its items; none if it is 0."""
+    shape = yield from describe_table(table)
+    items: list[Item] = []
+    start: Item | None = None
+    units = 0.0
+    while len(items) < most:
+        request: dict[str, Any] = {"TableName": table, "Limit": most - len(items)}
+        request["ReturnConsumedCapacity"] = "TOTAL"
+        if start is not None:
+            request["ExclusiveStartKey"] = start
+        response = yield Call("Scan", request)
+        items += response["Items"]
+        units += units_of(response)
+        start = response.get("LastEvaluatedKey")
+        if start is None:
+            return TableSample(shape, tuple(items), True, units)
+    return TableSample(shape, tuple(items), False, units)
+
+
+def units_of(response: Any) -> float:
+    """The units that a response reports, of one table or of several; 0 if it reports none."""
+    consumed = response.get("ConsumedCapacity")
+    if not consumed:
+        return 0.0
+    several = consumed if isinstance(consumed, list) else [consumed]
+    return float(sum(each.get("CapacityUnits", 0.0) for each in several))
+
+
+def index_of(shape: TableShape, name: str) -> IndexShape:
+    """An index by its name; raises `UsageError` with the names of all."""
+    for index in shape.indexes:
+        if index.name == name:
+            return index
+    known = ", ".join(index.name for index in shape.indexes) or "none"
+    raise UsageError(f"table {shape.name} has no index {name!r}; its indexes: {known}")
+
+
+def key_of(shape: TableShape, index: str | None) -> KeyShape:
+    """The key of the table or of one of its indexes."""
+    return shape.key if index is None else index_of(shape, index).key
+
+
+def names_of(key: KeyShape, part: Literal["partition", "sort"]) -> tuple[str, ...]:
+    """The names of the attributes of a part of a key."""
+    return tuple(each.name for each in (key.partition if part == "partition" else key.sort))
+
+
+def projected(shape: TableShape, index: IndexShape) -> frozenset[str] | None:
+    """The attributes that the entries of an index have; None for all."""
+    if index.projection == "ALL":
+        return None
+    names = {part.name for key in (shape.key, index.key) for part in key.parts}
+    if index.projection != "KEYS_ONLY":
+        names |= set(index.projection)
+    return frozenset(names)
+
+
+def entry_of(shape: TableShape, index: IndexShape, item: Item | None) -> Item | None:
+    """The entry of an item in an index; None if it has none."""
+    if item is None or not has_key(index.key, item):
+        return None
+    kept = projected(shape, index)
+    if kept is None:
+        return item
+    return {name: value for name, value in item.items() if name in kept}
+
+
+def has_key(key: KeyShape, item: Item) -> bool:
+    """Whether an item has all attributes of a key, in their types."""
+    return all(part.type in item.get(part.name, ()) for part in key.parts)
+
+
+def place(key: KeyShape, item: Item) -> tuple[Any, ...]:
+    """Where an item lies by a key: sorts as the items do within one partition."""
+    return tuple(sort_key(item[part.name]) for part in key.parts)
+
+
+def partition_of(key: KeyShape, item: Item) -> tuple[Any, ...]:
+    """What items of one collection have in common."""
+    return tuple(sort_key(item[part.name]) for part in key.partition)
+
+
+def collections(key: KeyShape, entries: Sequence[Item]) -> dict[tuple[Any, ...], list[Item]]:
+    """Entries by their collection, in the order in which they are given."""
+    found: dict[tuple[Any, ...], list[Item]] = {}
+    for entry in entries:
+        found.setdefault(partition_of(key, entry), []).append(entry)
+    return found

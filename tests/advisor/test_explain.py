@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.advisor.tickets import Team, Ticket, places
+
+import isotone
+from isotone import ManualClock, Table
+from isotone.errors import UsageError, ValidationException
+from isotone.server import running_server
+
+BLUE = Ticket.team == "blue"
+
+
+def measured(explained: isotone.Explanation) -> Any:
+    assert explained.measured is not None
+    return explained.measured
+
+
+def test_a_query_of_a_model(store: isotone.Store) -> None:
+    query = Ticket.primary.where(BLUE, Ticket.number.between(10, 30))
+    explained = isotone.explain(store, query.filter(Ticket.urgency >= "HIGH"), run=True)
+    assert explained.title == "Query of Ticket.primary: table places"
+    assert explained.reads == "team == 'blue', number.between(10, 30)"
+    assert [str(part) for part in explained.key_range] == [
+        'PK = "TEAM#blue"',
+        'SK BETWEEN "TICKET#99969" AND "TICKET#99989"',
+    ]
+    assert (explained.direction, explained.order) == ("forward", "number, the greatest first")
+    assert (explained.estimate.items_read, explained.estimate.items_returned) == (21, 5)
+    assert explained.estimate.exact
+    assert explained.estimate.units == measured(explained).units == 0.5
+    assert explained.is_wasteful
+    assert explained.advice.startswith("an index would read no other items")
+    assert explained.wasted_units == 0.38
+    (scan,) = [each for each in explained.alternatives if each.name == "Scan of table places"]
+    assert scan.cost is not None
+    assert scan.cost.items_read == 45  # with the record of the keys
+    (sparse,) = [each for each in explained.alternatives if each.name == "Ticket.waiting"]
+    assert sparse.why_not.startswith("it has only entities with closed == False")
+
+
+def test_the_other_direction_of_an_index(store: isotone.Store) -> None:
+    query = Ticket.waiting.where(BLUE).reversed().limit(5)
+    explained = isotone.explain(store, query, run=True)
+    assert (explained.index, explained.direction) == ("GSI1", "backward")
+    assert explained.order == "urgency, the least first"
+    assert explained.estimate.items_read == measured(explained).items_read == 5
+    drawn = str(explained)
+    assert "↑● 9_LOW#" in drawn
+    assert "GSI1  index of places, without 14 items of the table" in drawn
+
+
+def test_a_key_without_values_takes_those_of_its_largest_collection(store: isotone.Store) -> None:
+    explained = isotone.explain(store, Ticket.waiting)
+    assert explained.reads == "team == 'blue'"
+    with pytest.raises(UsageError, match="no items"):
+        isotone.explain(store, Ticket.waiting, sample=0)
+
+
+def test_a_read_of_one_item(store: isotone.Store) -> None:
+    explained = isotone.explain(store, Ticket.primary.at(team="blue", number=7), run=True)
+    assert explained.operation == "GetItem"
+    assert explained.estimate.units == measured(explained).units == 0.5
+    assert explained.estimate.items_returned == 1
+
+
+def test_conditions_that_exclude_one_another_read_nothing(store: isotone.Store) -> None:
+    explained = isotone.explain(store, Ticket.primary.where(BLUE, Ticket.number > 10**7))
+    assert explained.estimate.requests == 0
+    assert "exclude one another" in str(explained)
+
+
+def test_a_merge_is_explained_query_by_query(store: isotone.Store) -> None:
+    teams = [Ticket.primary.where(Ticket.team == team).newest_first() for team in ("blue", "red")]
+    explained = isotone.explain(store, isotone.merge(*teams), run=True)
+    assert [part.estimate.items_read for part in explained.parts] == [40, 3]
+    assert explained.estimate.units == measured(explained).units
+
+
+@pytest.mark.parametrize(
+    ("statement", "operation", "read", "returned"),
+    [
+        ("SELECT * FROM places WHERE PK = 'TEAM#blue' AND SK > 'TICKET#99990'", "Query", 8, 8),
+        ("SELECT * FROM places WHERE PK = 'TEAM#red' AND SK = 'TICKET#99998'", "GetItem", 1, 1),
+        ("SELECT * FROM places WHERE urgency = 'CRITICAL'", "Scan", 45, 4),
+        ("SELECT SK FROM places WHERE PK IN ['TEAM#red','TEAM#blue']", "Query", 44, 44),
+        ("SELECT * FROM places.\"GSI1\" WHERE GSI1PK = 'TEAM#red'", "Query", 3, 3),
+    ],
+)
+def test_statements_that_read(
+    store: isotone.Store, statement: str, operation: str, read: int, returned: int
+) -> None:
+    explained = isotone.explain(store, statement, run=True)
+    assert explained.operation == operation
+    assert (explained.estimate.items_read, explained.estimate.items_returned) == (read, returned)
+    assert measured(explained).items_returned == returned
+    assert (explained.estimate.units, explained.estimate.requests) == (
+        measured(explained).units,
+        measured(explained).requests,
+    )
+
+
+def test_a_statement_with_parameters(store: isotone.Store) -> None:
+    text = "SELECT * FROM places WHERE PK = ? AND urgency = ?"
+    values: list[Any] = [{"S": "TEAM#blue"}, {"S": "HIGH"}]
+    explained = isotone.explain(store, text, parameters=values, run=True)
+    assert explained.filter == 'urgency = "HIGH"'
+    assert explained.advice == "an index with the partition key PK, sorted by urgency"
+    assert explained.estimate.items_returned == measured(explained).items_returned == 4
+    with pytest.raises(UsageError, match="3 parameters, but the statement has 2"):
+        isotone.explain(store, text, parameters=[*values, {"S": "x"}])
+    with pytest.raises(ValidationException):
+        isotone.explain(store, text)
+
+
+@pytest.mark.parametrize(
+    ("statement", "changes"),
+    [
+        (
+            "UPDATE places SET urgency = 'HIGH' WHERE PK = 'TEAM#blue' AND SK = 'TICKET#99998'",
+            {None: "replace", "GSI1": "replace", "by_lead": "none", "by_points": "none"},
+        ),
+        (
+            "UPDATE places SET points = 5 WHERE PK = 'TEAM#blue' AND SK = 'TICKET#99998'",
+            {None: "replace", "GSI1": "replace", "by_lead": "none", "by_points": "insert"},
+        ),
+        (
+            "DELETE FROM places WHERE PK = 'TEAM#blue' AND SK = 'TICKET#99998'",
+            {None: "remove", "GSI1": "remove", "by_lead": "none", "by_points": "none"},
+        ),
+        (
+            "INSERT INTO places VALUE {'PK': 'a', 'SK': 'b', 'lead': 'ann'}",
+            {None: "insert", "GSI1": "none", "by_lead": "insert", "by_points": "none"},
+        ),
+    ],
+)
+def test_statements_that_write(
+    store: isotone.Store, statement: str, changes: dict[str | None, str]
+) -> None:
+    before = store.count(Ticket.primary.where(BLUE))
+    explained = isotone.explain(store, statement)
+    assert store.count(Ticket.primary.where(BLUE)) == before  # nothing was written
+    assert {each.index: each.change for each in explained.writes} == changes
+    assert isotone.explain(store, statement, run=True).measured is not None
+    store.put(Ticket(team="blue", number=1))
+
+
+def test_the_write_of_an_entity_and_its_amplification(store: isotone.Store) -> None:
+    ticket = store.get(Ticket, team="blue", number=10)
+    assert ticket is not None
+    ticket.closed = True
+    explained = isotone.explain(store, ticket, run=True)
+    assert [(each.index, each.change, each.units) for each in explained.writes] == [
+        (None, "replace", 1.0),
+        ("GSI1", "remove", 1.0),
+        ("by_lead", "none", 0.0),
+        ("by_points", "none", 0.0),
+    ]
+    assert explained.estimate.units == measured(explained).units == 2.0
+
+
+def test_a_request_of_the_store(store: isotone.Store) -> None:
+    request = store.requests.update(Ticket, Ticket.urgency.set("HIGH"), team="red", number=1)
+    explained = isotone.explain(store, request, run=True)
+    assert explained.operation == "UpdateItem"
+    assert explained.estimate.units == measured(explained).units
+
+
+def test_a_condition_that_is_false_is_told(store: isotone.Store) -> None:
+    request = store.requests.create(Ticket(team="red", number=1))
+    explained = isotone.explain(store, request)
+    assert any("its condition is false now" in note for note in explained.notes)
+
+
+def test_a_transaction_costs_twice(store: isotone.Store) -> None:
+    items = [
+        {"Put": {"TableName": "places", "Item": {"PK": {"S": name}, "SK": {"S": "x"}}}}
+        for name in "ab"
+    ]
+    explained = isotone.explain(store, {"TransactItems": items}, run=True)
+    assert explained.estimate.units == measured(explained).units == 4.0
+    assert len(explained.parts) == 2
+
+
+def test_alternatives_of_a_raw_request(store: isotone.Store) -> None:
+    request = {
+        "TableName": "places",
+        "FilterExpression": "GSI1PK = :team",
+        "ExpressionAttributeValues": {":team": {"S": "TEAM#red"}},
+    }
+    explained = isotone.explain(store, ("Scan", request), run=True)
+    by_name = {each.name: each for each in explained.alternatives}
+    assert by_name["index GSI1"].cost is not None
+    assert by_name["index GSI1"].cost.items_read == 3
+    assert by_name["index by_lead"].why_not == "needs lead = …"
+    assert explained.advice == "an index with the partition key GSI1PK"
+
+
+@pytest.mark.parametrize(
+    ("subject", "message"),
+    [
+        (("CreateTable", {"TableName": "x"}), "CreateTable cannot be explained"),
+        (42, "42 cannot be explained"),
+        ({}, "{} cannot be explained"),
+        (("Query", {"TableName": "places", "KeyConditions": {}}), "write the request with expr"),
+        (("Scan", {"TableName": "nothing"}), "there is no table 'nothing'"),
+        (("Scan", {"TableName": "places", "IndexName": "GSI9"}), "has no index 'GSI9'"),
+        (
+            (
+                "Query",
+                {
+                    "TableName": "places",
+                    "KeyConditionExpression": "SK = :a",
+                    "ExpressionAttributeValues": {":a": {"S": "x"}},
+                },
+            ),
+            "not a condition on the key of places: PK, SK",
+        ),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(
+    store: isotone.Store, subject: Any, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message.replace("{", r"\{").replace("}", r"\}")):
+        isotone.explain(store, subject)
+
+
+def test_a_part_of_the_table_gives_an_estimate(store: isotone.Store) -> None:
+    store.put_many(Ticket(team="blue", number=n) for n in range(1000, 3000))
+    few = isotone.explain(store, Ticket.primary.where(Ticket.team == "red"), sample=50, run=True)
+    assert few.estimate.exact  # one small request has seen the whole range
+    assert few.estimate.units == measured(few).units
+    assert few.spent > 0
+    many = isotone.explain(store, Ticket.primary.where(BLUE), sample=500, run=True)
+    assert not many.estimate.exact
+    assert many.estimate.units == pytest.approx(measured(many).units, rel=0.3)
+    assert "~" in str(many)
+    nothing = isotone.explain(store, Ticket.primary.scan(), sample=0, run=True)
+    assert nothing.estimate.units == pytest.approx(measured(nothing).units, rel=0.2)
+
+
+def test_as_json_and_as_html(store: isotone.Store) -> None:
+    query = Ticket.primary.where(BLUE).filter(Ticket.urgency == "HIGH")
+    explained = isotone.explain(store, query, run=True)
+    loaded = json.loads(json.dumps(explained.to_dict()))
+    assert loaded["estimate"]["items_read"] == 40
+    assert loaded["drawing"]["views"][0]["collections"][0]["partition"][1]["field"] == "team"
+    html = explained._repr_html_()
+    assert "<svg" in html
+    assert "urgency == &#x27;HIGH&#x27;" in html
+
+
+def test_hostile_texts_are_escaped(store: isotone.Store) -> None:
+    store.put(Ticket(team="<script>alert(1)</script>", number=1))
+    query = Ticket.primary.where(Ticket.team == "<script>alert(1)</script>")
+    html = isotone.explain(store, query)._repr_html_()
+    assert "<script" not in html
+
+
+def test_with_an_async_store() -> None:
+    async def ask() -> None:
+        async with isotone.aconnect() as store:
+            await store.create_tables(places)
+            await store.put(Ticket(team="blue", number=1))
+            query = Ticket.primary.where(BLUE)
+            explained = await isotone.explain(store, query, run=True)
+            assert explained.estimate.units == measured(explained).units == 0.5
+            drawing = await isotone.draw(store, query)
+            assert "TICKET#99998" in str(drawing)
+
+    asyncio.run(ask())
+
+
+def test_over_http() -> None:
+    with (
+        isotone.open(":memory:") as database,
+        running_server(database) as url,
+        isotone.connect(url) as store,
+    ):
+        store.create_tables(places)
+        store.put(Team(team="blue", lead="ann"))
+        explained = isotone.explain(store, Team.primary.where(Team.team == "blue"), run=True)
+        assert explained.estimate.units == measured(explained).units == 0.5
+
+
+# Estimates of any data and any query equal what they cost
+
+LETTERS = st.text("abc", min_size=1, max_size=2)
+ITEMS = st.lists(
+    st.fixed_dictionaries(
+        {"pk": LETTERS, "sk": LETTERS, "size": st.sampled_from([0, 10, 5_000, 300_000])},
+        optional={"g": LETTERS, "n": st.integers(-20, 20)},
+    ),
+    max_size=12,
+)
+RANGES = st.one_of(
+    st.just(("", [])),
+    st.tuples(
+        st.sampled_from([" AND {s} = :a", " AND {s} < :a", " AND {s} >= :a"]),
+        st.lists(LETTERS, min_size=1, max_size=1),
+    ),
+    st.tuples(st.just(" AND begins_with({s}, :a)"), st.lists(LETTERS, min_size=1, max_size=1)),
+    st.tuples(
+        st.just(" AND {s} BETWEEN :a AND :b"),
+        st.lists(LETTERS, min_size=2, max_size=2).map(sorted),
+    ),
+)
+RAW = Table(
+    "raw",
+    partition="pk",
+    sort="sk",
+    indexes={
+        "by_g": isotone.Global("g", "sk", projection="KEYS_ONLY"),
+        "by_n": isotone.Local(isotone.Number("n"), projection=("g",)),
+    },
+)
+
+
+@settings(max_examples=80)
+@given(
+    items=ITEMS,
+    pk=LETTERS,
+    range_=RANGES,
+    index=st.sampled_from([None, "by_g"]),
+    filtered=st.booleans(),
+    backward=st.booleans(),
+    consistent=st.booleans(),
+    limit=st.none() | st.integers(1, 4),
+)
+def test_estimates_of_any_query_are_what_it_costs(
+    items: list[dict[str, Any]],
+    pk: str,
+    range_: tuple[str, list[str]],
+    index: str | None,
+    filtered: bool,
+    backward: bool,
+    consistent: bool,
+    limit: int | None,
+) -> None:
+    with isotone.connect(":memory:", clock=ManualClock(), check_keys=False) as store:
+        store.create_tables(RAW)
+        for given_ in items:
+            item: dict[str, Any] = {
+                "pk": {"S": given_["pk"]},
+                "sk": {"S": given_["sk"]},
+                "body": {"S": "x" * given_["size"]},
+            }
+            item |= {"g": {"S": given_["g"]}} if "g" in given_ else {}
+            item |= {"n": {"N": str(given_["n"])}} if "n" in given_ else {}
+            put = ("PutItem", {"TableName": "raw", "Item": item})
+            explained = isotone.explain(store, put, run=True)
+            assert explained.estimate.units == measured(explained).units
+        text, operands = range_
+        values = {":p": {"S": pk}} | {
+            f":{name}": {"S": text} for name, text in zip("ab", operands, strict=False)
+        }
+        request: dict[str, Any] = {
+            "TableName": "raw",
+            "KeyConditionExpression": f"{'g' if index else 'pk'} = :p{text.format(s='sk')}",
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": not backward,
+        }
+        request |= {"IndexName": index} if index else {"ConsistentRead": consistent}
+        request |= {"Limit": limit} if limit else {}
+        if filtered and not index:
+            request["FilterExpression"] = "attribute_exists(n)"
+        explained = isotone.explain(store, ("Query", request), run=True)
+        estimate, cost = explained.estimate, measured(explained)
+        assert estimate.exact
+        assert estimate.items_read == cost.items_read
+        assert estimate.items_returned == cost.items_returned
+        if not (index and limit):  # entries with equal keys may come in another order
+            assert estimate.units == cost.units
+        if limit is None:
+            assert estimate.requests == cost.requests
