@@ -9,6 +9,7 @@ of examples passes it through `tests.effort.examples` where it takes more than a
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -26,6 +27,10 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     cores = yield
     return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores * 3 // 2
 
+
+# A background job of a shell ignores Ctrl-C, and so would the processes that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # until everything is imported and collected, of which nothing is garbage
 
