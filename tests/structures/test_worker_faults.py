@@ -313,9 +313,9 @@ def test_lag_is_that_of_what_is_being_handled(
 # A record that kills
 
 
-def lives(kit: Bench, store: Store, clock: ManualClock) -> int:
+def lives(kit: Bench, store: Store, clock: ManualClock, most: int = 20) -> int:
     """Members live one after the other, until one of them gets through; how many were killed."""
-    for killed in range(20):
+    for killed in range(most):
         member = Member(kit.worker.plan, store)
         try:
             settle([member])
@@ -323,7 +323,7 @@ def lives(kit: Bench, store: Store, clock: ManualClock) -> int:
             clock.advance(31)
         else:
             return killed
-    raise AssertionError("the record kills for ever")
+    return most
 
 
 @pytest.mark.parametrize("takes_many", [False, True])
@@ -370,6 +370,77 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
         clock.advance(31)
     write(memory, kit, "ann", range(3))
     assert lives(kit, memory, clock) == 0
+    assert seen == [0, 1, 2]
+    assert kit.worker.dead_letters(memory) == []
+
+
+def killing(kit: Bench, number: int) -> None:
+    """Declare a handler that ends its member at one post."""
+
+    @kit.worker.on(kit.post, "inserted")
+    def handle(event: Any, context: Context) -> None:
+        if event.entity.number == number:
+            raise KeyboardInterrupt
+
+
+def starved(member: Member, clock: ManualClock) -> None:
+    """Let the leases of a member run out before it comes to work."""
+    member.coordinate()
+    clock.advance(31)
+    member.work()
+
+
+def replaced(member: Member, _: ManualClock) -> None:
+    """Let a member start and stop, as in a deployment."""
+    member.coordinate()
+    member.release()
+
+
+@pytest.mark.parametrize("release", [starved, replaced])
+def test_a_lease_that_is_released_before_its_record_is_reached_forgets_no_crash(
+    memory: Store,
+    clock: ManualClock,
+    kit: Bench,
+    release: Callable[[Member, ManualClock], None],
+) -> None:
+    killing(kit, 5)
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(9))
+    killed = 0
+    while not kit.worker.dead_letters(memory):
+        assert killed < 10, "the record kills for ever"
+        release(Member(kit.worker.plan, memory), clock)
+        killed += lives(kit, memory, clock, most=1)
+    assert killed == 2 + kit.worker.settings.attempts
+
+
+def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
+    memory: Store, clock: ManualClock, kit: Bench
+) -> None:
+    seen: list[int] = []
+    crashes = 2
+    members: list[Member] = []
+
+    @kit.worker.on(kit.post, "inserted")
+    def handle(event: Any, context: Context) -> None:
+        nonlocal crashes
+        if crashes:
+            crashes -= 1
+            raise KeyboardInterrupt
+        if len(members) < 10:
+            members[-1].stop()
+            raise ValueError("not today")
+        seen.append(event.entity.number)
+
+    kit.worker.create_tables(memory)
+    write(memory, kit, "ann", range(3))
+    assert lives(kit, memory, clock, most=2) == 2
+    while len(members) < 10:
+        members.append(Member(kit.worker.plan, memory))
+        members[-1].coordinate()
+        members[-1].work()
+        members[-1].release()
+    settle([Member(kit.worker.plan, memory)])
     assert seen == [0, 1, 2]
     assert kit.worker.dead_letters(memory) == []
 

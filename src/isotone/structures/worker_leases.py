@@ -77,7 +77,7 @@ class WorkerLease(Entity):
     - `wanted` names a member with fewer shards than its share, to which the owner hands this one over.
     - `crash_count` counts the owners that ended without releasing it since the checkpoint last moved. From
       the second on, each record is noted before it is handled (`trying`, `tries`), which finds a record that
-      crashes its process.
+      crashes its process. Releasing a lease does not reset the counters: the record is still to come.
     """
 
     worker: Attr[str] = field()
@@ -290,10 +290,12 @@ class Leases:
         still = WorkerLease.wanted == self._member
         return self._change(lease, WorkerLease.wanted.set(None), when=still)
 
-    def give_back(self, lease: WorkerLease, checkpoint: str | None, *, finished: bool) -> None:
+    def give_back(
+        self, lease: WorkerLease, checkpoint: str | None, *changes: Change, finished: bool
+    ) -> None:
         """Release a lease: to the member that wants it, or to any. Cost: one write."""
         kind, is_mine = WorkerLease, self._is_mine(lease)
-        noted = (kind.checkpoint.set(checkpoint), *RESET_CRASHES)
+        noted = (kind.checkpoint.set(checkpoint), *changes)
         if lease.wanted is not None and not finished:
             handed_over = self._assign(lease.wanted, lease)
             still = is_mine & (kind.wanted == lease.wanted)
@@ -469,6 +471,11 @@ class HeldShard:
         """Whether one of the next records may kill the process that handles it."""
         return self._suspects > 0
 
+    @property
+    def _is_harmless(self) -> bool:
+        """Whether the record at which earlier owners crashed has been handled, if there is one."""
+        return not self._suspects and self.done != self.lease.checkpoint
+
     def mark(self, event: Event[Any]) -> int:
         """Record that a suspected event is handled next; returns how many processes crashed at it. Cost: one write."""
         if self._marked is not None and self._marked[0] == event.sequence:
@@ -490,7 +497,7 @@ class HeldShard:
     def save(self, *changes: Change) -> None:
         """Write the checkpoint and renew the lease; updates whether it is lost or wanted."""
         with self._writing:
-            if not self._suspects and self.done != self.lease.checkpoint:
+            if self._is_harmless:
                 changes += RESET_CRASHES
             self.unsaved = False
             self._saved = self._store.clock.now()
@@ -510,7 +517,12 @@ class HeldShard:
         with self._writing:
             was_lost, self.is_lost = self.is_lost, True  # even if no response confirms it
             if not was_lost:
-                self._leases.give_back(self.lease, self.done, finished=self.is_over)
+                changes: tuple[Change, ...] = ()
+                if self._is_harmless or self.is_read:
+                    changes = RESET_CRASHES
+                elif self._marked is not None:
+                    changes = (WorkerLease.tries.set(self._marked[1]),)  # it did not crash there
+                self._leases.give_back(self.lease, self.done, *changes, finished=self.is_over)
 
     def is_safe(self) -> bool:
         """Whether the lease is still ours, as far as is known without a request."""
