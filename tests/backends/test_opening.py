@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from isotone.backends.interface import InThread, Tape
 from isotone.backends.opening import MEMORY, AtOnce, open_async_backend, open_backend
 from isotone.backends.remote import Remote
 from isotone.backends.request_retries import Retries
-from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.errors import ResourceNotFoundException, StorageBusy, UsageError
+from isotone.storage.sqlite import SQLiteStore
 
 NONE: dict[str, Any] = {"TableNames": []}
 TABLE = {
@@ -105,3 +107,17 @@ def test_options_that_do_not_fit_the_address(tmp_path: Path) -> None:
     for open_target in (open_backend, open_async_backend):
         with pytest.raises(UsageError, match="retries= is for an address"):
             open_target(Tape(), retries=Retries.none())
+
+
+def test_a_write_waits_as_long_as_told_for_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    backend, close = open_backend(path, durability="none", busy_timeout=0.05)
+    backend.execute("CreateTable", TABLE)
+    with SQLiteStore(path).transaction():
+        began = time.monotonic()
+        with pytest.raises(StorageBusy):
+            backend.execute("PutItem", {"TableName": "music", "Item": {"k": {"S": "a"}}})
+        assert time.monotonic() - began < 4
+    close()
+    with pytest.raises(UsageError, match="busy_timeout= is for a file"):
+        isotone.connect("http://localhost:8000", busy_timeout=1.0)

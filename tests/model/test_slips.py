@@ -56,6 +56,7 @@ def test_tables_are_given_one_by_one(store: Store, call: str) -> None:
         ("retries", 3, "isotone.Retries"),
         ("timeouts", 3, "isotone.Timeouts"),
         ("connections", "10", "an int"),
+        ("busy_timeout", "5", "seconds"),
         ("durability", True, "'disk', 'process' or 'none'"),
     ],
 )

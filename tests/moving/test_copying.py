@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.moving.tables import NAME, attributes, create, fill, items, order, two_files
+from tests.sdks.server_process import server_process
 
 import isotone
 from isotone.backends.interface import Native, Request, Response, Tape
@@ -419,3 +420,18 @@ def test_a_file_is_mapped_in_part(tmp_path: Path) -> None:
     assert copy(tmp_path / "a.db", tmp_path / "b.db").is_complete
     with pytest.raises(UsageError, match="memory_map= is for a file"):
         isotone.connect("http://localhost:1", memory_map=1)
+
+
+def test_what_is_written_to_amazon_has_a_price(tmp_path: Path) -> None:
+    with isotone.open(tmp_path / "a.db") as source:
+        create(source)
+        fill(source, 40)
+    with server_process(tmp_path / "served.db") as url:
+        amazon = f"{url}?engine=dynamodb"
+        there = copy(tmp_path / "a.db", amazon)
+        units = there.tables[NAME].write_units
+        assert units >= 40
+        assert there.dollars == pytest.approx(units * 0.625 / 1e6)
+        back = copy(amazon, tmp_path / "b.db")
+        assert back.dollars == pytest.approx(back.tables[NAME].read_units * 0.125 / 1e6)
+    assert copy(tmp_path / "a.db", tmp_path / "c.db").dollars is None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https", "azure-table")
-_OF_FILES: Final = ("durability", "memory_map")
+_OF_FILES: Final = ("durability", "memory_map", "busy_timeout")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _PATIENCE: Final = 2.0  # seconds for the question what a server is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
@@ -59,9 +59,9 @@ class Options(TypedDict, total=False):
     """How to open an address.
 
     `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (the most that stay open
-    while idle) are for servers, `durability` and `memory_map`
-    (the bytes of a file that are mapped into memory) are for files. `clock` is the clock of the store, and of a
-    database that it opens.
+    while idle) are for servers. `durability`, `memory_map` (the bytes of a file that are mapped into memory) and
+    `busy_timeout` (the seconds that a write waits for another process) are for files. `clock` is the clock of the store,
+    and of a database that it opens.
     """
 
     region: str
@@ -72,6 +72,7 @@ class Options(TypedDict, total=False):
     connections: int
     durability: Literal["disk", "process", "none"]
     memory_map: int
+    busy_timeout: float
     clock: Clock
 
 
@@ -145,7 +146,7 @@ def _open_database(address: str, options: Options) -> Opened:
     wrong = sorted(_OF_SERVERS & options.keys())
     if wrong:
         raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
-    wanted = ("durability", "memory_map", "clock", "region")
+    wanted = (*_OF_FILES, "clock", "region")
     used: Any = {name: options.get(name) for name in wanted}
     database = embedded.open(
         address, **{name: each for name, each in used.items() if each is not None}

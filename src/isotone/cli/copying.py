@@ -114,6 +114,8 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
             print(f"{name}: about {progress.of_items:,} items would be copied")
         else:
             print(f"{progress}, {_seconds(progress.seconds)}")
+    if done.dollars is not None:
+        print(f"about ${done.dollars:,.2f} at Amazon, on demand by the prices of us-east-1")
     for comparison in done.comparisons.values():
         _print_comparison(comparison)
     if arguments.cut_over and done.is_complete:
@@ -132,6 +134,7 @@ def _json_of(done: moving.Copied) -> str:
             "is_complete": done.is_complete,
             "is_dry_run": done.is_dry_run,
             "state": None if done.state is None else str(done.state),
+            "dollars": done.dollars,
             "comparisons": {name: _plain(each) for name, each in done.comparisons.items()},
         }
     ).decode()

@@ -199,6 +199,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "a clock: isotone.SystemClock(), isotone.ManualClock(…), or an object whose now() gives seconds "
         "since 1970",
     ),
+    "busy_timeout": (_is(int, float), "seconds"),
     "capabilities": (_is(Capabilities), "isotone.Capabilities(…)"),
     "check_keys": (lambda given: isinstance(given, bool), "True or False"),
     "connections": (_is(int), "an int"),

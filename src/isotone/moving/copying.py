@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends import opening
+from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import Unsupported, UsageError
@@ -48,6 +49,7 @@ from isotone.moving.table_making import (
     read_definition,
     table_names,
 )
+from isotone.prices import US_EAST_1
 from isotone.values.types import Item
 
 Tables = Sequence[str] | Mapping[str, str]
@@ -66,7 +68,8 @@ class Copied:
 
     `tables` has the progress of each table, by its name at the source. `missing` says what the target does not have.
     `is_complete`: everything was copied; a live copy is complete when it was cut over. `comparisons` are those of a
-    cut-over.
+    cut-over. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
+    us-east-1 (`isotone.prices`); None if neither address is one of its service.
     """
 
     tables: Mapping[str, Progress] = field(default_factory=dict)
@@ -75,6 +78,7 @@ class Copied:
     is_dry_run: bool = False
     state: Path | None = None
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    dollars: float | None = None
 
     @property
     def is_equal(self) -> bool:
@@ -196,6 +200,7 @@ class _Job:
         self.is_local = _is_local(source, target)
         self.source_has_stream = True
         self.stream_lag = 0.0  # seconds until a change of the source is in its stream
+        self.reads_at_amazon = self.writes_at_amazon = False
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
         self.report: Report = silent
@@ -209,13 +214,19 @@ def _job_between(
     with ExitStack() as stack:
         ends = [stack.enter_context(opened(end)) for end in (source, target)]
         stack.enter_context(state)
-        engines = [opening.engine_of(end).recognise() for end in (source, target)]
+        found = [opening.engine_of(end) for end in (source, target)]
+        is_amazon = [
+            isinstance(end, str) and engine.known is ENGINES["dynamodb"]
+            for end, engine in zip((source, target), found, strict=True)
+        ]
+        engines = [engine.recognise() for engine in found]
         number = segments or (1 if _is_local(*ends) else _SEGMENTS)
         if not engines[0].parallel_scan:
             number = 1
         job = _Job(ends[0], ends[1], engines[1], state, number)
         job.source_has_stream = engines[0].streams
         job.stream_lag = engines[0].stream_lag
+        job.reads_at_amazon, job.writes_at_amazon = is_amazon
         yield job
 
 
@@ -267,6 +278,18 @@ def _run(
         is_complete,
         state=job.state.path,
         comparisons=comparisons,
+        dollars=_dollars(job, copies),
+    )
+
+
+def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
+    """What the units at Amazon's service cost on demand; None if it has no part in the copy."""
+    if not (job.reads_at_amazon or job.writes_at_amazon):
+        return None
+    progress = [each.meter.progress() for each in copies]
+    return US_EAST_1.on_demand(
+        reads=sum(each.read_units for each in progress) if job.reads_at_amazon else 0.0,
+        writes=sum(each.write_units for each in progress) if job.writes_at_amazon else 0.0,
     )
 
 

@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from isotone.prices import US_EAST_1
+
 _WINDOW: Final = 20.0  # seconds over which the rate is measured
 _SAMPLE: Final = 0.2  # seconds between two samples
-
-# On-demand prices of Amazon's service in us-east-1, in dollars for a million units (since November 2024).
-READ_PRICE: Final = 0.125
-WRITE_PRICE: Final = 0.625
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,8 @@ class Progress:
 
     @property
     def dollars(self) -> float:
-        """What the units cost on demand on Amazon's service in us-east-1."""
-        return (self.read_units * READ_PRICE + self.write_units * WRITE_PRICE) / 1e6
+        """What the units cost on demand on Amazon's service in us-east-1 (`isotone.prices`)."""
+        return US_EAST_1.on_demand(reads=self.read_units, writes=self.write_units)
 
     def __str__(self) -> str:
         of = "" if self.is_over or not self.of_items else f" of about {self.of_items:,}"
