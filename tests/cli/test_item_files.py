@@ -110,3 +110,14 @@ def test_ctrl_c_leaves_a_state_that_the_same_command_continues(
     assert 0 < saved["items"] < count
     assert isotone(*words).out == f"{count:,} items written to Orders\n"
     assert not state.exists()
+
+
+def test_what_the_target_lacks_is_noted(isotone: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "orders.jsonl"
+    isotone("export", shop, "Orders", file, "--with-table")
+    described = Path(f"{file}.table.json")
+    described.write_text(json.dumps({**json.loads(described.read_text()), "has_recovery": True}))
+    done = isotone("import", file, tmp_path / "new.db", "Orders")
+    note = "isotone: note: point-in-time recovery: enable it on the target yourself\n"
+    assert (done.code, done.err) == (0, note)
+    assert isotone("import", file, tmp_path / "other.db", "Orders", "--quiet") == (0, "", "")

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import moving
+from isotone.backends.interface import Native, Request, Response
 from isotone.errors import BadRow, UsageError
 from isotone.server import running_server
 
@@ -566,3 +568,75 @@ def _mapped_of(file: Path) -> int:
             begin, end = line.split()[0].split("-")
             found += int(end, 16) - int(begin, 16)
     return found
+
+
+def test_bad_rows_never_take_the_place_of_what_is_imported() -> None:
+    Path("items.jsonl").write_text('{"id": "a", "at": 1}\nbroken\n')
+    Path("folder").mkdir()
+    Path("folder/items.jsonl").write_text('{"id": "a", "at": 1}\nbroken\n')
+    with database_of([]) as target:
+        for source, bad in (
+            ("items.jsonl", "items.jsonl"),
+            ("items.jsonl", "./folder/../items.jsonl"),
+            ("folder", "folder/bad.jsonl"),  # a run that continues would import it
+        ):
+            with pytest.raises(UsageError, match="which is imported; name a file elsewhere"):
+                moving.import_items(source, target, "Orders", bad_rows=bad)
+    assert "broken" in Path("items.jsonl").read_text()
+
+
+@pytest.mark.parametrize("left", [None, b"", b"{}\n"])
+def test_a_file_of_bad_rows_that_somebody_cut_continues(left: bytes | None) -> None:
+    Path("items.jsonl").write_text('broken\n{"id": "a", "at": 1}\n' * 3000)
+    stop = threading.Event()
+    state = Path("state.json")
+    with database_of([]) as target:
+
+        def run(progress: Any) -> moving.Imported:
+            return moving.import_items(
+                *("items.jsonl", target, "Orders"),
+                bad_rows="bad.jsonl",
+                state=state,
+                progress=progress,
+                stop=stop,
+            )
+
+        def stop_now(_: object) -> None:
+            stop.set()
+
+        first = run(stop_now)
+        assert not first.is_complete
+        stop.clear()
+        Path("bad.jsonl").unlink()
+        if left is not None:
+            Path("bad.jsonl").write_bytes(left)
+        done = run(print)
+    assert done.bad == 3000
+    text = Path("bad.jsonl").read_bytes()
+    assert b"\0" not in text
+    assert len(text.splitlines()) == 3000 - first.bad + (left or b"").count(b"\n")
+
+
+def test_what_the_target_cannot_have_is_in_the_result() -> None:
+    class Without(Native):
+        """A target without expiry."""
+
+        def __init__(self, database: isotone.Database) -> None:
+            self._database = database
+
+        def execute(
+            self, operation: str, request: Request, deadline: float | None = None
+        ) -> Response:
+            if operation == "UpdateTimeToLive":
+                raise isotone.errors.AccessDeniedException("not authorized")
+            return self._database.execute(operation, request)
+
+    with database_of([item(1)]) as source:
+        expiry = {"Enabled": True, "AttributeName": "gone_at"}
+        source.execute(
+            "UpdateTimeToLive", {"TableName": "Orders", "TimeToLiveSpecification": expiry}
+        )
+        moving.export_items(source, "Orders", "items.jsonl", with_table=True)
+    with isotone.open() as target:
+        done = moving.import_items("items.jsonl", Without(target), "Orders")
+    assert (done.items, done.missing) == (1, ("expiry: not authorized",))

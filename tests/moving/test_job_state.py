@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,19 @@ def test_without_a_path_entries_are_kept_for_the_run() -> None:
     with JobState(None, JOB) as state:
         state.set("Orders", 1)
         assert state.get("Orders", int) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_state_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    with JobState(path, ("copy", "a", "b")) as state:
+        state.set("Orders", {"after": {"email": {"S": "ann@example.com"}}})
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_an_entry_of_another_form_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    with JobState(path, ("copy", "a", "b")) as state:
+        state.set("Orders", {"items": "many"})
+        with pytest.raises(UsageError, match="delete it to start from the beginning"):
+            state.get("Orders", dict[str, int])

@@ -12,7 +12,7 @@ import msgspec
 from isotone import moving
 from isotone.cli.database import check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
-from isotone.cli.program import Command
+from isotone.cli.program import Command, complain
 from isotone.errors import UsageError
 
 _BAD_ROWS: Final = 1  # some rows were not imported
@@ -127,6 +127,8 @@ def _import(arguments: argparse.Namespace) -> int:
             progress=job.show,
             stop=job.stop,
         )
+    for text in () if arguments.quiet else done.missing:
+        complain(f"note: {text}")
     if arguments.json:
         print(_json_of(done))
     elif not arguments.quiet:

@@ -14,16 +14,17 @@ import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target, engine_of
-from isotone.errors import ApiError, BadRow, UsageError
+from isotone.errors import ApiError, UsageError
+from isotone.moving.bad_rows import BadRows
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.file_names import STANDARD, Place, table_file
 from isotone.moving.input_files import Input, Row, check_place, open_input
@@ -53,7 +54,8 @@ _KEY_TYPES: Final = ("S", "N", "B")
 class Imported:
     """The result of an import: how many rows were written as items, deleted, and bad.
 
-    If it was stopped, `is_complete` is false.
+    If it was stopped, `is_complete` is false. `missing` says what the target does not have of the description that the
+    table was made from.
     """
 
     progress: Progress
@@ -61,6 +63,7 @@ class Imported:
     bad: int = 0
     is_complete: bool = False
     state: Path | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def items(self) -> int:
@@ -109,8 +112,8 @@ def import_items(
     that `export_items(…, with_table=True)` wrote. An existing one is written into; equal keys are replaced.
 
     The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
-    object in a line, and the import continues. The same call continues an interrupted import; `restart` begins
-    again. `write_units` is a budget of capacity units a second. `stop` ends it early, from another thread.
+    object in a line, and the import continues; an existing file is replaced. The same call continues an interrupted
+    import; `restart` begins again. `write_units` is a budget of capacity units a second. `stop` ends it early, from another thread.
 
     Cost: one write for each row, in batches.
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
@@ -118,6 +121,7 @@ def import_items(
     """
     check_number("workers", workers, "threads")
     check_place(source, format)  # before a file is created
+    bad = BadRows(source, bad_rows)
     stop = stop or threading.Event()
     with ExitStack() as stack:
         backend = stack.enter_context(opened(target))
@@ -135,14 +139,17 @@ def import_items(
         rows = open_input(source, format, types or {}, checks.types)
         stack.callback(rows.close)
         entry = _continued(job, rows, format or "", table)
-        entry.settings = entry.settings or plan is not None
+        if plan is not None and plan is described:
+            entry.settings = True
+            job.set(table, entry)  # a run that continues this one finds the table
         work = _Import(backend, table, job, entry, checks, Pace(write_units, stop=stop), workers)
-        done = work.run(rows, bad_rows, progress or silent)
+        done = work.run(rows, bad, progress or silent)
+        missing = list(described.missing) if entry.settings and described is not None else []
         if done.is_complete:
             if entry.settings and described is not None:
-                apply_settings(backend, described)
+                missing += apply_settings(backend, described)
             job.drop(table)
-        return done
+        return replace(done, missing=tuple(missing))
 
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
@@ -263,21 +270,23 @@ class _Import:
         self._meter = Meter("import", table, items=entry.items, write_units=entry.write_units)
         self._lock = threading.Lock()
 
-    def run(self, rows: Input, bad_rows: str | PathLike[str] | None, report: Report) -> Imported:
+    def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
-        with _BadRows(bad_rows, self._entry.bad_size) as bad:
-            try:
-                self._import(rows, bad, report)
-                is_complete = True
-            except Stopped:
-                pass
+        bad.open(self._entry.bad_size)
+        try:
+            self._import(rows, bad, report)
+            is_complete = True
+        except Stopped:
+            pass
+        finally:
+            bad.close()
         done = self._meter.progress(is_over=is_complete)
         report(done)
         entry = self._entry
         state = self._state.path if rows.fingerprint else None
         return Imported(done, entry.deleted, entry.bad, is_complete, state)
 
-    def _import(self, rows: Input, bad: _BadRows, report: Report) -> None:
+    def _import(self, rows: Input, bad: BadRows, report: Report) -> None:
         reporter = Reporter(report, self._meter)
         with ThreadPoolExecutor(self._workers, "isotone-import") as pool:
             chunk = self._read(rows)
@@ -307,13 +316,13 @@ class _Import:
         if share:
             self._meter.of_items = round(self._entry.items / share)
 
-    def _save(self, position: Any, bad: _BadRows) -> None:
+    def _save(self, position: Any, bad: BadRows) -> None:
         entry = self._entry
         entry.position, entry.bad, entry.bad_size = position, entry.bad + bad.taken(), bad.sync()
         self._state.set(self._table, entry)
 
     def _start(
-        self, pool: ThreadPoolExecutor, chunk: list[Row], bad: _BadRows
+        self, pool: ThreadPoolExecutor, chunk: list[Row], bad: BadRows
     ) -> list[Future[list[tuple[Row, str]]]]:
         """Check the rows of a chunk, and begin to write those that fit."""
         latest: dict[tuple[str, ...], _Checked] = {}
@@ -374,64 +383,3 @@ class _Import:
             self._entry.write_units += units
         self._meter.add(items=puts, write_units=units)
         return []
-
-
-_encode: Final = msgspec.json.Encoder().encode
-
-
-class _BadRows:
-    """The file of bad rows, which continues at the size that it had when it was saved.
-
-    Without a path, the first bad row becomes the `failure` of the import.
-    """
-
-    def __init__(self, path: str | PathLike[str] | None, size: int) -> None:
-        self._path = None if path is None else Path(path)
-        self._size = size
-        self._file: BinaryIO | None = None
-        self._taken = 0
-        self.failure: BadRow | None = None
-
-    def __enter__(self) -> _BadRows:
-        if self._path is not None:
-            try:
-                self._file = self._path.open("r+b" if self._size and self._path.exists() else "wb")
-            except OSError as error:
-                reason = error.strerror or error
-                raise UsageError(f"cannot write {self._path}: {reason}") from None
-            self._file.truncate(self._size)
-            self._file.seek(0, 2)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, row: Row, reason: str) -> bool:
-        """Note a bad row; returns whether the import continues."""
-        text = row.text or (_encode(row.item or row.key).decode() if row.item or row.key else "")
-        if self._file is None:
-            if self.failure is None or row.number < self.failure.number:
-                self.failure = BadRow(row.number, reason, text, row.file)
-            return False
-        if row.is_fatal:
-            self.failure = BadRow(row.number, reason, text, row.file)
-            return False
-        place = {"file": row.file} if row.file else {}
-        self._file.write(
-            _encode({**place, "row": row.number, "reason": reason, "text": text}) + b"\n"
-        )
-        self._taken += 1
-        return True
-
-    def taken(self) -> int:
-        """How many rows were added since the last call."""
-        count, self._taken = self._taken, 0
-        return count
-
-    def sync(self) -> int:
-        """Make the rows durable; returns the size of the file."""
-        if self._file is None:
-            return 0
-        self._file.flush()
-        return self._file.tell()

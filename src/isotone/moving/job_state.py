@@ -107,7 +107,10 @@ class JobState:
     def get(self, name: str, form: type[T]) -> T | None:
         """An entry as an object of a class; None if there is none."""
         stored = self._entries.get(name)
-        return None if stored is None else msgspec.json.decode(stored, type=form)
+        try:
+            return None if stored is None else msgspec.json.decode(stored, type=form)
+        except msgspec.MsgspecError:
+            raise self._unreadable() from None
 
     def set(self, name: str, entry: Any) -> None:
         """Save an entry."""
@@ -128,14 +131,17 @@ class JobState:
         except FileNotFoundError:
             return {}
         except msgspec.MsgspecError:
-            raise UsageError(
-                f"{path} is not the state of a job; delete it to start from the beginning"
-            ) from None
+            raise self._unreadable() from None
         if found.form != _FORM or found.job != list(self._job):
             raise UsageError(
                 f"{path} is the state of another job: {' '.join(found.job)}; name another file"
             )
         return {name: msgspec.Raw(bytes(raw)) for name, raw in found.entries.items()}
+
+    def _unreadable(self) -> UsageError:
+        return UsageError(
+            f"{self.path} is not the state of a job; delete it to start from the beginning"
+        )
 
     def _save(self) -> None:
         if self.path is None:
@@ -144,7 +150,8 @@ class JobState:
             self.path.unlink(missing_ok=True)
             return
         new = self._beside(".new")
-        with new.open("wb") as file:
+        # The state has keys of items, which are nobody else's business.
+        with open(new, "wb", opener=_only_for_the_owner) as file:
             file.write(_encode(_Document(list(self._job), self._entries)))
             file.flush()
             os.fsync(file.fileno())
@@ -162,6 +169,10 @@ class JobState:
                 self._beside(".lock").unlink(missing_ok=True)
         self._held.close()
         self._held = None
+
+
+def _only_for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _locked(path: Path) -> BinaryIO:

@@ -1,0 +1,88 @@
+"""The file of an import's bad rows: one JSON object in a line, with the row's number, the reason and the text."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from isotone.errors import BadRow, UsageError
+from isotone.moving.file_names import STANDARD, Place
+from isotone.moving.input_files import Row
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class BadRows:
+    """Takes the bad rows of one import. Without a path, the first one becomes the `failure` of the import.
+
+    Raises `UsageError` for a file that the import reads, or that it would read when it is continued.
+    """
+
+    def __init__(self, source: Place, path: str | PathLike[str] | None) -> None:
+        self._path = None if path is None else Path(path)
+        self._file: BinaryIO | None = None
+        self._taken = 0
+        self._is_durable = True
+        self.failure: BadRow | None = None
+        if self._path is not None and fspath(source) != STANDARD:
+            read, written = Path(fspath(source)).resolve(), self._path.resolve()
+            if written == read or read in written.parents:
+                raise UsageError(
+                    f"bad rows cannot be written to {self._path}, which is imported; name a file elsewhere"
+                )
+
+    def open(self, size: int) -> None:
+        """Begin, or continue a file that had this size when it was saved."""
+        if self._path is None:
+            return
+        try:
+            self._file = self._path.open("r+b" if size and self._path.exists() else "wb")
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"cannot write {self._path}: {reason}") from None
+        self._file.seek(0, os.SEEK_END)
+        if self._file.tell() > size:  # it may be shorter: then somebody has taken rows out of it
+            self._file.truncate(size)
+            self._file.seek(size)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, row: Row, reason: str) -> bool:
+        """Note a bad row; returns whether the import continues."""
+        text = row.text or (_encode(row.item or row.key).decode() if row.item or row.key else "")
+        if self._file is None:
+            if self.failure is None or row.number < self.failure.number:
+                self.failure = BadRow(row.number, reason, text, row.file)
+            return False
+        if row.is_fatal:
+            self.failure = BadRow(row.number, reason, text, row.file)
+            return False
+        place = {"file": row.file} if row.file else {}
+        self._file.write(
+            _encode({**place, "row": row.number, "reason": reason, "text": text}) + b"\n"
+        )
+        self._taken += 1
+        self._is_durable = False
+        return True
+
+    def taken(self) -> int:
+        """How many rows were added since the last call."""
+        count, self._taken = self._taken, 0
+        return count
+
+    def sync(self) -> int:
+        """Make the rows durable; returns the size of the file."""
+        if self._file is None:
+            return 0
+        if not self._is_durable:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._is_durable = True
+        return self._file.tell()
