@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock files bench oracle redis crash clients browser clean
+.PHONY: help demo test long check format lock files bench oracle redis crash clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ clients: $(READY) ## install the clients that need it, and try every client
 
 browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chromium, or ISOTONE_CHROMIUM=PATH)
 	$(BIN)/pytest -rs tests/browser
+
+workbench: ## build the web application anew (needs Node 20 or later)
+	cd workbench && npm ci --no-fund --no-audit && npm run build
 
 lock: ## pin the development set anew
 	$(PYTHON) -m venv $(VENV)

@@ -52,6 +52,8 @@ ALLOWED = {
     # It plans what a condition reads as the database does, and compares it with what a model declares.
     "advisor": FLOOR
     | {"backends", "codec", "expressions", "inference", "model", "moving", "prices", "structures"},
+    # The pages of the server, for any backend; the server itself knows no page.
+    "workbench": FLOOR | {"backends", "inference", "model", "server"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
@@ -65,6 +67,7 @@ ALLOWED = {
         "server",
         "structures",
         "testing",
+        "workbench",
         "isotone",
     },
     "isotone": {"advisor", "backends", "client", "clock", "codec", "inference", "model", "moving"},
@@ -81,7 +84,7 @@ CROSSING = {
 ORDER_OF_THE_MODEL = ("declaring", "writing", "reading", "tables")
 
 # Layers that know the model by its door alone.
-THROUGH_THE_DOOR = {"structures", "inference", "advisor", "cli", "testing"}
+THROUGH_THE_DOOR = {"structures", "inference", "advisor", "cli", "testing", "workbench"}
 
 
 def modules() -> dict[str, Path]:

@@ -51,6 +51,7 @@ def test_a_file_is_served_until_a_signal(tmp_path, number):
             f'isotone serves {file} at {url} (boto3: endpoint_url="{url}"; '
             f"AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})\n"
         )
+        assert process.stdout.readline() == f"workbench: {url}/workbench/\n"
         with connect(url) as connection:
             assert table_names(connection) == []
         process.send_signal(number)

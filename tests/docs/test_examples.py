@@ -37,6 +37,7 @@ ONLY_PARSED = {
     "verify",
     "worker",
     "import",
+    "workbench",
 }
 
 _MINE = [page for page in PAGES if page.name not in RUN_ELSEWHERE]

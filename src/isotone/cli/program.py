@@ -59,6 +59,7 @@ COMMANDS: Final = {
     "explain": Entry("explaining", "show what a query or a request reads and costs", opens=True),
     "call": Entry("items", "send any request of the DynamoDB API", opens=True),
     "model": Entry("modelling", "write the Python module that models a table", opens=True),
+    "workbench": Entry("workbench", "show and edit tables in the browser", opens=True),
     "shell": Entry("shell", "type these commands at a prompt"),
     "worker": Entry("worker", "call handlers with each change of a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),

@@ -18,6 +18,7 @@ from isotone.cli.program import Command, complain
 from isotone.cli.samples import SAMPLES
 from isotone.cli.table_keys import table_names
 from isotone.cli.tables import table_request
+from isotone.cli.workbench import add_model, address_of, workbench_of
 from isotone.errors import UsageError
 from isotone.values.json import item_to_wire
 
@@ -73,6 +74,10 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR_OR_URL",
         help="the buckets of exports and imports: a folder, each a sub-folder, or the URL of an S3 endpoint",
     )
+    parser.add_argument(
+        "--no-workbench", action="store_true", help="serve no web page at /workbench/"
+    )
+    add_model(parser)
     add_address(parser, port=8000)
 
 
@@ -157,10 +162,15 @@ def _serve(arguments: argparse.Namespace) -> int:
         regions=arguments.regions,
     )
     what = "memory" if path == MEMORY else path
+    # Pages are not verified: a server with credentials is shown by `isotone workbench`, with the user's own.
+    shows = not arguments.no_workbench and arguments.credentials is None
+    pages = workbench_of(database, path, arguments.model) if shows else None
 
     def ready(url: str) -> None:
         if not arguments.quiet:
             print(announcement(what, url), flush=True)
+            if pages is not None:
+                print(f"workbench: {address_of(url)}", flush=True)
 
     with contextlib.closing(database):
         if arguments.replication_lag:
@@ -169,9 +179,11 @@ def _serve(arguments: argparse.Namespace) -> int:
             from isotone.testing import Faults
 
             service = Faults(arguments.seed).served(database)
-            serve(service, **_address(arguments), ready=ready, threaded=True, nodes=nodes)
+            serve(
+                service, **_address(arguments), ready=ready, threaded=True, nodes=nodes, pages=pages
+            )
         else:
-            serve(database, **_address(arguments), ready=ready, nodes=nodes)
+            serve(database, **_address(arguments), ready=ready, nodes=nodes, pages=pages)
     return 0
 
 
@@ -243,6 +255,8 @@ aws dynamodb list-tables
 _CONNECT: Final = """\
 isotone serves sample tables in {what} at {url}
 
+workbench   {url}/workbench/   (in the browser: see, query and edit them)
+
 boto3       boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1",
                          aws_access_key_id="any", aws_secret_access_key="any")
 AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us-east-1
@@ -273,7 +287,9 @@ def _demo(arguments: argparse.Namespace) -> int:
 
     with contextlib.closing(embedded.open(arguments.file)) as database:
         load(database)
-        serve(database, **_address(arguments), ready=ready)
+        shows = arguments.credentials is None
+        pages = workbench_of(database, arguments.file, None) if shows else None
+        serve(database, **_address(arguments), ready=ready, pages=pages)
     return 0
 
 

@@ -17,6 +17,7 @@ from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire_types import resolve_alias
 from isotone.model.engine_needs import EngineWarning, features_of
 from isotone.model.entity import Entity, upgrade
+from isotone.model.inspection import entity_of_item
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.cost import Stats, waste_of
@@ -96,6 +97,7 @@ __all__ = [
     "connect",
     "created",
     "desc",
+    "entity_of_item",
     "escape",
     "expires",
     "features_of",

@@ -164,6 +164,11 @@ class Inspector:
                 yield Finding("undeclared_index", schema.tag, name, value, f"not in index {index}")
 
 
+def entity_of_item(table: Table, item: Item) -> EntitySchema | None:
+    """The entity of a stored item: by its tag, or without one by the form of its key; None if there is none."""
+    return Inspector(table).entity_of(item)
+
+
 def _is_over(schema: EntitySchema, item: Item, now: float) -> bool:
     expiry = schema.by_role.get("expires")
     return expiry is not None and has_expired(item.get(expiry.attribute), now)

@@ -5,6 +5,7 @@
     admission   refuses other hosts, and web pages that nobody allowed
     response    builds response bytes: headers, checksum, compression
     dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
+    pages       the seam for web pages, which others answer
     connection  one connection: bytes in, bytes out, in order
     listener    listens on an address, keeps its connections, shuts down gracefully
 

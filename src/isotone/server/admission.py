@@ -7,6 +7,9 @@ page. Two headers that no page can change tell its requests apart:
     Host    a page whose own name was made to point to this machine (DNS rebinding) sends that name. On loopback it
             must be a name of this machine, the address that the server is bound to, or allowed by name.
 
+A page that this server itself has served sends an Origin that names the Host of the request. It is admitted if that
+host is known to be this server: one of its names, or an address.
+
 So neither a simple POST, which a browser sends without asking, nor one after a preflight reaches the database. A
 preflight for a private network (a page of the internet asks for an address of this one) is always refused.
 """
@@ -62,6 +65,8 @@ class Admission:
                 self.known_hosts.add(host)
             return None
         text = origin.decode("latin-1")
+        if host is not None and self._is_own(text.lower(), host.decode("latin-1").lower()):
+            return None
         if any(name in headers for name in _PRIVATE_NETWORK):
             return _refused(f"Pages of another network, such as {text}, may not use this server.")
         if ANY in self._origins or text.lower() in self._origins:
@@ -70,6 +75,16 @@ class Admission:
             f"Pages of the origin {text} may not use this server. "
             f"To allow them, start it with --allow-origin {text}"
         )
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether a page of this server sent the request.
+
+        A name that was not configured proves nothing: it may be another site's, which now leads here.
+        """
+        if origin not in (f"http://{host}", f"https://{host}"):
+            return False
+        name = _host_name(host)
+        return _is_address(name) or is_loopback(name) or name in (self._names or ())
 
 
 def admission_for(
@@ -96,6 +111,14 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         name = host.lower()
         return name == "localhost" or name.endswith(".localhost")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _host_name(host: str) -> str:

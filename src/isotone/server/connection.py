@@ -28,6 +28,7 @@ from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
 from isotone.server.gate import Gate
+from isotone.server.pages import Visited, visited
 from isotone.server.request import (
     SINGLE_HEADERS,
     Call,
@@ -42,6 +43,7 @@ from isotone.server.response import (
     BROKEN,
     HEAD_TOO_LARGE,
     LOCAL_NODES,
+    ORDINARY,
     OVERLOADED,
     TIMED_OUT,
     TOO_LARGE,
@@ -93,6 +95,7 @@ class Connection(asyncio.Protocol):
         "_on_lost",
         "_on_made",
         "_outstanding",
+        "_pages",
         "_parser",
         "_quiet",
         "_read",
@@ -119,6 +122,7 @@ class Connection(asyncio.Protocol):
         self._read: Read = read
         self._admission = admission
         self._known_hosts = admission.known_hosts
+        self._pages = dispatcher.pages
         self._on_made = on_made
         self._on_lost = on_lost
         self._transport: asyncio.Transport
@@ -136,7 +140,7 @@ class Connection(asyncio.Protocol):
         self._fault: Page | None = None  # of the headers so far
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[Style, bool] | None = None
-        self._backlog: deque[tuple[Call | Page | Refusal, bool]] = deque()
+        self._backlog: deque[tuple[Call | Page | Refusal | Visited, bool]] = deque()
         self._blocked = False
         self._finishing = False  # the next answer is the last one
         self._deaf = False
@@ -245,18 +249,19 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._deaf or self._parser.should_upgrade():
             return
-        body = self._body
-        request = self._read(
-            self._parser.get_method(),
-            self._url[0] if len(self._url) == 1 else b"".join(self._url),
-            self._headers,
-            self._spelling,
-            body[0] if len(body) == 1 else b"".join(body),
-        )
+        chunks = self._body
+        method = self._parser.get_method()
+        url = self._url[0] if len(self._url) == 1 else b"".join(self._url)
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        request: Call | Page | Refusal | Visited | None = None
+        if self._pages is not None and not (url == b"/" and method == b"POST"):
+            request = visited(self._pages, method, url, self._headers, body)
+        if request is None:
+            request = self._read(method, url, self._headers, self._spelling, body)
         keep_alive = self._parser.should_keep_alive()
         self._url.clear()
         self._headers.clear()
-        body.clear()
+        chunks.clear()
         self._received = self._repeated = 0
         self._in_head = True
         if self._is_free():
@@ -288,7 +293,7 @@ class Connection(asyncio.Protocol):
     def _is_last(self) -> bool:
         return self._finishing and not self._backlog
 
-    def _start(self, request: Call | Page | Refusal, keep_alive: bool) -> None:
+    def _start(self, request: Call | Page | Refusal | Visited, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._is_last()
         if type(request) is Call:
             result = self._dispatcher.submit(request, self._answer)
@@ -296,6 +301,9 @@ class Connection(asyncio.Protocol):
                 self._outstanding = request.style, keep_alive
             else:
                 self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+        elif type(request) is Visited:
+            self._outstanding = ORDINARY, keep_alive
+            self._dispatcher.visit(request, self._answer_with_page)
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
@@ -319,6 +327,16 @@ class Connection(asyncio.Protocol):
             log.exception("a request could not be answered")
             self._backlog.clear()
             self._refuse(BROKEN)
+        if self._backlog or self._blocked:
+            self._work_off_backlog()
+
+    def _answer_with_page(self, page: Page) -> None:
+        """Send a page as the answer to the outstanding request."""
+        assert self._outstanding is not None
+        _, keep_alive = self._outstanding
+        self._outstanding = None
+        keep_alive = keep_alive and not self._is_last()
+        self._send(render_page(page, keep_alive=keep_alive), keep_alive)
         if self._backlog or self._blocked:
             self._work_off_backlog()
 

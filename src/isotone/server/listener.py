@@ -25,6 +25,7 @@ from isotone.server.admission import Admission, admission_for, is_loopback
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.gate import Gate
+from isotone.server.pages import Pages
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -50,11 +51,16 @@ class Listener:
         credentials: str | PathLike[str] | None = None,
         insecure: bool = False,
         clock: Clock | None = None,
+        pages: Pages | None = None,
     ) -> None:
+        if pages is not None and credentials is not None:
+            raise UsageError(
+                "web pages are not verified, so a server with credentials has none; serve them by isotone workbench"
+            )
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
-        self._dispatcher = dispatcher(service, self._loop, nodes)
+        self._dispatcher = dispatcher(service, self._loop, nodes, pages)
         self._gate: Gate | None = None
         if credentials is not None:
             self._gate = Gate(self._dispatcher, credentials, clock or SystemClock())
@@ -108,6 +114,7 @@ class Listener:
         for connection in list(self._connections):
             connection.finish()
         self._dispatcher.commit()
+        self._dispatcher.end_visits()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace)
         self._dispatcher.stop()
@@ -229,13 +236,15 @@ def serve(
     allow_origins: Sequence[str] = (),
     credentials: str | PathLike[str] | None = None,
     insecure: bool = False,
+    pages: Pages | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
     `credentials` is a file with users and their keys: then signatures are verified. Beyond loopback it is required, unless
     the server is to be `insecure`. The file is read again on SIGHUP. `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
     that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. `allow_hosts` are names to
-    answer to, `allow_origins` the web pages that may send requests; "*" allows all. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
+    answer to, `allow_origins` the web pages that may send requests; "*" allows all. `pages` says who answers requests for
+    web pages. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
     """
     loop = new_event_loop()
 
@@ -248,6 +257,7 @@ def serve(
             allow_origins=allow_origins,
             credentials=credentials,
             insecure=insecure,
+            pages=pages,
         )
 
     try:
@@ -331,6 +341,7 @@ def running_server(
     credentials: str | PathLike[str] | None = None,
     insecure: bool = False,
     clock: Clock | None = None,
+    pages: Pages | None = None,
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
@@ -354,6 +365,7 @@ def running_server(
             credentials=credentials,
             insecure=insecure,
             clock=clock,
+            pages=pages,
         )
         return listener, await listener.start(host, port)
 

@@ -21,6 +21,8 @@ JSON_1_0: Final = b"application/x-amz-json-1.0"
 
 _REASONS: Final = {
     200: b"OK",
+    302: b"Found",
+    304: b"Not Modified",
     400: b"Bad Request",
     403: b"Forbidden",
     404: b"Not Found",

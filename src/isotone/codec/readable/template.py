@@ -161,6 +161,21 @@ class Template:
             raise MalformedKey(f"the key {text!r} is not of the form {self}")
         return tuple(values)
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each component of a key begins and ends. Raises `MalformedKey` as `parse` does.
+
+        >>> from isotone.codec.readable import Natural, Text
+        >>> Template(["CUSTOMER", Text(), "ORDER", Natural(99)]).spans("CUSTOMER#36ab#ORDER#07")
+        [(9, 13), (20, 22)]
+        """
+        self.parse(text)
+        spans, at = [], 0
+        for codec, literal, stop in zip(self.codecs, self.literals, self._stops, strict=False):
+            start = at + len(literal)
+            at = _end(text, start, codec.width, stop)
+            spans.append((start, at))
+        return spans
+
     def reads(self, text: str) -> bool:
         """Whether a key is of this form."""
         try:

@@ -16,7 +16,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from isotone import limits
@@ -128,6 +128,14 @@ def _not_a_condition(index: str, when: object) -> str:
     )
 
 
+class Segment(NamedTuple):
+    """A part of a stored key, for people: `field` is None for a literal, `value` the field's value."""
+
+    text: str
+    field: str | None
+    value: Any
+
+
 class StringSlot:
     """A string attribute: literals and components, joined by a separator."""
 
@@ -206,6 +214,22 @@ class StringSlot:
                     f"the key {value['S']!r} has {part!r}, which field {name!r} cannot be"
                 ) from None
         return fields
+
+    def segments(self, value: AttributeValue) -> list[Segment]:
+        """The parts of a stored value, in order; raises `MalformedKey`."""
+        fields = self.parse(value)
+        text = value["S"]
+        segments: list[Segment] = []
+        done = 0
+        for component, (start, end) in zip(self.components, self.template.spans(text), strict=True):
+            if start > done:
+                segments.append(Segment(text[done:start], None, None))
+            name = component.field.name
+            segments.append(Segment(text[start:end], name, fields[name]))
+            done = end
+        if done < len(text):
+            segments.append(Segment(text[done:], None, None))
+        return segments
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
         """Whether a key can have the given values: none is beyond its width."""
@@ -293,6 +317,12 @@ class NativeSlot:
         if self._subtracted_from is None:
             return f"{{{self.field.attribute}}}"
         return f"{{{self.field.attribute}: subtracted from {self._subtracted_from}}}"
+
+    def segments(self, value: AttributeValue) -> list[Segment]:
+        """The one part of a stored value; raises `MalformedKey`."""
+        ((name, field),) = self.parse(value).items()
+        ((_, text),) = value.items()
+        return [Segment(str(text), name, field)]
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         """The field that a value of the attribute holds; raises `MalformedKey`."""

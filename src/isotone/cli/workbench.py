@@ -1,0 +1,153 @@
+"""`isotone workbench`: the web application for any engine; and the workbench that `isotone serve` shows."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import isotone
+from isotone.backends.interface import Backend
+from isotone.cli import database
+from isotone.cli.modules import targets
+from isotone.cli.program import Command
+from isotone.errors import UnknownOperationException, UsageError
+
+if TYPE_CHECKING:
+    from isotone.workbench import Workbench
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The argument for the model that the workbench shows."""
+    parser.add_argument(
+        "--model",
+        metavar="MODULE",
+        help="show the entities and access patterns of a module's tables: MODULE, or MODULE:NAME,NAME; "
+        "without it they are inferred from the items",
+    )
+
+
+def workbench_of(
+    backend: Backend, target: str, model: str | None, *, writable: bool = True, remote: bool = False
+) -> Workbench:
+    """The pages for an engine; raises `UsageError` for a model that cannot be loaded."""
+    from isotone.workbench import Workbench
+
+    return Workbench(
+        backend, target=target, writable=writable, tables=_tables(model), remote=remote
+    )
+
+
+def _tables(model: str | None) -> Sequence[isotone.Table]:
+    if model is None:
+        return ()
+    found = {}
+    for target in targets(model):
+        table = target if isinstance(target, isotone.Table) else target.__schema__.table
+        found[table.name] = table
+    return list(found.values())
+
+
+def address_of(url: str) -> str:
+    """Where a server's workbench is."""
+    return f"{url}/workbench/"
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--read-write",
+        action="store_true",
+        help="start unlocked; otherwise a server's data can be changed after a click on the lock",
+    )
+    add_model(parser)
+    parser.add_argument(
+        "--port", type=int, default=0, help="the port of the page, 0 for any free one (default 0)"
+    )
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    source = arguments.source
+    remote = "://" in source
+    database.check_exists(source)
+    if remote and not source.partition("://")[2]:
+        raise UsageError(f"{source!r} is not an address; write one such as http://localhost:8000")
+    with database.connect(source) as backend:
+        from isotone.server import serve
+
+        pages = workbench_of(
+            backend,
+            source,
+            arguments.model,
+            writable=arguments.read_write or not remote,
+            remote=remote,
+        )
+
+        def ready(url: str) -> None:
+            address = address_of(url)
+            print(f"the workbench for {source} is at {address}", flush=True)
+            if not arguments.no_open:
+                _open(address)
+
+        serve(_PagesAlone(), port=arguments.port, ready=ready, pages=pages)
+    return 0
+
+
+def _open(address: str) -> None:
+    """Open the page in a browser, if there is a graphical one: one in the terminal would take it over."""
+    if sys.platform == "linux" and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return
+    with contextlib.suppress(webbrowser.Error):
+        webbrowser.open(address)
+
+
+class _PagesAlone:
+    """The service of a server that has pages, and no database."""
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        raise UnknownOperationException()
+
+    def begin(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
+        return [UnknownOperationException() for _ in requests]
+
+    def is_grouped(self, operation: str) -> bool:
+        return False
+
+    def in_region(self, name: str) -> _PagesAlone:
+        return self
+
+    def start_maintenance(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+COMMAND: Final = Command(
+    """\
+Show and edit what any DynamoDB engine stores, in the browser: item collections in the order of their keys, queries
+with their cost, changes as they happen.
+
+The page is served on this machine only, and calls nothing else. Data of a server is in safe mode: it can be read, and
+changed after a click on the lock.""",
+    examples="""
+isotone workbench shop.db
+isotone workbench http://localhost:8000
+isotone workbench dynamodb://eu-west-1 --model shop
+isotone workbench http://localhost:8000 --read-write --no-open
+""",
+    add_arguments=_arguments,
+    run=_run,
+)
+
+
+DEFINITIONS: Final = {"workbench": COMMAND}

@@ -1,0 +1,18 @@
+"""The workbench: a web application that shows and edits what any DynamoDB engine stores.
+
+    site          paths of the browser → answers: the page, its files, and the calls of its API
+    source        the engine that is shown
+    calls         the calls of the API, by name
+    access        which actions write; safe mode
+    recognition   which entity an item is, and the components of its keys
+    patterns      the entities and access patterns of a model, described for forms
+    tables        the tables of an engine, with their indexes, counts and sizes
+    stream_tail   the changes of a table as they happen
+    code          a request as code: Isotone, boto3, JavaScript, command line
+
+The page is written in TypeScript, in `/workbench` of the repository; `static` has what is built of it.
+"""
+
+from isotone.workbench.site import Workbench
+
+__all__ = ["Workbench"]

@@ -1,0 +1,215 @@
+"""The calls of the page's API, by name: JSON objects in and out, on the event loop.
+
+Requests to the engine run in threads, because they may wait: for a disk, or for a network. Errors are raised; `site`
+turns them into values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import Any, Final
+
+from isotone.errors import UsageError
+from isotone.model import Store, connect
+from isotone.workbench import code, patterns, stream_tail, tables
+from isotone.workbench.access import Access, is_write
+from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
+from isotone.workbench.source import Source
+
+_PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
+_LONGEST: Final = 60.0  # seconds for a request to the engine
+
+Answer = dict[str, Any]
+Call = Callable[[Mapping[str, Any]], Awaitable[Answer]]
+
+
+class Calls:
+    """The calls of one workbench."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._access = Access(writable=source.writable)
+        self._store: Store | None = None
+        sample = SAMPLE_ELSEWHERE if source.remote else SAMPLE
+        self._recognition = Recognition(self._connected, source.tables, sample=sample)
+        self._inferring: dict[str, asyncio.Future[Any]] = {}
+        self._names: dict[str, Call] = {
+            "session": self.session,
+            "unlock": self.unlock,
+            "tables": self.tables,
+            "table": self.table,
+            "execute": self.execute,
+            "keys": self.keys,
+            "model": self.model,
+            "pattern": self.pattern,
+            "code": self.code,
+            "changes": self.changes,
+        }
+
+    def by_name(self, name: str) -> Call:
+        """The call of a name; raises `UsageError` for an unknown one."""
+        call = self._names.get(name)
+        if call is None:
+            raise UsageError(f"the workbench has no call {name!r}")
+        return call
+
+    # The session
+
+    async def session(self, given: Mapping[str, Any]) -> Answer:
+        """What the page shows, and whether it may write."""
+        engine = await asyncio.to_thread(lambda: self._connected().capabilities.engine)
+        return {
+            "target": self._source.target,
+            "engine": engine,
+            "remote": self._source.remote,
+            "writable": self._access.writable,
+            "version": version("isotone"),
+            "models": [table.name for table in self._source.tables],
+        }
+
+    async def unlock(self, given: Mapping[str, Any]) -> Answer:
+        """Leave safe mode, or return to it: `{"writable": …}`."""
+        self._access.writable = given.get("writable") is True
+        return {"writable": self._access.writable}
+
+    # Tables
+
+    async def tables(self, given: Mapping[str, Any]) -> Answer:
+        """All tables."""
+        found = await asyncio.to_thread(
+            tables.summaries, self._source.backend, remote=self._source.remote
+        )
+        return {"tables": found}
+
+    async def table(self, given: Mapping[str, Any]) -> Answer:
+        """One table; None if there is none of that name."""
+        name = _text(given, "table")
+        self._infer(name)
+        found = await asyncio.to_thread(tables.summary, self._source.backend, name)
+        return {"table": found}
+
+    # Requests
+
+    async def execute(self, given: Mapping[str, Any]) -> Answer:
+        """Any action of the API: `{"action", "request"}`. With `"keys": [attribute, …]`, items are recognized."""
+        action, request = _text(given, "action"), given.get("request") or {}
+        self._access.check(action, request)
+        started = time.perf_counter()
+        response = await self._execute(action, request)
+        answer: Answer = {
+            "response": response,
+            "milliseconds": (time.perf_counter() - started) * 1000,
+        }
+        if is_write(action, request) and action.endswith("Table"):
+            self._recognition.forget(str(request.get("TableName")))
+        attributes = given.get("keys")
+        items = response.get("Items")
+        if attributes is not None and items is not None:
+            name = given.get("table") or request.get("TableName")
+            found = await self._recognized(str(name), attributes, items, _PATIENCE)
+            answer |= {"recognized": None} if found is None else found
+        return answer
+
+    async def keys(self, given: Mapping[str, Any]) -> Answer:
+        """The entities and key parts of items: `{"table", "keys", "items"}`."""
+        name, attributes, items = _text(given, "table"), given["keys"], given["items"]
+        return await self._recognized(name, attributes, items, None) or {}
+
+    async def _recognized(
+        self, table: str, attributes: list[str], items: list[Any], patience: float | None
+    ) -> Answer | None:
+        """What is known of each item, and the names of the model; None if the model is not there in time."""
+        if not self._recognition.is_ready(table):
+            inferring = self._infer(table)
+            done, _ = await asyncio.wait([inferring], timeout=patience)
+            if not done:
+                return None
+            inferring.result()
+        found = await asyncio.to_thread(self._recognition.recognize, table, attributes, items)
+        return {"recognized": found, "legend": self._recognition.legend(table)}
+
+    def _infer(self, table: str) -> asyncio.Future[Any]:
+        """Begin to infer a table's model, once."""
+        running = self._inferring.get(table)
+        if running is None:
+            loop = asyncio.get_running_loop()
+            running = loop.run_in_executor(None, self._recognition.model_of, table)
+            self._inferring[table] = running
+            running.add_done_callback(lambda done: self._inferred(table, done))
+        return running
+
+    def _inferred(self, table: str, done: asyncio.Future[Any]) -> None:
+        """Note that the inference has ended; what went wrong is told to who asks for the model."""
+        self._inferring.pop(table, None)
+        if not done.cancelled():
+            done.exception()
+
+    async def _execute(self, action: str, request: Mapping[str, Any]) -> Answer:
+        deadline = time.monotonic() + _LONGEST
+        return await asyncio.to_thread(self._source.backend.execute, action, request, deadline)
+
+    # The model
+
+    async def model(self, given: Mapping[str, Any]) -> Answer:
+        """The entities and access patterns of a table, loaded or inferred."""
+        name = _text(given, "table")
+        found = await asyncio.to_thread(self._recognition.model_of, name)
+        inferred = (
+            None
+            if self._recognition.is_loaded(name)
+            else await asyncio.to_thread(self._recognition.inferred, name)
+        )
+        return {
+            "model": None if found is None else patterns.described(found),
+            "loaded": self._recognition.is_loaded(name),
+            "source": None if inferred is None else inferred.source,
+            "sampled": None if inferred is None else inferred.items,
+        }
+
+    async def pattern(self, given: Mapping[str, Any]) -> Answer:
+        """The request of an access pattern with its parameters."""
+        name = _text(given, "table")
+        found = await asyncio.to_thread(self._recognition.model_of, name)
+        if found is None:
+            raise UsageError(f"nothing is known of the entities of table {name!r}")
+        asked = patterns.Asked(
+            entity=_text(given, "entity"),
+            pattern=_text(given, "pattern"),
+            equal=given.get("equal") or {},
+            component=given.get("component") or "",
+            operator=given.get("operator") or "",
+            values=given.get("values") or (),
+            descending=given.get("descending") is True,
+        )
+        return patterns.answer(found, asked)
+
+    async def code(self, given: Mapping[str, Any]) -> Answer:
+        """A request as code: `{"action", "request"}`."""
+        request = given.get("request") or {}
+        return {"snippets": code.snippets(_text(given, "action"), request, self._source.target)}
+
+    # Changes
+
+    async def changes(self, given: Mapping[str, Any]) -> Answer:
+        """What is new in a stream; waits a while for something: `{"stream", "position"}`."""
+        return await stream_tail.next_changes(
+            self._execute,
+            given.get("stream"),
+            given.get("position"),
+            from_start=given.get("from_start") is True,
+        )
+
+    def _connected(self) -> Store:
+        if self._store is None:
+            self._store = connect(self._source.backend, check_keys=False)
+        return self._store
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"a call needs {name!r}")
+    return value

@@ -1,0 +1,131 @@
+"""A request as code that runs: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import re
+import shlex
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any
+
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[str, str]]:
+    """The request in each language, with what connects to the target."""
+    return [
+        {"name": "Isotone", "language": "python", "text": _isotone(action, request, target)},
+        {"name": "boto3", "language": "python", "text": _boto3(action, request, target)},
+        {"name": "JavaScript", "language": "js", "text": _javascript(action, request, target)},
+        {"name": "AWS CLI", "language": "sh", "text": _aws_cli(action, request, target)},
+        {"name": "isotone call", "language": "sh", "text": _command(action, request, target)},
+    ]
+
+
+def _is_url(target: str) -> bool:
+    return target.startswith(("http://", "https://"))
+
+
+def _python(value: Any, indent: int) -> str:
+    text = pprint.pformat(value, width=88 - indent, sort_dicts=False, compact=False)
+    return text.replace("\n", "\n" + " " * indent)
+
+
+def _arguments(request: Mapping[str, Any], indent: int = 4) -> str:
+    pad = " " * indent
+    lines = [
+        f"{pad}{name}={_python(value, indent + len(name) + 1)},\n"
+        for name, value in request.items()
+    ]
+    return "\n" + "".join(lines) if lines else ""
+
+
+def _isotone(action: str, request: Mapping[str, Any], target: str) -> str:
+    opened = (
+        f"from isotone.backends.opening import open_backend\n\nbackend, close = open_backend({target!r})\n"
+        if "://" in target
+        else f"import isotone\n\nbackend = isotone.open({target!r})\n"
+    )
+    return f'{opened}response = backend.execute("{action}", {_python(dict(request), 4)})\nprint(response)\n'
+
+
+def _boto3(action: str, request: Mapping[str, Any], target: str) -> str:
+    method = _CAPITAL.sub("_", action).lower()
+    where = ""
+    if _is_url(target):
+        where = (
+            f', endpoint_url={target!r}, region_name="us-east-1",\n'
+            '                      aws_access_key_id="any", aws_secret_access_key="any"'
+        )
+    if not _is_url(target) and "://" not in target:
+        return (
+            f"import isotone\n\nclient = isotone.open({target!r}).client()  # as boto3's client\n"
+            f"response = client.{method}({_arguments(_native(request))})\nprint(response)\n"
+        )
+    return (
+        f'import boto3\n\nclient = boto3.client("dynamodb"{where})\n'
+        f"response = client.{method}({_arguments(_native(request))})\nprint(response)\n"
+    )
+
+
+def _native(value: Any) -> Any:
+    """The request with bytes where DynamoDB JSON has Base64, as boto3 takes it."""
+    if isinstance(value, Mapping):
+        if len(value) == 1:
+            ((name, inner),) = value.items()
+            if name == "B" and isinstance(inner, str):
+                return {"B": b64decode(inner)}
+            if name == "BS" and isinstance(inner, list):
+                return {"BS": [b64decode(each) for each in inner]}
+        return {name: _native(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_native(inner) for inner in value]
+    return value
+
+
+def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
+    where = ""
+    if _is_url(target):
+        where = (
+            f'\n  endpoint: "{target}",\n  region: "us-east-1",\n'
+            '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
+        )
+    return (
+        f'import {{ DynamoDBClient, {action}Command }} from "@aws-sdk/client-dynamodb";\n\n'
+        f"const client = new DynamoDBClient({{{where}}});\n"
+        f"const response = await client.send(new {action}Command({_js(request)}));\nconsole.log(response);\n"
+    )
+
+
+def _js(value: Any, indent: int = 0) -> str:
+    """JSON, with bytes where DynamoDB JSON has Base64, as the SDK takes it."""
+    pad = "  " * (indent + 1)
+    if isinstance(value, Mapping):
+        if len(value) == 1:
+            ((name, inner),) = value.items()
+            if name == "B" and isinstance(inner, str):
+                return f'{{ B: Buffer.from({json.dumps(inner)}, "base64") }}'
+            if name == "BS" and isinstance(inner, list):
+                each = ", ".join(f'Buffer.from({json.dumps(text)}, "base64")' for text in inner)
+                return f"{{ BS: [{each}] }}"
+        lines = [
+            f"{pad}{json.dumps(name)}: {_js(inner, indent + 1)}" for name, inner in value.items()
+        ]
+        return "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}" if lines else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(_js(inner, indent) for inner in value)}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
+    command = _CAPITAL.sub("-", action).lower()
+    where = f" --endpoint-url {target}" if _is_url(target) else ""
+    text = shlex.quote(json.dumps(request, ensure_ascii=False))
+    return f"aws dynamodb {command}{where} \\\n  --cli-input-json {text}\n"
+
+
+def _command(action: str, request: Mapping[str, Any], target: str) -> str:
+    text = shlex.quote(json.dumps(request, ensure_ascii=False))
+    return f"isotone call {shlex.quote(target)} {action} {text}\n"

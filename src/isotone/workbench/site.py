@@ -1,0 +1,186 @@
+"""Paths of the browser → answers: the page and its files, and the calls of its API.
+
+    GET  /                        with Accept: text/html, a redirect to the page
+    GET  /workbench/              the page
+    GET  /workbench/assets/…      its files; their names have a hash of the content, so browsers keep them
+    POST /workbench/api/NAME      a call, JSON to JSON (`calls`)
+
+The page may load and call its own origin only, and run only its own files: no inline script, no `eval`. A call must
+have the header `X-Isotone-Workbench`, which a page of another origin can send only after a preflight, and none is ever
+granted. What answers them is imported when the page is first asked for, so that a server starts as fast without it.
+Calls are answered with status 200, errors too: `{"error": {…}}` is a value that the page shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import mimetypes
+from collections.abc import Awaitable, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from isotone.backends.interface import Backend
+from isotone.errors import ApiError, IsotoneError
+from isotone.server.pages import Answering, Visit
+from isotone.server.response import NOT_FOUND, Header, Page
+from isotone.workbench.source import Source
+
+if TYPE_CHECKING:
+    from isotone.model import Table
+    from isotone.workbench.calls import Calls
+
+PATH: Final = "/workbench/"
+HEADER: Final = "x-isotone-workbench"
+FILES: Final = Path(__file__).parent / "static"
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SECURITY: Final[tuple[Header, ...]] = (
+    (b"Content-Security-Policy", _POLICY.encode()),
+    (b"X-Content-Type-Options", b"nosniff"),
+    (b"X-Frame-Options", b"DENY"),
+    (b"Referrer-Policy", b"no-referrer"),
+    (b"Cross-Origin-Opener-Policy", b"same-origin"),
+    (b"Cross-Origin-Resource-Policy", b"same-origin"),
+)
+_FOREVER: Final = b"public, max-age=31536000, immutable"
+_COMPRESSED: Final = (".js", ".css", ".html", ".svg", ".json")
+_WORTH_COMPRESSING: Final = (
+    1 << 20
+)  # bytes of an answer; loopback carries less faster than it is compressed
+
+log = logging.getLogger("isotone.workbench")
+
+
+class Workbench:
+    """The pages of one engine, for `isotone.server.serve(…, pages=Workbench(…))`.
+
+    `target` names the engine for people. Without `writable` it starts in safe mode: writes are refused until the user
+    unlocks them. `tables` are those of a loaded model.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        target: str,
+        writable: bool = True,
+        tables: Sequence[Table] = (),
+        remote: bool = False,
+    ) -> None:
+        self._source = Source(backend, target, tuple(tables), remote, writable)
+        self._loading: asyncio.Future[Calls] | None = None
+
+    def __call__(self, visit: Visit) -> Answering | None:
+        """Who answers a visit: a method of this site, or None for a path of others."""
+        path = visit.path.decode("latin-1")
+        if path == "/" and visit.method == b"GET":
+            accepted = visit.headers.get(b"accept", b"")
+            return self._redirect if b"text/html" in accepted else None
+        if path == PATH.rstrip("/"):
+            return self._redirect
+        if not path.startswith(PATH):
+            return None
+        return self._call if path.startswith(f"{PATH}api/") else self._file
+
+    async def _redirect(self, visit: Visit) -> Page:
+        return Page(302, headers=((b"Location", PATH.encode()), *_SECURITY))
+
+    async def _file(self, visit: Visit) -> Page:
+        name = visit.path.decode("latin-1").removeprefix(PATH) or "index.html"
+        if name == "index.html":
+            self._calls()  # while the browser reads the page
+        found = self._files.get(name)
+        if found is None or visit.method != b"GET":
+            return NOT_FOUND
+        kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").encode()
+        if kind.startswith(b"text/"):
+            kind += b"; charset=utf-8"
+        keep = _FOREVER if name.startswith("assets/") else b"no-cache"
+        headers: tuple[Header, ...] = (
+            (b"Content-Type", kind),
+            (b"Cache-Control", keep),
+            (b"Vary", b"Accept-Encoding"),
+            *_SECURITY,
+        )
+        if name.endswith(_COMPRESSED) and b"gzip" in visit.headers.get(b"accept-encoding", b""):
+            return Page(200, _zipped(found), headers=(*headers, (b"Content-Encoding", b"gzip")))
+        return Page(200, found.read_bytes(), headers=headers)
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """The built files by their paths: no other path is ever opened."""
+        return {
+            path.relative_to(FILES).as_posix(): path for path in FILES.rglob("*") if path.is_file()
+        }
+
+    def _calls(self) -> asyncio.Future[Calls]:
+        """What answers the calls."""
+        if self._loading is None:
+            loop = asyncio.get_running_loop()
+            self._loading = loop.run_in_executor(None, _load, self._source)
+        return self._loading
+
+    async def _call(self, visit: Visit) -> Page:
+        if visit.method != b"POST" or HEADER.encode() not in visit.headers:
+            return _json({"error": _refusal()}, status=403)
+        name = visit.path.decode("latin-1").removeprefix(f"{PATH}api/")
+        answer = await _answered(name, await self._calls(), visit.body)
+        return _json(answer, gzip_it=b"gzip" in visit.headers.get(b"accept-encoding", b""))
+
+
+def _load(source: Source) -> Calls:
+    from isotone.workbench.calls import Calls
+
+    return Calls(source)
+
+
+async def _answered(name: str, calls: Calls, body: bytes) -> dict[str, Any]:
+    try:
+        method = calls.by_name(name)
+        answer: Awaitable[dict[str, Any]] = method(msgspec.json.decode(body or b"{}"))
+        return await answer
+    except ApiError as error:
+        wire = error.body()
+        return {"error": {**wire, "code": error.code, "message": error.message or str(error)}}
+    except msgspec.DecodeError as error:
+        return {"error": {"code": "BadRequest", "message": f"this is not JSON: {error}"}}
+    except IsotoneError as error:
+        return {"error": {"code": type(error).__name__, "message": str(error)}}
+    except Exception as error:
+        log.exception("the call %s failed", name)
+        return {
+            "error": {
+                "code": "Unexpected",
+                "message": f"the workbench failed: {type(error).__name__}: {error}; its log has more",
+            }
+        }
+
+
+def _refusal() -> dict[str, str]:
+    return {"code": "Refused", "message": f"a call is a POST with the header {HEADER}"}
+
+
+def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -> Page:
+    body = msgspec.json.encode(answer)
+    headers: tuple[Header, ...] = (
+        (b"Content-Type", b"application/json"),
+        (b"Cache-Control", b"no-store"),
+        *_SECURITY,
+    )
+    if gzip_it and len(body) > _WORTH_COMPRESSING:
+        body = gzip.compress(body, 1)
+        headers = (*headers, (b"Content-Encoding", b"gzip"))
+    return Page(status, body, headers=headers)
+
+
+@lru_cache
+def _zipped(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes(), 9, mtime=0)

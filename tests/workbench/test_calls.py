@@ -1,0 +1,192 @@
+"""The calls of the page's API, through a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.workbench.page import Browserless
+
+import isotone
+from isotone.server import running_server
+from isotone.workbench import Workbench
+from isotone.workbench.access import is_write
+
+WRITES = [
+    ("PutItem", {"TableName": "Words", "Item": {"list": {"S": "x"}, "word": {"S": "x"}}}),
+    ("DeleteTable", {"TableName": "Words"}),
+    ("ExecuteStatement", {"Statement": "DELETE FROM Words WHERE list = 'words'"}),
+    (
+        "BatchExecuteStatement",
+        {
+            "Statements": [
+                {"Statement": "SELECT * FROM Words"},
+                {"Statement": "UPDATE Words SET a = 1"},
+            ]
+        },
+    ),
+    ("TransactWriteItems", {"TransactItems": []}),
+    ("SomethingNew", {}),
+]
+
+
+def test_tables_have_their_keys_indexes_counts_and_sizes(page):
+    tables = {each["name"]: each for each in page.call("tables")["tables"]}
+    github = tables["GitHub"]
+    assert github["keys"] == {
+        "partition": [{"name": "pk", "type": "S"}],
+        "sort": [{"name": "sk", "type": "S"}],
+    }
+    assert github["items"] == 26
+    assert github["bytes"] > 1000
+    (index,) = github["indexes"]
+    assert (index["name"], index["kind"], index["items"]) == ("by_work", "global", 16)
+
+
+def test_items_are_recognized_by_an_inferred_model(page):
+    page.call("model", {"table": "GitHub"})
+    request = {"TableName": "GitHub", "Limit": 1}
+    answer = page.execute("Scan", request, keys=["pk", "sk", "work"])
+    ((entity, keys),) = answer["recognized"]
+    assert entity == "Fork"
+    (item,) = answer["response"]["Items"]
+    for name, segments in keys.items():
+        assert "".join(text for text, _, _ in segments) == item[name]["S"]
+    assert [name for _, name, _ in keys["sk"] if name] == ["user"]
+    assert "Pull request" in answer["legend"]["entities"]
+
+
+def test_a_descending_number_has_its_value(page):
+    page.call("model", {"table": "GitHub"})
+    request = {
+        "TableName": "GitHub",
+        "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+        "ExpressionAttributeValues": {":p": {"S": "REPO#ann#notes"}, ":s": {"S": "~PR"}},
+        "Limit": 1,
+    }
+    answer = page.execute("Query", request, keys=["sk"])
+    ((_, keys),) = answer["recognized"]
+    assert keys["sk"] == [["~PR#", None, None], ["99840", "number", "159"]]
+
+
+def test_every_key_of_every_sample_is_shown_whole(page):
+    for table in page.call("tables")["tables"]:
+        names = [each["name"] for part in table["keys"].values() for each in part]
+        page.call("model", {"table": table["name"]})
+        answer = page.execute("Scan", {"TableName": table["name"]}, keys=names)
+        for item, (_, keys) in zip(answer["response"]["Items"], answer["recognized"], strict=True):
+            for name in names:
+                ((_, value),) = item[name].items()
+                assert "".join(text for text, _, _ in keys[name]) == value
+
+
+def test_a_loaded_model_names_entities_and_patterns(database):
+    shop = isotone.Table("shop")
+
+    class Order(isotone.Entity, table=shop):
+        """An order of a customer."""
+
+        customer: isotone.Attr[str] = isotone.field()
+        number: isotone.Attr[int] = isotone.field(max=9_999)
+        primary = isotone.Key("CUSTOMER", customer).sort("ORDER", isotone.desc(number))
+
+    store = isotone.connect(database)
+    store.create_tables(shop)
+    store.put(Order(customer="ann", number=7))
+    pages = Workbench(database, target=":memory:", tables=[shop])
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        model = page.call("model", {"table": "shop"})
+        assert model["loaded"] is True
+        (entity,) = model["model"]["entities"]
+        assert (entity["name"], entity["about"]) == ("Order", "An order of a customer.")
+        asked = {
+            "table": "shop",
+            "entity": "Order",
+            "pattern": "primary",
+            "equal": {"customer": "ann"},
+            "component": "number",
+            "operator": ">=",
+            "values": ["3"],
+        }
+        answer = page.call("pattern", asked)
+        found = page.execute("Query", answer["request"], keys=["PK", "SK"])
+        assert found["response"]["Count"] == 1
+        assert found["recognized"][0][0] == "Order"
+        assert "Order.primary.where(Order.customer == 'ann', Order.number >= 3)" in answer["code"]
+        wrong = page.call("pattern", {**asked, "values": ["many"]})
+        assert "'many' is not a int" in wrong["error"]["message"]
+
+
+@pytest.mark.parametrize(("action", "request_"), WRITES)
+def test_safe_mode_refuses_every_write(database, action, request_):
+    before = database.execute("Scan", {"TableName": "Words"})["Items"]
+    pages = Workbench(database, target="http://elsewhere", writable=False, remote=True)
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        answer = page.execute(action, request_)
+        assert answer["error"]["code"] == "SafeMode"
+        assert database.execute("Scan", {"TableName": "Words"})["Items"] == before
+        assert "response" in page.execute("Scan", {"TableName": "Words"})
+        assert "response" in page.execute("ExecuteStatement", {"Statement": " select * from Words"})
+        assert page.call("unlock", {"writable": True}) == {"writable": True}
+        assert answer["error"]["code"] != page.execute(action, request_).get("error", {}).get(
+            "code"
+        )
+
+
+def test_what_reads_is_no_write():
+    for action in ("GetItem", "Query", "Scan", "DescribeTable", "ListTables", "GetRecords"):
+        assert not is_write(action, {})
+
+
+def test_changes_arrive_in_order(database):
+    database.execute(
+        "UpdateTable",
+        {
+            "TableName": "Words",
+            "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        },
+    )
+    pages = Workbench(database, target=":memory:")
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        stream = page.call("table", {"table": "Words"})["table"]["stream"]
+        began = page.call("changes", {"stream": stream})
+        assert began["records"] == []
+        for word in ("one", "two"):
+            item = {"list": {"S": "new"}, "word": {"S": word}}
+            page.execute("PutItem", {"TableName": "Words", "Item": item})
+        found = page.call("changes", {"stream": stream, "position": began["position"]})
+        assert [each["dynamodb"]["Keys"]["word"]["S"] for each in found["records"]] == [
+            "one",
+            "two",
+        ]
+        assert "error" in page.call("changes", {"stream": None})
+
+
+def test_copied_code_runs(database, capsys):
+    request = {
+        "TableName": "Words",
+        "Item": {
+            "list": {"S": "it's"},
+            "word": {"S": 'a "b" \\ <script>'},
+            "data": {"B": "AAE="},
+            "numbers": {"NS": ["1", "2.5"]},
+        },
+    }
+    with running_server(database) as url:
+        pages = Workbench(database, target=url)
+        with running_server(database, pages=pages) as own:
+            page = Browserless(own)
+            snippets = page.call("code", {"action": "PutItem", "request": request})["snippets"]
+            by_name = {each["name"]: each["text"] for each in snippets}
+            key = {"list": request["Item"]["list"], "word": request["Item"]["word"]}
+            for name in ("Isotone", "boto3"):
+                database.execute("DeleteItem", {"TableName": "Words", "Key": key})
+                names: dict[str, Any] = {}
+                exec(compile(by_name[name], name, "exec"), names)
+                names.get("close", getattr(names.get("client"), "close", None))()
+                stored = database.execute("GetItem", {"TableName": "Words", "Key": key})["Item"]
+                assert stored == request["Item"]
+    assert "ResponseMetadata" in capsys.readouterr().out

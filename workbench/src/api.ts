@@ -1,0 +1,174 @@
+/** The calls of the Python side (`isotone/workbench/calls.py`), with their types. */
+
+export type AttributeType = "S" | "N" | "B" | "BOOL" | "NULL" | "SS" | "NS" | "BS" | "L" | "M";
+/** A value in DynamoDB JSON: `{"S": "text"}`. */
+export type AttributeValue = { [type: string]: unknown };
+export type Item = Record<string, AttributeValue>;
+export type Request = Record<string, unknown>;
+
+export interface KeyAttribute {
+  name: string;
+  type: "S" | "N" | "B";
+}
+export interface Keys {
+  partition: KeyAttribute[];
+  sort: KeyAttribute[];
+}
+export interface IndexInfo {
+  name: string;
+  kind: "global" | "local";
+  keys: Keys;
+  items: number;
+  bytes: number;
+  status: string;
+  projection: string;
+  included: string[];
+}
+export interface TableInfo {
+  name: string;
+  status: string;
+  keys: Keys;
+  items: number;
+  bytes: number;
+  indexes: IndexInfo[];
+  stream: string | null;
+  stream_view: string | null;
+  billing: string;
+  protected: boolean;
+}
+export interface Session {
+  target: string;
+  engine: string;
+  remote: boolean;
+  writable: boolean;
+  version: string;
+  models: string[];
+}
+/** A part of a stored key: its text, its component (null: a literal), its value where that differs. */
+export type Segment = [text: string, component: string | null, value: string | null];
+/** The entity of an item, and the segments of its key attributes. */
+export type Recognized = [entity: string | null, keys: Record<string, Segment[]>];
+
+export interface Capacity {
+  CapacityUnits?: number;
+  ReadCapacityUnits?: number;
+  WriteCapacityUnits?: number;
+  Table?: { CapacityUnits?: number };
+  GlobalSecondaryIndexes?: Record<string, { CapacityUnits?: number }>;
+  LocalSecondaryIndexes?: Record<string, { CapacityUnits?: number }>;
+}
+export interface Response {
+  Items?: Item[];
+  Item?: Item;
+  Attributes?: Item;
+  Count?: number;
+  ScannedCount?: number;
+  LastEvaluatedKey?: Item;
+  NextToken?: string;
+  ConsumedCapacity?: Capacity | Capacity[];
+  [member: string]: unknown;
+}
+export interface Executed {
+  response: Response;
+  milliseconds: number;
+  recognized?: Recognized[] | null;
+  legend?: Legend;
+}
+/** The names of a table's model, in the order in which it declares them. */
+export interface Legend {
+  entities: string[];
+  components: string[];
+}
+
+export interface Parameter {
+  name: string;
+  type: string;
+  descending: boolean;
+  choices: string[];
+}
+export interface Pattern {
+  name: string;
+  index: string | null;
+  sparse: boolean;
+  form: Record<string, [string, string | null][]>;
+  group: Parameter[];
+  order: Parameter[];
+}
+export interface Entity {
+  name: string;
+  about: string;
+  fields: { name: string; attribute: string; type: string }[];
+  patterns: Pattern[];
+}
+export interface Model {
+  model: { table: string; tag: string; entities: Entity[] } | null;
+  loaded: boolean;
+  source: string | null;
+  sampled: number | null;
+}
+export interface Snippet {
+  name: string;
+  language: string;
+  text: string;
+}
+export interface Change {
+  eventID: string;
+  eventName: "INSERT" | "MODIFY" | "REMOVE";
+  userIdentity?: { PrincipalId?: string };
+  dynamodb: {
+    ApproximateCreationDateTime: number;
+    Keys: Item;
+    NewImage?: Item;
+    OldImage?: Item;
+    SequenceNumber: string;
+  };
+}
+
+/** An error of the engine, of the workbench, or of the connection to it. */
+export class CallError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly members: Record<string, unknown> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** Calls `api/NAME`. Raises `CallError`. */
+export async function call<T>(name: string, given: object = {}, signal?: AbortSignal): Promise<T> {
+  let answer: Record<string, unknown>;
+  try {
+    const response = await fetch(`api/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Isotone-Workbench": "1" },
+      body: JSON.stringify(given),
+      signal: signal ?? null,
+    });
+    answer = (await response.json()) as Record<string, unknown>;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new CallError("Disconnected", "The workbench's server does not answer. Is it still running?");
+  }
+  const failure = (answer["error"] ?? answer["__type"]) as Record<string, string> | string | undefined;
+  if (typeof failure === "string") throw new CallError("Refused", String(answer["Message"] ?? failure));
+  if (failure) throw new CallError(failure["code"] ?? "Error", failure["message"] ?? "", failure);
+  return answer as T;
+}
+
+/** Sends one action of the DynamoDB API. With `keys`, the items are recognized. */
+export function execute(
+  action: string,
+  request: Request,
+  options: { keys?: string[]; signal?: AbortSignal } = {},
+): Promise<Executed> {
+  return call("execute", { action, request, keys: options.keys }, options.signal);
+}
+
+/** The units that a response says it consumed; null if it does not say. */
+export function unitsOf(response: Response): number | null {
+  const consumed = response.ConsumedCapacity;
+  if (consumed === undefined) return null;
+  const each = Array.isArray(consumed) ? consumed : [consumed];
+  return each.reduce((sum, one) => sum + (one.CapacityUnits ?? 0), 0);
+}

@@ -1,0 +1,456 @@
+/** Draws the window of a view: partitions as groups, their items in order, and only the rows that can be seen. */
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import type { IndexInfo } from "../api";
+import { useShortcuts } from "../shortcuts";
+import { keysOf, toQuery, type View } from "../query/view";
+import { href } from "../router";
+import { count, plural, shortText, typed } from "../values";
+import { Failure } from "../shell/messages";
+import { entityHue } from "./hues";
+import { KeyText } from "./key_text";
+import type { Row } from "./rows";
+import { CollectionWindow, type Entry, type Slot, type Totals } from "./window";
+
+const OVERSCAN = 400; // pixels beyond the visible ones that are drawn
+const AHEAD = 900; // pixels before the end at which the next page is read
+
+interface Props {
+  view: View;
+  /** The selected item, by its id. */
+  selected: string | null;
+  onSelect: (entry: Entry | null) => void;
+  onOpen: (entry: Entry) => void;
+  onTotals?: (totals: Totals, window: CollectionWindow) => void;
+  /** Items that are not in this index are shown as left out. */
+  compareWith?: IndexInfo | null;
+  /** Whether this pane listens to the keyboard. */
+  keyboard?: boolean;
+  /** Changes when everything is to be read again. */
+  version?: number;
+  checked?: Set<string>;
+  onCheck?: (entry: Entry, checked: boolean) => void;
+}
+
+interface Placed {
+  slot: Slot;
+  top: number;
+}
+
+interface Block {
+  group: string;
+  entry: Entry;
+  top: number;
+  bottom: number;
+}
+
+export function CollectionView(props: Props) {
+  const { view, selected, onSelect, onOpen, compareWith = null, version = 0 } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [, redraw] = useState(0);
+  const [shown, setShown] = useState({ top: 0, height: 900, width: 1200 });
+  const address = JSON.stringify(toQuery(view)) + view.table.name;
+
+  const data = useMemo(() => {
+    const made = new CollectionWindow(view, () => redraw((number) => number + 1));
+    const keys = keysOf(view);
+    made.columns.hide([...keys.partition, ...keys.sort].map((each) => each.name));
+    return made;
+  }, [address, version]);
+
+  useEffect(() => {
+    void data.loadAfter();
+    scroller.current?.scrollTo(0, 0);
+    return () => data.close();
+  }, [data]);
+
+  useEffect(() => props.onTotals?.(data.totals, data), [data, data.totals, data.atEnd, data.loading, data.error]);
+
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const measure = () =>
+      setShown((now) => ({ ...now, height: element.clientHeight, width: element.clientWidth }));
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+
+  // Pages that were put before the first one must not move what is seen.
+  useLayoutEffect(() => {
+    if (!data.added || !scroller.current) return;
+    scroller.current.scrollTop += data.added;
+    data.added = 0;
+  });
+
+  const stacked = shown.width < 560;
+  const placed: Placed[] = [];
+  let height = 0;
+  for (const slot of data.slots) {
+    placed.push({ slot, top: height });
+    height += slot.height;
+  }
+  const from = shown.top - OVERSCAN;
+  const to = shown.top + shown.height + OVERSCAN;
+  const near = placed.filter(({ slot, top }) => top + slot.height > from && top < to);
+  const rows = near.flatMap(({ slot, top }) =>
+    slot.rows
+      .filter((row) => top + row.top + row.height > from && top + row.top < to)
+      .map((row) => ({ row, top: top + row.top })),
+  );
+
+  useEffect(() => {
+    for (const { slot } of near) if (!slot.entries) void data.restore(slot);
+    if (data.paused) return;
+    if (height - (shown.top + shown.height) < AHEAD) void data.loadAfter();
+    // Only a reader who has scrolled up is shown what is before the start of the view.
+    if (shown.top < AHEAD / 3 && data.slots.length && (shown.top > 0 || data.added || height < shown.height))
+      void data.loadBefore();
+  });
+
+  const entries = data.entries;
+  const place = entries.findIndex((each) => each.id === selected);
+  const move = (step: number) => {
+    const next = entries[Math.max(0, Math.min(entries.length - 1, place < 0 ? 0 : place + step))];
+    if (!next) return;
+    onSelect(next);
+    reveal(next);
+  };
+  const reveal = (entry: Entry) => {
+    const element = scroller.current;
+    if (!element) return;
+    for (const { slot, top } of placed) {
+      const row = slot.rows.find((each) => each.kind === "item" && each.entry.id === entry.id);
+      if (!row) continue;
+      const at = top + row.top;
+      if (at - 60 < element.scrollTop) element.scrollTop = at - 60;
+      else if (at + row.height + 20 > element.scrollTop + element.clientHeight)
+        element.scrollTop = at + row.height + 20 - element.clientHeight;
+    }
+  };
+  const current = entries[place];
+  useShortcuts(
+    props.keyboard === false
+      ? []
+      : [
+          { keys: ["j", "ArrowDown"], title: "Next item", run: () => move(1) },
+          { keys: ["k", "ArrowUp"], title: "Previous item", run: () => move(-1) },
+          { keys: ["Enter"], title: "Open the item", run: () => current && onOpen(current) },
+          { keys: ["PageDown"], title: "Down a screen", run: () => scroller.current?.scrollBy(0, shown.height - 60) },
+          { keys: ["PageUp"], title: "Up a screen", run: () => scroller.current?.scrollBy(0, 60 - shown.height) },
+          { keys: ["Home"], title: "To the top", run: () => scroller.current?.scrollTo(0, 0) },
+          { keys: ["End"], title: "To the end of what is loaded", run: () => scroller.current?.scrollTo(0, height) },
+        ],
+    [selected, entries.length, data, shown.height, height, props.keyboard],
+  );
+
+  const keys = keysOf(view);
+  const hasSort = keys.sort.length > 0;
+  const blocks = blocksOf(near, from, to);
+  const empty = !entries.length && !data.loading && !data.error && data.atEnd;
+
+  return (
+    <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`}>
+      <div class="collection-keys" aria-hidden="true">
+        <div class="partition-name">
+          <KeyName kind="Partition key" names={keys.partition.map((each) => each.name)} />
+        </div>
+        {hasSort && (
+          <div class="sort-name">
+            <KeyName kind="Sort key" names={keys.sort.map((each) => each.name)} />
+            <span class="direction-mark">{view.descending ? "↑ descending" : "↓ ascending"}</span>
+          </div>
+        )}
+        <div class="attributes-name">Attributes</div>
+      </div>
+      <div
+        class="scroller"
+        ref={scroller}
+        tabIndex={0}
+        role="listbox"
+        aria-label={`Items of ${view.table.name}${view.index ? `, index ${view.index.name}` : ""}`}
+        aria-activedescendant={current ? domId(current) : undefined}
+        onScroll={(event) => {
+          const { scrollTop } = event.currentTarget;
+          requestAnimationFrame(() => setShown((now) => (now.top === scrollTop ? now : { ...now, top: scrollTop })));
+        }}
+      >
+        <div class="canvas" style={{ height: `${height + 64}px`, minWidth: stacked ? "100%" : `${data.columns.width + 560}px` }}>
+          <div class="partitions" style={{ height: `${height}px`, marginBottom: `${-height}px` }} aria-hidden="true">
+            {blocks.map((block) => (
+              <div
+                class="partition"
+                key={`${block.group}${block.top}`}
+                style={{ top: `${block.top}px`, height: `${block.bottom - block.top}px` }}
+              >
+                <PartitionLabel view={view} entry={block.entry} />
+              </div>
+            ))}
+          </div>
+          {rows.map(({ row, top }) =>
+            row.kind === "head" ? (
+              <HeadRow key={`h${row.entry.id}`} row={row} top={top} view={view} data={data} stacked={stacked} />
+            ) : (
+              <ItemRow
+                key={row.entry.id}
+                row={row}
+                top={top}
+                view={view}
+                data={data}
+                selected={row.entry.id === selected}
+                checked={props.checked?.has(row.entry.id) ?? false}
+                onCheck={props.onCheck}
+                leftOut={compareWith !== null && isLeftOut(row.entry, compareWith)}
+                leftOutOf={compareWith?.name ?? ""}
+                onSelect={onSelect}
+                onOpen={onOpen}
+              />
+            ),
+          )}
+          <div class="foot" style={{ top: `${height}px` }}>
+            <Foot data={data} />
+          </div>
+        </div>
+        {!entries.length && data.loading && <Skeleton />}
+      </div>
+      {data.error && (
+        <div class="over">
+          <Failure error={data.error} onRetry={() => data.retry()} />
+        </div>
+      )}
+      {empty && (
+        <div class="over">
+          <Nothing view={view} scanned={data.totals.scanned} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function KeyName({ kind, names }: { kind: string; names: string[] }) {
+  return (
+    <>
+      <span class="key-kind">{kind}</span> <code>{names.join(" · ")}</code>
+    </>
+  );
+}
+
+function PartitionLabel({ view, entry }: { view: View; entry: Entry }) {
+  const keys = keysOf(view);
+  const open = { ...toQuery({ ...view, sort: null, start: null, filters: [] }), pk: JSON.stringify(entry.partition.map(typed)) };
+  return (
+    <div class="partition-label">
+      {keys.partition.map((each, place) => (
+        <a
+          key={each.name}
+          href={href(["t", view.table.name, "items"], open)}
+          tabIndex={-1}
+          title="Open this item collection"
+        >
+          <KeyText table={view.table.name} value={entry.partition[place]} segments={entry.keys[each.name]} />
+        </a>
+      ))}
+    </div>
+  );
+}
+
+/** The name of an entity, and those of its attributes above their columns. */
+function HeadRow({ row, top, view, data, stacked }: { row: Row; top: number; view: View; data: CollectionWindow; stacked: boolean }) {
+  const { entry } = row;
+  const columns = data.columns.of(entry.entity);
+  return (
+    <div
+      class={`row head${entry.outside ? " outside" : ""}${row.starts ? " starts" : ""}`}
+      style={{ top: `${top}px`, height: `${row.height}px` }}
+      aria-hidden="true"
+    >
+      <div class="sort-cell">
+        {stacked && row.starts && <PartitionLabel view={view} entry={entry} />}
+        {entry.outside ? (
+          <span class="outside-label">beside the range</span>
+        ) : (
+          entry.entity !== null && (
+            <span class={`entity ${entityHue(view.table.name, entry.entity)}`}>{entry.entity}</span>
+          )
+        )}
+      </div>
+      <div class="attributes">
+        {columns.map((each) => (
+          <span class="name" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }} title={each.name}>
+            {each.name}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface ItemRowProps {
+  row: Row;
+  top: number;
+  view: View;
+  data: CollectionWindow;
+  selected: boolean;
+  leftOut: boolean;
+  leftOutOf: string;
+  checked: boolean;
+  onCheck: ((entry: Entry, checked: boolean) => void) | undefined;
+  onSelect: (entry: Entry) => void;
+  onOpen: (entry: Entry) => void;
+}
+
+function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
+  const { entry } = row;
+  const { item } = entry;
+  const keys = keysOf(view);
+  const table = view.table.name;
+  const marked = (selected ? " selected" : "") + (leftOut ? " left-out" : "") + (entry.outside ? " outside" : "");
+  return (
+    <div
+      class={`row item${marked}${checked ? " checked" : ""}`}
+      id={domId(entry)}
+      role="option"
+      aria-selected={selected}
+      aria-label={labelOf(view, entry) + (leftOut ? `, not in ${leftOutOf}` : "")}
+      style={{ top: `${top}px`, height: `${row.height}px` }}
+      onClick={(event) => {
+        if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
+        else onSelect(entry);
+      }}
+      onDblClick={() => onOpen(entry)}
+    >
+      <div class="sort-cell">
+        {onCheck && checked && <span class="check" aria-hidden="true">✓</span>}
+        {keys.sort.length
+          ? keys.sort.map((each) => (
+              <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />
+            ))
+          : keys.partition.map((each) => (
+              <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />
+            ))}
+      </div>
+      <div class="attributes">
+        {data.columns.of(entry.entity).map((each) => {
+          const value = item[each.name];
+          if (value === undefined) return null;
+          const segments = entry.keys[each.name];
+          return (
+            <span class="value" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
+              {segments && segments.length > 1 ? (
+                <KeyText table={table} value={value} segments={segments} />
+              ) : (
+                <Value value={value} />
+              )}
+            </span>
+          );
+        })}
+        {leftOut && <span class="left-out-label">not in {leftOutOf}</span>}
+      </div>
+    </div>
+  );
+}
+
+export function Value({ value }: { value: Item[string] }) {
+  const type = Object.keys(value)[0] ?? "NULL";
+  return <span class={`v v-${type}`}>{shortText(value, 80)}</span>;
+}
+type Item = Entry["item"];
+
+function Foot({ data }: { data: CollectionWindow }) {
+  const loaded = data.totals.returned;
+  if (data.error || (!loaded && !data.paused)) return null;
+  if (data.paused)
+    return (
+      <span>
+        The filter left {loaded ? "no more" : "none"} of {plural(data.totals.scanned, "item")} that were read.{" "}
+        <button class="link" onClick={() => void data.loadAfter()}>
+          Read on
+        </button>
+      </span>
+    );
+  if (data.loading === "after") return <span>Reading…</span>;
+  if (data.atEnd) return <span>End · {plural(loaded, "item")}</span>;
+  return <span>{count(loaded)} items read</span>;
+}
+
+function Skeleton() {
+  return (
+    <div class="skeleton" aria-hidden="true">
+      {Array.from({ length: 12 }, (_, place) => (
+        <div class="bone" key={place} />
+      ))}
+    </div>
+  );
+}
+
+function Nothing({ view, scanned }: { view: View; scanned: number }) {
+  const name = view.index ? `index ${view.index.name}` : "this table";
+  if (view.filters.length && scanned)
+    return (
+      <div class="empty">
+        <h2>No item passes the filter</h2>
+        <p>
+          {plural(scanned, "item")} were read, and paid for, before the filter dropped them. A key that contains the
+          attribute would read only what matches.
+        </p>
+      </div>
+    );
+  if (view.partition)
+    return (
+      <div class="empty">
+        <h2>This range has no items</h2>
+        <p>
+          Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
+          is not <code>ISSUE#00007</code>.
+        </p>
+        <a class="button" href={href(["t", view.table.name, "items"], view.index ? { index: view.index.name } : {})}>
+          Show all items
+        </a>
+      </div>
+    );
+  return (
+    <div class="empty">
+      <h2>Nothing is in {name} yet</h2>
+      {view.index ? (
+        <p>
+          An index has an entry for each item with its key attributes{" "}
+          <code>{[...view.index.keys.partition, ...view.index.keys.sort].map((each) => each.name).join(", ")}</code>. An
+          item without them is left out: such an index is called sparse.
+        </p>
+      ) : (
+        <p>Write an item with “New item”, from any AWS SDK, or with <code>isotone put</code>.</p>
+      )}
+    </div>
+  );
+}
+
+function isLeftOut(entry: Entry, index: IndexInfo): boolean {
+  return [...index.keys.partition, ...index.keys.sort].some((each) => !(each.name in entry.item));
+}
+
+function labelOf(view: View, entry: Entry): string {
+  const keys = keysOf(view);
+  const texts = [...keys.partition, ...keys.sort].map((each) => shortText(entry.item[each.name]));
+  return `${entry.entity ?? "Item"} ${texts.join(", ")}`;
+}
+
+function domId(entry: Entry): string {
+  let hash = 5381;
+  for (let place = 0; place < entry.id.length; place += 1) hash = (hash * 33 + entry.id.charCodeAt(place)) | 0;
+  return `item-${hash >>> 0}`;
+}
+
+/** The partitions of the loaded pages that can be seen, each with its whole known height: its label stays in view. */
+function blocksOf(placed: Placed[], from: number, to: number): Block[] {
+  const blocks: Block[] = [];
+  for (const { slot, top } of placed)
+    for (const row of slot.rows) {
+      const at = top + row.top;
+      const last = blocks.at(-1);
+      if (last && last.group === row.entry.group) last.bottom = at + row.height;
+      else blocks.push({ group: row.entry.group, entry: row.entry, top: at, bottom: at + row.height });
+    }
+  return blocks.filter((block) => block.bottom > from && block.top < to);
+}

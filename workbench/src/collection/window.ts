@@ -1,0 +1,303 @@
+/** A window on the items of a view: pages by real cursors in both directions; far pages are forgotten.
+ *
+ * A page that is forgotten keeps its height and the cursor before it, so it can be read again where it was. So neither
+ * the page nor the server ever holds the whole: at most `MOST` pages have items.
+ */
+
+import {
+  call,
+  execute,
+  unitsOf,
+  type AttributeValue,
+  type CallError,
+  type Item,
+  type Legend,
+  type Recognized,
+  type Segment,
+} from "../api";
+import { learn } from "./hues";
+import { Columns, layOut, type Row, type Seam } from "./rows";
+import { actionOf, keyNames, keysOf, positionOf, primaryKey, requestOf, type View } from "../query/view";
+
+const PAGE = 100;
+const FIRST_PAGE = 60;
+const MOST = 12;
+const AROUND = 3; // items shown before and after a range, which are not part of it
+const EMPTY_PAGES = 4; // that a filter may leave without items before the user is asked
+
+export interface Entry {
+  item: Item;
+  id: string;
+  entity: string | null;
+  keys: Record<string, Segment[]>;
+  /** The partition's values, as one text. */
+  group: string;
+  partition: AttributeValue[];
+  /** Not of the range, but beside it. */
+  outside: boolean;
+}
+
+export interface Slot {
+  entries: Entry[] | null;
+  rows: Row[];
+  height: number;
+  before: Item | null;
+  first: Seam | null;
+  last: Seam | null;
+  outside: boolean;
+  loading: boolean;
+}
+
+export interface Totals {
+  returned: number;
+  scanned: number;
+  units: number | null;
+  milliseconds: number;
+  requests: number;
+}
+
+export class CollectionWindow {
+  slots: Slot[] = [];
+  columns = new Columns();
+  atStart: boolean;
+  atEnd = false;
+  loading: "before" | "after" | null = null;
+  error: CallError | null = null;
+  /** A filter has left nothing for several pages; the user decides whether to go on. */
+  paused = false;
+  totals: Totals = { returned: 0, scanned: 0, units: 0, milliseconds: 0, requests: 0 };
+  /** Height that was put before the items since the view was last drawn. */
+  added = 0;
+  private firstKey: Item | null = null;
+  private lastKey: Item | null = null;
+  private cancel = new AbortController();
+  private readonly attributes: string[];
+
+  constructor(
+    readonly view: View,
+    private readonly changed: () => void,
+    readonly around = true,
+  ) {
+    this.atStart = !(view.start && view.partition);
+    this.attributes = keyNames(view.table);
+  }
+
+  close(): void {
+    this.cancel.abort();
+  }
+
+  get height(): number {
+    return this.slots.reduce((sum, slot) => sum + slot.height, 0);
+  }
+
+  get entries(): Entry[] {
+    return this.slots.flatMap((slot) => slot.entries ?? []);
+  }
+
+  /** Reads the next page; goes on while a filter leaves nothing. */
+  async loadAfter(): Promise<void> {
+    if (this.loading || this.atEnd || this.error) return;
+    this.loading = "after";
+    this.paused = false;
+    this.changed();
+    try {
+      for (let pages = 1; ; pages += 1) {
+        const before = this.lastKey;
+        const limit = this.slots.length ? PAGE : FIRST_PAGE;
+        const page = await this.read(before, limit);
+        this.lastKey = page.next;
+        this.atEnd = page.next === null;
+        if (page.entries.length) {
+          this.firstKey ??= positionOf(this.view, page.entries[0]!.item);
+          this.append(page.entries, before);
+        }
+        if (this.atEnd || page.entries.length) break;
+        if (pages >= EMPTY_PAGES) {
+          this.paused = true;
+          break;
+        }
+      }
+      if (this.view.sort && this.around) await this.lookAround();
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.loading = null;
+      this.evict(this.slots.length - 1);
+      this.changed();
+    }
+  }
+
+  /** Reads the page before the first one: a query against the direction. */
+  async loadBefore(): Promise<void> {
+    if (this.loading || this.atStart || this.error) return;
+    this.loading = "before";
+    this.changed();
+    try {
+      const page = await this.read(this.firstKey, PAGE, { backwards: true });
+      const entries = page.entries.reverse();
+      this.atStart = page.next === null;
+      if (entries.length) {
+        this.firstKey = positionOf(this.view, entries[0]!.item);
+        const slot = this.slot(entries, null, null);
+        this.slots.unshift(slot);
+        this.added += slot.height + this.join(1);
+      }
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.loading = null;
+      this.evict(0);
+      this.changed();
+    }
+  }
+
+  /** Reads a page that was forgotten. */
+  async restore(slot: Slot): Promise<void> {
+    if (slot.entries || slot.loading) return;
+    slot.loading = true;
+    try {
+      const limit = slot === this.slots[0] && !slot.before ? FIRST_PAGE : PAGE;
+      const page = await this.read(slot.before, limit, { counted: false });
+      slot.entries = page.entries;
+      const place = this.slots.indexOf(slot);
+      const laid = layOut(page.entries, this.slots[place - 1]?.last ?? null, this.columns);
+      Object.assign(slot, laid);
+      this.evict(place);
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      slot.loading = false;
+      this.changed();
+    }
+  }
+
+  retry(): void {
+    this.error = null;
+    void this.loadAfter();
+  }
+
+  /** Puts an item that was changed where it is; null removes it. */
+  replace(id: string, item: Item | null): void {
+    for (const slot of this.slots) {
+      const place = slot.entries?.findIndex((each) => each.id === id) ?? -1;
+      if (place < 0 || !slot.entries) continue;
+      if (item) slot.entries[place] = { ...slot.entries[place]!, item };
+      else slot.entries.splice(place, 1);
+      const index = this.slots.indexOf(slot);
+      Object.assign(slot, layOut(slot.entries, this.slots[index - 1]?.last ?? null, this.columns));
+    }
+    this.changed();
+  }
+
+  private append(entries: Entry[], before: Item | null): void {
+    this.slots.push(this.slot(entries, before, this.slots.at(-1)?.last ?? null));
+  }
+
+  private slot(entries: Entry[], before: Item | null, previous: Seam | null): Slot {
+    const outside = entries[0]?.outside ?? false;
+    return { entries, before, outside, loading: false, ...layOut(entries, previous, this.columns) };
+  }
+
+  /** Lays out a page again, whose predecessor is new; returns by how much it grew. */
+  private join(place: number): number {
+    const slot = this.slots[place];
+    if (!slot?.entries) return 0;
+    const height = slot.height;
+    Object.assign(slot, layOut(slot.entries, this.slots[place - 1]?.last ?? null, this.columns));
+    return slot.height - height;
+  }
+
+  /** Reads a few items beside a range, so that the range is seen within its collection. */
+  private async lookAround(): Promise<void> {
+    const first = this.slots[0]?.entries?.[0];
+    if (first && !first.outside && !this.slots[0]!.outside) {
+      const key = positionOf(this.view, first.item);
+      const page = await this.read(key, AROUND, { backwards: true, whole: true, counted: false });
+      if (page.entries.length) {
+        this.slots.unshift(this.slot(page.entries.reverse(), null, null));
+        this.join(1);
+      }
+    }
+    const last = this.slots.at(-1)?.entries?.at(-1);
+    if (this.atEnd && last && !last.outside) {
+      const key = positionOf(this.view, last.item);
+      const page = await this.read(key, AROUND, { whole: true, counted: false });
+      if (page.entries.length) this.append(page.entries, key);
+    }
+  }
+
+  private async read(
+    after: Item | null,
+    limit: number,
+    { backwards = false, whole = false, counted = true } = {},
+  ): Promise<{ entries: Entry[]; next: Item | null }> {
+    const { view } = this;
+    const request = requestOf(view, { limit, after, backwards, whole });
+    const answer = await execute(actionOf(view), request, { keys: this.attributes, signal: this.cancel.signal });
+    const { response } = answer;
+    learn(view.table.name, answer.legend);
+    const items = response.Items ?? [];
+    if (counted) this.count(items.length, answer.milliseconds, response.ScannedCount ?? 0, unitsOf(response));
+    const entries = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, whole));
+    if (answer.recognized === null && items.length) void this.recognize(entries);
+    return { entries, next: response.LastEvaluatedKey ?? null };
+  }
+
+  private count(returned: number, milliseconds: number, scanned: number, units: number | null): void {
+    const { totals } = this;
+    this.totals = {
+      returned: totals.returned + returned,
+      scanned: totals.scanned + scanned,
+      units: totals.units === null || units === null ? null : totals.units + units,
+      milliseconds: totals.milliseconds + milliseconds,
+      requests: totals.requests + 1,
+    };
+  }
+
+  private entry(item: Item, recognized: Recognized | null, outside: boolean): Entry {
+    const partition = keysOf(this.view).partition.map((each) => item[each.name] ?? { NULL: true });
+    return {
+      item,
+      id: JSON.stringify(primaryKey(this.view.table, item)),
+      entity: recognized?.[0] ?? null,
+      keys: recognized?.[1] ?? {},
+      group: JSON.stringify(partition),
+      partition,
+      outside,
+    };
+  }
+
+  /** Asks again for what was not known when the items came: the table's model was not inferred yet. */
+  private async recognize(entries: Entry[]): Promise<void> {
+    const items = entries.map((each) => each.item);
+    try {
+      const given = { table: this.view.table.name, keys: this.attributes, items };
+      const answer = await call<{ recognized: Recognized[]; legend: Legend }>("keys", given, this.cancel.signal);
+      learn(this.view.table.name, answer.legend);
+      entries.forEach((entry, place) => {
+        [entry.entity, entry.keys] = answer.recognized[place]!;
+      });
+      for (const [place, slot] of this.slots.entries())
+        if (slot.entries?.some((each) => entries.includes(each))) this.join(place);
+      this.changed();
+    } catch {
+      // the keys are then shown as they are
+    }
+  }
+
+  private fail(error: unknown): void {
+    if (this.cancel.signal.aborted) return;
+    this.error = error as CallError;
+  }
+
+  /** Forgets the items of the pages that are farthest from one. */
+  private evict(near: number): void {
+    const full = this.slots.map((slot, place) => ({ slot, place })).filter(({ slot }) => slot.entries && !slot.outside);
+    const far = full.sort((one, other) => Math.abs(other.place - near) - Math.abs(one.place - near));
+    for (const { slot, place } of far.slice(0, Math.max(0, full.length - MOST))) {
+      if (slot.before === null && place !== 0) continue; // read against the direction: it has no cursor
+      slot.entries = null;
+      slot.rows = [];
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import { render } from "preact";
+
+import "./styles/tokens.css";
+import "./styles/shell.css";
+import "./styles/collection.css";
+import "./styles/forms.css";
+import "./theme";
+import { App } from "./shell/app";
+import { start } from "./session";
+
+void start();
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,51 @@
+/** Every view has an address: `#/t/TABLE/VIEW?name=value`. The address is the state; views change it. */
+
+import { Store } from "./store";
+
+export interface Route {
+  /** The parts of the path: `["t", "Orders", "items"]`. */
+  path: string[];
+  query: Record<string, string>;
+}
+
+export const route = new Store<Route>(parse(location.hash));
+
+addEventListener("hashchange", () => route.set(parse(location.hash)));
+
+function parse(hash: string): Route {
+  const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  return {
+    path: path.split("/").filter(Boolean).map(decoded),
+    query: Object.fromEntries(new URLSearchParams(search)),
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The address of a view. Empty values are left out. */
+export function href(path: string[], query: Record<string, string | null | undefined> = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const search = new URLSearchParams(given as [string, string][]).toString();
+  return `#/${path.map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
+}
+
+export function go(path: string[], query: Record<string, string | null | undefined> = {}): void {
+  location.hash = href(path, query);
+}
+
+/** Changes values of the address in place; `replace` leaves no entry in the browser's history. */
+export function change(query: Record<string, string | null | undefined>, { replace = false } = {}): void {
+  const address = href(route.value.path, { ...route.value.query, ...query });
+  if (!replace) {
+    location.hash = address;
+    return;
+  }
+  history.replaceState(null, "", address);
+  route.set(parse(location.hash));
+}

@@ -1,0 +1,140 @@
+/** The frame: tables at the left, a view at the right, the palette above both. */
+
+import { useEffect, useState } from "preact/hooks";
+
+import { failure, loadModel, refreshTable, refreshTables, tables } from "../session";
+import { go, href, route } from "../router";
+import { useShortcuts } from "../shortcuts";
+import { remembered, useStore } from "../store";
+import { toggleTheme } from "../theme";
+import { Help } from "./help";
+import { Failure, Notices } from "./messages";
+import { Palette } from "./palette";
+import { TABLE_VIEWS, TOP_VIEWS } from "./pages";
+import { Sidebar } from "./sidebar";
+import { Welcome } from "./welcome";
+
+export const sidebarOpen = remembered<boolean>("sidebar", true, (value) => typeof value === "boolean");
+
+export function App() {
+  const { path } = useStore(route);
+  const all = useStore(tables);
+  const problem = useStore(failure);
+  const isOpen = useStore(sidebarOpen);
+  const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
+  const [drawer, setDrawer] = useState(false); // the sidebar of a narrow window
+
+  useShortcuts(
+    [
+      { keys: ["Mod+k"], title: "Search tables, indexes and commands", typing: true, run: () => setOverlay("palette") },
+      { keys: ["?"], title: "Keyboard shortcuts", run: () => setOverlay("help") },
+      { keys: ["Mod+b"], title: "Show or hide the tables", typing: true, run: () => sidebarOpen.update((open) => !open) },
+      { keys: ["t"], title: "Light or dark", run: toggleTheme },
+    ],
+    [],
+  );
+
+  const table = path[0] === "t" ? (all?.find((each) => each.name === path[1]) ?? null) : null;
+  const view = TABLE_VIEWS.find((each) => each.name === (path[2] ?? "items")) ?? TABLE_VIEWS[0]!;
+  const top = TOP_VIEWS.find((each) => each.name === path[0]);
+  const name = table?.name;
+
+  useEffect(() => {
+    setDrawer(false);
+    if (!name) return;
+    loadModel(name);
+    void refreshTable(name).catch(() => undefined);
+  }, [name, path[2]]);
+
+  useEffect(() => {
+    document.title = name ? `${name} · Isotone` : (top?.title ?? "Isotone workbench");
+  }, [name, top]);
+
+  // A start without an address shows the first table: an empty page teaches nothing.
+  useEffect(() => {
+    if (!path.length && all?.length && !TOP_VIEWS.length) go(["t", all[0]!.name, "items"]);
+  }, [path.length, all]);
+
+  useShortcuts(
+    name
+      ? TABLE_VIEWS.map((each) => ({
+          keys: [each.shortcut],
+          title: each.title,
+          run: () => go(["t", name, each.name]),
+        }))
+      : [],
+    [name],
+  );
+
+  const close = () => setOverlay(null);
+  return (
+    <div class={`frame${isOpen ? "" : " sidebar-closed"}${drawer ? " drawer-open" : ""}`}>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>
+        Skip to the items
+      </a>
+      <Sidebar onSearch={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
+      <div class="scrim" onClick={() => setDrawer(false)} />
+      <main id="main" tabIndex={-1}>
+        <header class="top">
+          <button class="icon menu" aria-label="Tables" onClick={() => setDrawer(true)}>
+            ☰
+          </button>
+          {name ? (
+            <>
+              <h1 class="title">{name}</h1>
+              <nav class="tabs" aria-label="Views of the table">
+                {TABLE_VIEWS.map((each) => (
+                  <a
+                    key={each.name}
+                    href={href(["t", name, each.name])}
+                    class={each === view ? "tab current" : "tab"}
+                    aria-current={each === view ? "page" : undefined}
+                  >
+                    {each.title}
+                  </a>
+                ))}
+              </nav>
+            </>
+          ) : (
+            <h1 class="title">{top?.title ?? "Workbench"}</h1>
+          )}
+          <span class="space" />
+          <button class="search" onClick={() => setOverlay("palette")} aria-label="Search">
+            <span>Search</span> <kbd>⌘K</kbd>
+          </button>
+        </header>
+        <div class="view">
+          {problem ? (
+            <div class="over">
+              <Failure error={problem} onRetry={() => void refreshTables()} />
+            </div>
+          ) : table ? (
+            <view.component key={table.name} table={table} />
+          ) : top ? (
+            <top.component />
+          ) : path[0] === "t" && all ? (
+            <NoTable name={path[1] ?? ""} />
+          ) : all && !all.length ? (
+            <Welcome />
+          ) : null}
+        </div>
+      </main>
+      {overlay === "palette" && <Palette onClose={close} />}
+      {overlay === "help" && <Help onClose={close} />}
+      <Notices />
+    </div>
+  );
+}
+
+function NoTable({ name }: { name: string }) {
+  return (
+    <div class="over">
+      <div class="empty">
+        <h2>There is no table {name}</h2>
+        <p>It may have been deleted, or is in another region. The list at the left shows what there is.</p>
+        <button onClick={() => void refreshTables()}>Look again</button>
+      </div>
+    </div>
+  );
+}
+

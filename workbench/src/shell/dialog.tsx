@@ -1,0 +1,38 @@
+/** A dialog above the page, of the browser itself: it keeps the focus, and Esc closes it. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Props {
+  title: string;
+  className?: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, className = "", onClose, children }: Props) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = element.current;
+    const focused = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (focused instanceof HTMLElement && focused.isConnected) focused.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={className}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === element.current && onClose()}
+    >
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}

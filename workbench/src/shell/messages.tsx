@@ -1,0 +1,68 @@
+/** Errors as a person needs them, and short notices. */
+
+import type { CallError } from "../api";
+import { Store, useStore } from "../store";
+
+interface Notice {
+  text: string;
+  kind: "done" | "failed";
+  action?: { title: string; run: () => void };
+}
+
+const notice = new Store<Notice | null>(null);
+let timer = 0;
+
+/** Shows a line at the bottom for a while; an action, such as undo, can be taken meanwhile. */
+export function notify(text: string, options: { failed?: boolean; action?: Notice["action"] } = {}): void {
+  clearTimeout(timer);
+  const shown: Notice = { text, kind: options.failed ? "failed" : "done" };
+  if (options.action) shown.action = options.action;
+  notice.set(shown);
+  timer = setTimeout(() => notice.set(null), options.action ? 12_000 : 4_000) as unknown as number;
+}
+
+export function Notices() {
+  const shown = useStore(notice);
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {shown && (
+        <div class={`notice ${shown.kind}`}>
+          <span>{shown.text}</span>
+          {shown.action && (
+            <button
+              class="link"
+              onClick={() => {
+                notice.set(null);
+                shown.action!.run();
+              }}
+            >
+              {shown.action.title}
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+const ADVICE: Record<string, string> = {
+  ConditionalCheckFailedException: "The item has changed since it was read. Read it again, then repeat the change.",
+  ResourceNotFoundException: "It may have been deleted meanwhile; the list at the left shows what there is.",
+  ProvisionedThroughputExceededException: "The table has no units left for this second. Try again, or read fewer items.",
+  SafeMode: "The lock at the bottom left opens it.",
+  Disconnected: "Start it again; the page goes on by itself.",
+  AccessDeniedException: "The credentials that the workbench was started with do not allow it.",
+  ConnectionFailed: "Check the address, and that the engine runs.",
+};
+
+export function Failure({ error, onRetry }: { error: CallError; onRetry?: () => void }) {
+  const advice = ADVICE[error.code];
+  return (
+    <div class="failure" role="alert">
+      <strong>{error.code.replace(/Exception$/, "").replace(/([a-z])([A-Z])/g, "$1 $2")}</strong>
+      <p>{error.message}</p>
+      {advice && <p class="advice">{advice}</p>}
+      {onRetry && <button onClick={onRetry}>Try again</button>}
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+/** The command palette: tables, indexes, views and commands by a few letters of their names. */
+
+import { useMemo, useRef, useState } from "preact/hooks";
+
+import { go, route } from "../router";
+import { refreshTables, session, tables, unlock } from "../session";
+import { Store, useStore } from "../store";
+import { toggleTheme } from "../theme";
+import { count } from "../values";
+import { Dialog } from "./dialog";
+import { TABLE_VIEWS, TOP_VIEWS } from "./pages";
+
+export interface Command {
+  title: string;
+  group: string;
+  hint?: string;
+  run: () => void;
+}
+
+/** Commands of the view that is shown. */
+export const viewCommands = new Store<Command[]>([]);
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const all = useStore(tables);
+  const found = useStore(session);
+  const { path } = useStore(route);
+  const extra = useStore(viewCommands);
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+
+  const commands = useMemo(() => {
+    const table = path[0] === "t" ? path[1] : undefined;
+    const listed: Command[] = [...extra];
+    if (table)
+      for (const view of TABLE_VIEWS)
+        listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
+    for (const each of all ?? []) {
+      listed.push({ title: each.name, group: "Table", hint: `${count(each.items ?? 0)} items`, run: () => go(["t", each.name, "items"]) });
+      for (const index of each.indexes ?? [])
+        listed.push({
+          title: `${each.name} · ${index.name}`,
+          group: "Index",
+          hint: `${count(index.items)} entries`,
+          run: () => go(["t", each.name, "items"], { index: index.name }),
+        });
+    }
+    for (const view of TOP_VIEWS) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
+    listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
+    listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });
+    if (found)
+      listed.push({
+        title: found.writable ? "Safe mode: refuse writes" : "Unlock writes",
+        group: "Command",
+        run: () => void unlock(!found.writable),
+      });
+    return listed;
+  }, [all, path, extra, found]);
+
+  const shown = useMemo(() => ranked(commands, text).slice(0, 60), [commands, text]);
+  const pick = (command: Command | undefined) => {
+    if (!command) return;
+    onClose();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      const next = (chosen + step + shown.length) % Math.max(1, shown.length);
+      setChosen(next);
+      list.current?.children[next]?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      pick(shown[chosen]);
+    }
+  };
+  return (
+    <Dialog title="Search" className="palette" onClose={onClose}>
+      <input
+        autoFocus
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={shown[chosen] ? `command-${chosen}` : undefined}
+        aria-label="Search tables, indexes and commands"
+        placeholder="Tables, indexes, commands"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setChosen(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <ul id="palette-list" role="listbox" aria-label="Results" ref={list}>
+        {shown.map((command, place) => (
+          <li
+            key={`${command.group}${command.title}`}
+            id={`command-${place}`}
+            role="option"
+            aria-selected={place === chosen}
+            onMouseMove={() => setChosen(place)}
+            onClick={() => pick(command)}
+          >
+            <span class="group">{command.group}</span>
+            <span class="what">{command.title}</span>
+            {command.hint && <span class="hint">{command.hint}</span>}
+          </li>
+        ))}
+      </ul>
+      {!shown.length && <p class="none">Nothing is called “{text}”.</p>}
+    </Dialog>
+  );
+}
+
+/** Commands whose name has the letters in order; the closest together first. */
+function ranked(commands: Command[], text: string): Command[] {
+  const wanted = text.toLowerCase().replace(/\s+/g, "");
+  if (!wanted) return commands;
+  return commands
+    .map((command) => ({ command, score: score(command.title.toLowerCase(), wanted) }))
+    .filter(({ score }) => score !== null)
+    .sort((one, other) => one.score! - other.score!)
+    .map(({ command }) => command);
+}
+
+function score(title: string, wanted: string): number | null {
+  const whole = title.indexOf(wanted);
+  if (whole >= 0) return whole === 0 ? -100 : whole;
+  let at = -1;
+  let gaps = 0;
+  for (const letter of wanted) {
+    const next = title.indexOf(letter, at + 1);
+    if (next < 0) return null;
+    gaps += next - at - 1;
+    at = next;
+  }
+  return 50 + gaps;
+}

@@ -1,0 +1,65 @@
+/** The keyboard: one listener, and the shortcuts that views add while they are shown. */
+
+import { useEffect } from "preact/hooks";
+
+export interface Shortcut {
+  /** As the event names it: `"k"`, `"ArrowDown"`, `"Mod+k"` (⌘ on a Mac, Ctrl elsewhere). */
+  keys: string[];
+  title: string;
+  run: (event: KeyboardEvent) => void;
+  /** Also while the user types into a field. */
+  typing?: boolean;
+}
+
+const active: Shortcut[] = [];
+
+/** The shortcuts that work now, the latest first. */
+export function activeShortcuts(): Shortcut[] {
+  return [...active].reverse();
+}
+
+export function useShortcuts(shortcuts: Shortcut[], dependencies: unknown[] = []): void {
+  useEffect(() => {
+    active.push(...shortcuts);
+    return () => {
+      for (const each of shortcuts) active.splice(active.indexOf(each), 1);
+    };
+  }, dependencies);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.matches("input, textarea, select, [contenteditable]") || target.shadowRoot !== null;
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const mod = event.metaKey || event.ctrlKey ? "Mod+" : "";
+  const alt = event.altKey ? "Alt+" : "";
+  return `${mod}${alt}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+}
+
+addEventListener("keydown", (event) => {
+  if (event.defaultPrevented) return;
+  const name = nameOf(event);
+  const found = activeShortcuts().find(
+    (each) => each.keys.includes(name) && (each.typing || !isTyping(event.target)),
+  );
+  if (found === undefined) return;
+  event.preventDefault();
+  found.run(event);
+});
+
+export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** A key as the keyboard shows it. */
+export function keyName(key: string): string {
+  return key
+    .replace("Mod+", isMac ? "⌘" : "Ctrl ")
+    .replace("ArrowDown", "↓")
+    .replace("ArrowUp", "↑")
+    .replace("Escape", "Esc")
+    .replace("Enter", "↵")
+    .replace(/^([a-z])$/, (letter) => letter)
+    .replace(/ ([a-z])$/, (_, letter: string) => ` ${letter.toUpperCase()}`)
+    .replace(/⌘([a-z])$/, (_, letter: string) => `⌘${letter.toUpperCase()}`);
+}
