@@ -10,6 +10,7 @@ import pytest
 from tests.workbench.page import Browserless
 
 import isotone
+from isotone.errors import UsageError
 from isotone.server import running_server
 from isotone.workbench import Workbench
 from isotone.workbench.site import FILES
@@ -133,3 +134,16 @@ def test_errors_are_values_with_the_engines_own_words(page):
         "POST", "/workbench/api/session", b"{not json", X_Isotone_Workbench="1", Origin=page.url
     )
     assert json.loads(wrong.body)["error"]["code"] == "BadRequest"
+
+
+def test_a_server_with_credentials_has_no_page(tmp_path):
+    with (
+        isotone.open() as database,
+        pytest.raises(UsageError, match="isotone workbench"),
+        running_server(
+            database,
+            pages=Workbench(database, target=":memory:"),
+            credentials=tmp_path / "users.json",
+        ),
+    ):
+        pass

@@ -119,8 +119,11 @@ class _PagesAlone:
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 
-    def is_grouped(self, operation: str) -> bool:
+    def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
+
+    def allow_waiting(self, allowed: bool) -> None:
+        pass
 
     def in_region(self, name: str) -> _PagesAlone:
         return self

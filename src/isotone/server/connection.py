@@ -28,7 +28,7 @@ from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
 from isotone.server.gate import Gate
-from isotone.server.pages import Visited, visited
+from isotone.server.pages import Visited, Visits
 from isotone.server.request import (
     SINGLE_HEADERS,
     Call,
@@ -95,7 +95,6 @@ class Connection(asyncio.Protocol):
         "_on_lost",
         "_on_made",
         "_outstanding",
-        "_pages",
         "_parser",
         "_quiet",
         "_read",
@@ -105,6 +104,7 @@ class Connection(asyncio.Protocol):
         "_transport",
         "_unread",
         "_url",
+        "_visits",
         "on_body",
         "on_url",
     )
@@ -116,13 +116,14 @@ class Connection(asyncio.Protocol):
         on_made: Callable[[Connection], None],
         on_lost: Callable[[Connection], None],
         gate: Gate | None = None,
+        visits: Visits | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._gate = gate
         self._read: Read = read
         self._admission = admission
         self._known_hosts = admission.known_hosts
-        self._pages = dispatcher.pages
+        self._visits = visits
         self._on_made = on_made
         self._on_lost = on_lost
         self._transport: asyncio.Transport
@@ -254,8 +255,8 @@ class Connection(asyncio.Protocol):
         url = self._url[0] if len(self._url) == 1 else b"".join(self._url)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         request: Call | Page | Refusal | Visited | None = None
-        if self._pages is not None and not (url == b"/" and method == b"POST"):
-            request = visited(self._pages, method, url, self._headers, body)
+        if self._visits is not None and not (url == b"/" and method == b"POST"):
+            request = self._visits.visited(method, url, self._headers, body)
         if request is None:
             request = self._read(method, url, self._headers, self._spelling, body)
         keep_alive = self._parser.should_keep_alive()
@@ -302,8 +303,9 @@ class Connection(asyncio.Protocol):
             else:
                 self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
         elif type(request) is Visited:
+            assert self._visits is not None
             self._outstanding = ORDINARY, keep_alive
-            self._dispatcher.visit(request, self._answer_with_page)
+            self._visits.start(request, self._answer_with_page)
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)

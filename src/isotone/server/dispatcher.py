@@ -33,9 +33,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
 )
-from isotone.server.pages import Pages, Visited
 from isotone.server.request import Call
-from isotone.server.response import BROKEN, Page
 
 Result = bytes | ApiError | ConnectionFailed
 """What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
@@ -83,11 +81,7 @@ class Dispatcher:
     """Runs calls on one service, on the thread of one event loop."""
 
     def __init__(
-        self,
-        service: Service,
-        loop: asyncio.AbstractEventLoop,
-        nodes: Sequence[Address] = (),
-        pages: Pages | None = None,
+        self, service: Service, loop: asyncio.AbstractEventLoop, nodes: Sequence[Address] = ()
     ) -> None:
         self._service = service
         self._nodes = nodes
@@ -100,8 +94,6 @@ class Dispatcher:
         self._waiting_groups: Thread[Sequence[Result]] = Thread(loop, "isotone-waiting-groups")
         self._waiting = 0  # groups
         self._may_wait(False)
-        self.pages = pages
-        self._visits: set[asyncio.Task[None]] = set()
 
     def local_nodes(self, own: Address) -> bytes:
         """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
@@ -139,17 +131,6 @@ class Dispatcher:
             return result
         self._long_reads.run(partial(_rest, result, call.operation), answer)
         return None
-
-    def visit(self, visited: Visited, answer: Callable[[Page], None]) -> None:
-        """Answer a visit of a page, later."""
-        task = self._loop.create_task(_answer_visit(visited, answer))
-        self._visits.add(task)
-        task.add_done_callback(self._visits.discard)
-
-    def end_visits(self) -> None:
-        """Cancel the visits that are not answered yet: some wait for what changes."""
-        for task in list(self._visits):
-            task.cancel()
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
@@ -258,18 +239,6 @@ class Thread(Generic[T]):
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(answer, result)
             del entry, call, answer, result  # or it would hold them until the next call
-
-
-async def _answer_visit(visited: Visited, answer: Callable[[Page], None]) -> None:
-    try:
-        page = await visited.answering(visited.visit)
-    except asyncio.CancelledError:
-        answer(BROKEN)
-        raise
-    except Exception:
-        log.exception("a page could not be answered: %s", visited.visit.path.decode("latin-1"))
-        page = BROKEN
-    answer(page)
 
 
 def _rest(finish: Callable[[], bytes], operation: str) -> Result:

@@ -25,7 +25,7 @@ from isotone.server.admission import Admission, admission_for, is_loopback
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.gate import Gate
-from isotone.server.pages import Pages
+from isotone.server.pages import Pages, Visits
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -60,7 +60,8 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
-        self._dispatcher = dispatcher(service, self._loop, nodes, pages)
+        self._dispatcher = dispatcher(service, self._loop, nodes)
+        self._visits = None if pages is None else Visits(pages, self._loop)
         self._gate: Gate | None = None
         if credentials is not None:
             self._gate = Gate(self._dispatcher, credentials, clock or SystemClock())
@@ -114,7 +115,8 @@ class Listener:
         for connection in list(self._connections):
             connection.finish()
         self._dispatcher.commit()
-        self._dispatcher.end_visits()
+        if self._visits is not None:
+            self._visits.stop()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace)
         self._dispatcher.stop()
@@ -131,6 +133,7 @@ class Listener:
             self._welcome,
             self._farewell,
             self._gate,
+            self._visits,
         )
 
     def _welcome(self, connection: Connection) -> None:

@@ -7,10 +7,14 @@ the page that sent it.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from isotone.server.response import Page
+from isotone.server.response import BROKEN, Page
+
+log = logging.getLogger("isotone.server")
 
 
 class Visit(NamedTuple):
@@ -37,10 +41,47 @@ class Visited(NamedTuple):
     answering: Answering
 
 
-def visited(
+class Visits:
+    """The visits of one server, on its event loop."""
+
+    def __init__(self, pages: Pages, loop: asyncio.AbstractEventLoop) -> None:
+        self._pages = pages
+        self._loop = loop
+        self._running: set[asyncio.Task[None]] = set()
+
+    def visited(
+        self, method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
+    ) -> Visited | None:
+        """The visit that a request is; None for a request of the API."""
+        return _visited(self._pages, method, url, headers, body)
+
+    def start(self, visited: Visited, answer: Callable[[Page], None]) -> None:
+        """Answer a visit, later."""
+        task = self._loop.create_task(_answer(visited, answer))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def stop(self) -> None:
+        """Cancel the visits that are not answered yet: some wait for what changes."""
+        for task in list(self._running):
+            task.cancel()
+
+
+async def _answer(visited: Visited, answer: Callable[[Page], None]) -> None:
+    try:
+        page = await visited.answering(visited.visit)
+    except asyncio.CancelledError:
+        answer(BROKEN)
+        raise
+    except Exception:
+        log.exception("a page could not be answered: %s", visited.visit.path.decode("latin-1"))
+        page = BROKEN
+    answer(page)
+
+
+def _visited(
     pages: Pages, method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
 ) -> Visited | None:
-    """The visit that a request is; None for a request of the API."""
     path, _, query = url.partition(b"?")
     visit = Visit(
         method, path, query, {name.lower(): value for name, value in headers.items()}, body
