@@ -19,6 +19,7 @@ from tests.operations.conftest import Asker, key_schema
 
 import isotone
 from isotone.backends import embedded
+from isotone.engine import maintenance
 from isotone.engine.catalog import Counts
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, ResourceNotFoundException, StorageFull, ValidationException
@@ -415,3 +416,32 @@ def test_clear_is_rolled_back(database: isotone.Database, call: Asker) -> None:
         assert call("ListTables")["TableNames"] == []
     assert count(call) == 1
     assert database.check() == []
+
+
+def test_regions_are_opened_while_others_look_at_them() -> None:
+    """Every request may ask whether there is background work, in any thread."""
+    failures: list[BaseException] = []
+    over = threading.Event()
+
+    def look() -> None:
+        try:
+            while not over.is_set():
+                maintenance.is_wanted(database.engine)
+        except BaseException as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    before = sys.getswitchinterval()
+    with isotone.open(regions=True) as database:
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        try:
+            for thread in threads:
+                thread.start()
+            for number in range(200):
+                database.region(f"eu-west-{number}")
+        finally:
+            sys.setswitchinterval(before)
+            over.set()
+            for thread in threads:
+                thread.join()
+    assert failures == []

@@ -81,7 +81,6 @@ class Engine:
         )
         self.home = home or self
         self.regions: dict[str, Engine] = {} if home is None else home.regions
-        self.regions[region] = self
         self.before_commit: Callable[[Engine], object] | None = None
         self.has_undelivered = False
         self.replication_lag = 0.0
@@ -94,6 +93,7 @@ class Engine:
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
         _OPEN.add(self)
+        self.regions[region] = self  # when it is whole: other threads see it from now on
         self._open_stored_regions()
 
     def open_region(self, region: str) -> Engine:

@@ -31,7 +31,7 @@ IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 def is_wanted(engine: Engine) -> bool:
     """Whether there is an index to fill, a backup or a restore, a replica, or anything that expires or is trimmed."""
-    return replication.is_wanted(engine) or any(map(_is_wanted, engine.home.regions.values()))
+    return replication.is_wanted(engine) or any(map(_is_wanted, list(engine.home.regions.values())))
 
 
 def _is_wanted(engine: Engine) -> bool:

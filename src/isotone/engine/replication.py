@@ -85,7 +85,7 @@ def _apply(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp
 def _replicated(home: Engine) -> list[tuple[Engine, Table]]:
     return [
         (engine, table)
-        for engine in home.regions.values()
+        for engine in list(home.regions.values())  # other threads may open regions
         for table in engine.catalog
         if table.replication is not None
     ]
