@@ -144,7 +144,7 @@ class Engine:
 
 
 def without_engine(address: str) -> tuple[str, str | None]:
-    """An address without its parameter `engine`, and that.
+    """An address without its parameter `engine`, and the value of the parameter.
 
     >>> without_engine("http://localhost:8000?engine=isotone")
     ('http://localhost:8000', 'isotone')

@@ -48,7 +48,7 @@ MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https", "azure-table")
 _OF_FILES: Final = ("durability", "memory_map", "busy_timeout")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
-_PATIENCE: Final = 2.0  # seconds for the question what a server is
+_PATIENCE: Final = 2.0  # seconds that a server has to say what it is
 _FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
 
 Target = Any
@@ -238,7 +238,7 @@ def engine_of(target: Target, name: str | None = None, **options: Unpack[Options
     known = engine_of_scheme(address.partition("://")[0])
     if known not in (None, "dynamodb"):
         return Engine(ENGINES[known])
-    # The question what a server is needs no signature, so none of the caller's keys are resolved for it.
+    # A server is asked what it is without a signature, so the caller's keys are not looked up.
     from isotone.backends.credentials import PLACEHOLDER
 
     endpoint = _endpoint(address, {**options, "credentials": PLACEHOLDER})

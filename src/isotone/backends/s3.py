@@ -54,7 +54,7 @@ class S3:
     timeouts: Timeouts | None = None
 
     def client(self) -> S3Client:
-        """What sends requests to it; raises `UsageError` for a URL that is none, and `NoCredentials`."""
+        """The client that sends requests to it; raises `UsageError` for a malformed URL, and `NoCredentials`."""
         return S3Client(self)
 
 

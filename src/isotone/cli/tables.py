@@ -222,8 +222,8 @@ CREATE: Final = Command(
     """\
 Create a table, and the file if it does not exist.
 
-A key attribute is text, unless :N (number) or :B (binary) follows its name; :S follows a name with a colon. An index is written
-NAME=PARTITION or NAME=PARTITION,SORT and projects all attributes.""",
+A key attribute is text, unless :N (number) or :B (binary) follows its name. After a name with a colon, write :S for
+text. An index is written NAME=PARTITION or NAME=PARTITION,SORT and projects all attributes.""",
     examples="""
 isotone create shop.db Customers id
 isotone create shop.db Orders customer placed_at --index by_status=status,placed_at

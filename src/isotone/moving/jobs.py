@@ -45,7 +45,7 @@ def state_of(*words: str | None, path: str | PathLike[str] | None) -> JobState:
 
 
 def check_number(name: str, value: int | None, of: str) -> None:
-    """Refuse a number of segments or threads that is none."""
+    """Raise `UsageError` unless a number of segments or threads is None, or 1 or more."""
     if value is not None and (type(value) is not int or value < 1):
         raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 or more")
 

@@ -1,7 +1,7 @@
 """SerializationException: converts JSON to a document of the right types, as the service's own parser does.
 
-A null is an absent member (in a map: an empty structure or list), a decimal for an integer loses its fraction, and a number outside the range of
-the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
+A null is an absent member (in a map: an empty structure or list), a decimal for an integer loses its fraction, and a
+number outside the range of the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
 Constraints come later (`request_validation`).
 """
 

@@ -2,7 +2,8 @@
 
 A change is read, decided, and written on the condition that what was read is unchanged; otherwise it is decided
 again. So no increment is lost, and no member is popped twice. Up to a hundred members change in one transaction;
-in a set with ranks, one. On an engine without transactions, each member changes by a conditional write. A plain increment of a set without ranks needs none of that: the database adds.
+in a set with ranks, one. On an engine without transactions, each member changes by a conditional write. A plain
+increment of a set without ranks needs none of that: the database adds.
 
 Each member carries the time when the set expires. A set with a fixed time gets it from its constructor. Otherwise
 an item keeps it, which writers read before and after: one that crossed a change stamps its members again.
