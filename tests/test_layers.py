@@ -64,6 +64,7 @@ ALLOWED = {
         "inference",
         "model",
         "moving",
+        "prices",
         "server",
         "structures",
         "testing",

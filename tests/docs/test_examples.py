@@ -35,6 +35,7 @@ ONLY_PARSED = {
     "shell",
     "user",
     "rewrite",
+    "simulate",
     "verify",
     "worker",
     "import",

@@ -20,12 +20,17 @@ _WALK_MAP: Final = 64 << 20
 _HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
 
 
+def look_here_first() -> None:
+    """Import modules from the current directory before others."""
+    sys.path.insert(0, str(Path.cwd()))
+
+
 def load(name: str, hint: str = "") -> ModuleType:
     """A module, looked for in the current directory first; raises `UsageError` if it cannot be imported.
 
     `hint` is what follows the module's name on the command line, for advice.
     """
-    sys.path.insert(0, str(Path.cwd()))
+    look_here_first()
     try:
         found = importlib.import_module(name)
     except Exception as error:  # noqa: BLE001 - whatever the user's own code raises

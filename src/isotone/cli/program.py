@@ -65,6 +65,7 @@ COMMANDS: Final = {
     "lint": Entry("linting", "find what will hurt in a model or a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),
     "rewrite": Entry("rewriting", "bring items to what a program writes now"),
+    "simulate": Entry("simulating", "forecast load, hot keys and cost of a workload"),
     "copy": Entry("copying", "copy tables from one engine to another, also while they change"),
     "diff": Entry("copying", "compare tables of two engines, and show what differs"),
     "export": Entry("item_files", "write a table's items to a file or a folder"),

@@ -1,0 +1,91 @@
+"""What DynamoDB's partitions do with a load, as its documentation describes them.
+
+A partition serves 3,000 read units and 1,000 write units a second, and stores 10 GB. A key is in one partition, by a
+hash. When several keys make a partition too busy, DynamoDB gives them partitions of their own after some minutes
+(adaptive capacity); a single key cannot be divided. Unused provisioned capacity of the last 300 seconds is kept for a
+burst; it lifts the limit of the table, not that of a partition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+READS: Final = 3000.0
+"""Read units a second that one partition serves."""
+WRITES: Final = 1000.0
+"""Write units a second that one partition serves."""
+PARTITION_BYTES: Final = 10 * 10**9
+BURST: Final = 300.0
+"""Seconds of unused provisioned capacity that are kept."""
+FIRST: Final = 4
+"""Partitions of a new table on demand: it serves 12,000 read units or 4,000 write units a second at once."""
+_MINUTES: Final = 24 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Units a second."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(self.reads + other.reads, self.writes + other.writes)
+
+    def __mul__(self, factor: float) -> Load:
+        return Load(self.reads * factor, self.writes * factor)
+
+    @property
+    def use(self) -> float:
+        """The part of one partition's limit that this takes; above 1 it throttles."""
+        return max(self.reads / READS, self.writes / WRITES)
+
+    @property
+    def beyond(self) -> Load:
+        """What is above the limit of one partition."""
+        return Load(max(self.reads - READS, 0.0), max(self.writes - WRITES, 0.0))
+
+    @property
+    def units(self) -> float:
+        return self.reads + self.writes
+
+
+def number_of(load: Load, stored: float) -> int:
+    """The partitions of a table on demand with so much load, evenly spread, and so many bytes."""
+    by_load = load.reads / READS + load.writes / WRITES
+    return max(FIRST, math.ceil(by_load), math.ceil(stored / PARTITION_BYTES))
+
+
+def partition_of(key: str, partitions: int) -> int:
+    """The partition of a key: each has an equal range of the hash values."""
+    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") * partitions >> 64
+
+
+def placed(keys: Sequence[tuple[str, Load]], rest: Load, partitions: int) -> list[Load]:
+    """The load of each partition: known keys by their hash, the rest evenly."""
+    loads = [rest * (1 / partitions)] * partitions
+    for key, load in keys:
+        at = partition_of(key, partitions)
+        loads[at] += load
+    return loads
+
+
+def throttled_share(day: Sequence[float], capacity: float) -> float:
+    """The part of a day's units that a table with so many provisioned units a second throttles.
+
+    `day` has the units a second of each hour. A burst may use what was unused in the 300 seconds before.
+    """
+    kept = capacity * BURST
+    refused = wanted = 0.0
+    for minute in range(_MINUTES):
+        units = day[minute * len(day) // _MINUTES] * 60
+        free = capacity * 60 + kept
+        refused += max(units - free, 0.0)
+        wanted += units
+        kept = min(max(free - units, 0.0), capacity * BURST)
+    return refused / wanted if wanted else 0.0

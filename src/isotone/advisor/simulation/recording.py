@@ -1,0 +1,248 @@
+"""Records what each request costs, and which partition keys it touches: the raw material of a simulation.
+
+    recorder = Recorder(backend)
+    store = isotone.connect(recorder)
+    …
+    touches = recorder.take()          # what was touched since the last call
+
+Units of a table and of each global index come from the responses. Where a request touches several keys of one place, its
+units are divided among them. Before and after each write its item is read on the side, to know which index entries
+changed; these reads are not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from isotone.backends.interface import Backend, Native, Request, Response, as_text
+from isotone.errors import ApiError
+from isotone.expressions import key_condition
+from isotone.values.size import item_size, write_units
+from isotone.values.types import AttributeValue, Item
+
+
+class Place(NamedTuple):
+    """A table, or one of its global indexes: what has partitions of its own."""
+
+    table: str
+    index: str | None = None
+
+    def __str__(self) -> str:
+        return self.table if self.index is None else f"{self.table}.{self.index}"
+
+
+class Touch(NamedTuple):
+    """Units that a request consumed for one partition key; without a key they are spread over all of them."""
+
+    place: Place
+    key: str | None
+    reads: float = 0.0
+    writes: float = 0.0
+    grown: int = 0
+    """By how many bytes the item grew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The attributes of the partition key and of the sort key: of a table, its global indexes, and its local ones."""
+
+    keys: dict[Place, tuple[tuple[str, ...], tuple[str, ...]]]
+    local: frozenset[Place]
+
+    def touched(self, place: Place, item: Mapping[str, Any] | None) -> str | None:
+        """The text of the partition key of an item in a place; None if the item is not in it."""
+        values = [(item or {}).get(name) for name in self.keys[place][0]]
+        return None if None in values else _key_text(values)
+
+
+class _Write(NamedTuple):
+    table: str
+    key: Item
+
+
+class Recorder(Native):
+    """A `Backend` that passes requests on to another one, and remembers what they touched."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._shapes: dict[str, _Shape] = {}
+        self._touches: list[Touch] = []
+
+    def take(self) -> list[Touch]:
+        """What was touched since the last call of this."""
+        taken, self._touches = self._touches, []
+        return taken
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        """Answer one action."""
+        if operation in ("UpdateTable", "DeleteTable"):
+            self._shapes.clear()
+        reads, writes = self._keys_of_request(operation, request)
+        if not reads and not writes:
+            return self._backend.execute(operation, request, deadline)
+        before = [self._item(write) for write in writes]
+        request = {**as_text(request), "ReturnConsumedCapacity": "INDEXES"}
+        try:
+            response = self._backend.execute(operation, request, deadline)
+        except ApiError:
+            self._refused(writes, before)
+            raise
+        after = [self._item(write) for write in writes]
+        for consumed in _each_table(response.get("ConsumedCapacity")):
+            self._reads(consumed, reads)
+            self._writes(consumed, writes, before, after)
+        return response
+
+    # What a request names
+
+    def _keys_of_request(
+        self, operation: str, request: Request
+    ) -> tuple[list[tuple[Place, str | None]], list[_Write]]:
+        """The places and partition keys that a request reads, and the items that it writes."""
+        match operation:
+            case "GetItem":
+                return [self._of_key(request["TableName"], request["Key"])], []
+            case "Query":
+                return [self._of_query(request)], []
+            case "Scan":
+                return [(Place(request["TableName"], request.get("IndexName")), None)], []
+            case "BatchGetItem":
+                wanted = request["RequestItems"].items()
+                return [
+                    self._of_key(name, key) for name, each in wanted for key in each["Keys"]
+                ], []
+            case "TransactGetItems":
+                gets = [entry["Get"] for entry in request["TransactItems"]]
+                return [self._of_key(get["TableName"], get["Key"]) for get in gets], []
+            case "PutItem" | "UpdateItem" | "DeleteItem":
+                return [], [self._write(request["TableName"], request)]
+            case "BatchWriteItem":
+                each = request["RequestItems"].items()
+                return [], [
+                    self._write(name, entry)
+                    for name, entries in each
+                    for entry in (next(iter(one.values())) for one in entries)
+                ]
+            case "TransactWriteItems":
+                entries = [next(iter(entry.values())) for entry in request["TransactItems"]]
+                return [], [self._write(entry["TableName"], entry) for entry in entries]
+        return [], []
+
+    def _of_key(self, table: str, key: Item) -> tuple[Place, str | None]:
+        place = Place(table)
+        return place, self._shape(table).touched(place, key)
+
+    def _of_query(self, request: Request) -> tuple[Place, str | None]:
+        table = request["TableName"]
+        shape = self._shape(table)
+        place = Place(table, request.get("IndexName"))
+        own = Place(table) if place in shape.local else place  # which is in the table's partitions
+        text = as_text(request)
+        if "KeyConditionExpression" not in text:  # the old form, KeyConditions
+            return own, None
+        names, values = (text.get(f"ExpressionAttribute{each}") for each in ("Names", "Values"))
+        condition = key_condition(text["KeyConditionExpression"], names)
+        return own, _key_text(condition.resolve(values, *shape.keys[place]).partition)
+
+    def _write(self, table: str, entry: Mapping[str, Any]) -> _Write:
+        source = entry.get("Key") or entry["Item"]
+        partition, sort = self._shape(table).keys[Place(table)]
+        return _Write(table, {name: source[name] for name in (*partition, *sort) if name in source})
+
+    # What it cost
+
+    def _reads(self, consumed: Mapping[str, Any], reads: list[tuple[Place, str | None]]) -> None:
+        of_table = [each for each in reads if each[0].table == consumed["TableName"]]
+        if not of_table:
+            return
+        units = float(consumed.get("CapacityUnits", 0.0)) / len(of_table)
+        self._touches += [Touch(place, key, reads=units) for place, key in of_table]
+
+    def _writes(
+        self,
+        consumed: Mapping[str, Any],
+        writes: list[_Write],
+        before: list[Item | None],
+        after: list[Item | None],
+    ) -> None:
+        table = consumed["TableName"]
+        changes = [
+            (old, new, write)
+            for write, old, new in zip(writes, before, after, strict=True)
+            if write.table == table
+        ]
+        if not changes:
+            return
+        shape = self._shape(table)
+        of_indexes = {
+            Place(table, name): float(each["CapacityUnits"])
+            for name, each in (consumed.get("GlobalSecondaryIndexes") or {}).items()
+        }
+        own = (float(consumed["CapacityUnits"]) - sum(of_indexes.values())) / len(changes)
+        for old, new, write in changes:
+            key = shape.touched(Place(table), write.key)
+            self._touches.append(Touch(Place(table), key, 0.0, own, _size(new) - _size(old)))
+        for place, units in of_indexes.items():
+            keys = [
+                key
+                for old, new, _ in changes
+                if old != new
+                for key in {shape.touched(place, old), shape.touched(place, new)}
+                if key is not None
+            ]
+            self._touches += [Touch(place, key, writes=units / len(keys)) for key in keys]
+
+    def _refused(self, writes: list[_Write], before: list[Item | None]) -> None:
+        """A write whose condition fails costs what it would have cost at the stored item's size."""
+        for write, old in zip(writes, before, strict=True):
+            place = Place(write.table)
+            key = self._shape(write.table).touched(place, write.key)
+            self._touches.append(Touch(place, key, writes=write_units(_size(old))))
+
+    # Looks on the side
+
+    def _shape(self, table: str) -> _Shape:
+        found = self._shapes.get(table)
+        if found is None:
+            described = self._backend.execute("DescribeTable", {"TableName": table})["Table"]
+            keys = {Place(table): _key_names(described)}
+            local = described.get("LocalSecondaryIndexes") or ()
+            for index in (*local, *(described.get("GlobalSecondaryIndexes") or ())):
+                keys[Place(table, index["IndexName"])] = _key_names(index)
+            found = _Shape(keys, frozenset(Place(table, each["IndexName"]) for each in local))
+            self._shapes[table] = found
+        return found
+
+    def _item(self, write: _Write) -> Item | None:
+        request = {"TableName": write.table, "Key": write.key, "ConsistentRead": True}
+        try:
+            found: Item | None = self._backend.execute("GetItem", request).get("Item")
+        except ApiError:  # a wrong key: the request itself says so
+            return None
+        return found
+
+
+def _key_names(described: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    partition, sort = (
+        tuple(each["AttributeName"] for each in described["KeySchema"] if each["KeyType"] == kind)
+        for kind in ("HASH", "RANGE")
+    )
+    return partition, sort
+
+
+def _key_text(values: Iterable[AttributeValue]) -> str:
+    """The values of a partition key as one text."""
+    return "#".join(str(next(iter(value.values()))) for value in values)
+
+
+def _each_table(consumed: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(consumed, list):
+        yield from consumed
+    elif consumed:
+        yield consumed
+
+
+def _size(item: Item | None) -> int:
+    return 0 if item is None else item_size(item)

@@ -1,0 +1,401 @@
+"""Runs a workload against a small database in memory, and condenses what it touched into a footprint for each action.
+
+A footprint says how many units a call consumes in each place (a table or a global index), and for whose keys:
+
+    own        the keys of the member who calls, such as its profile
+    drawn      those of a member that it reaches, such as the song that is played
+    shared     one key that many members touch, such as a leaderboard: the one that gets hot
+    spread     keys that nobody touches again, such as a new order's, and scans
+
+The first two are told by the member's id in the key, or because all calls that touched the key have one member in
+common.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from isotone.advisor.simulation.recording import Place, Recorder, Touch
+from isotone.advisor.simulation.workload import Action, Call, Member, Population, Ranks, Workload
+from isotone.backends.opening import open_backend
+from isotone.clock import ManualClock
+from isotone.errors import UsageError
+from isotone.model import Store, connect
+
+Kind = Literal["own", "drawn", "shared", "spread"]
+
+_WINDOW: Final = 60.0  # seconds of simulated time
+_PEAK: Final = 20 * 3600 + 1_780_000_000 // 86400 * 86400  # when they begin: 20:00 UTC of a day
+_LEAST_CALLS: Final = 100  # of each action, in the smallest run
+_CALLS_A_MEMBER: Final = 2.0
+_MORE: Final = 2.0  # times the calls of the rarest action that the most frequent one gets, at most
+_SMALLEST: Final = 10  # members of a population, if it has so many
+_FORMS: Final = 20  # of the keys of a population's members in one place, that are told apart
+_ENOUGH: Final = 600  # touches of a key, from which on its part of the calls is known well
+_SPAN: Final = 0.6  # of the window; a key touched for less of it is that of a part of the time
+
+
+class Owner(NamedTuple):
+    """Whose key was touched. `form` is the key's text, with `{song}` for the id of a member of that population."""
+
+    kind: Kind
+    population: str = ""
+    form: str = ""
+
+    def label(self, number: int = 0) -> str:
+        """The key of one member: `SONG#{song 1}`."""
+        if not self.population:
+            return self.form
+        return self.form.replace(f"{{{self.population}}}", f"{{{self.population} {number}}}")
+
+
+@dataclass(slots=True)
+class Units:
+    """Units for each call of an action."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+
+    def add(self, reads: float, writes: float) -> None:
+        self.reads += reads
+        self.writes += writes
+
+
+@dataclass(slots=True)
+class Footprint:
+    """What a call of an action consumes on average, and by how many bytes its items grow."""
+
+    units: dict[tuple[Place, Owner], Units] = field(default_factory=dict)
+    grown: dict[str, float] = field(default_factory=dict)
+    in_use: dict[tuple[Place, Owner], float] = field(default_factory=dict)
+    """The part of the time in which a shared key is used, if it is not always: it may have the minute in it."""
+
+    def of(self, place: Place) -> Units:
+        """The units in one place."""
+        total = Units()
+        for (where, _), units in self.units.items():
+            if where == place:
+                total.add(units.reads, units.writes)
+        return total
+
+
+@dataclass(slots=True)
+class Sample:
+    """The result of running a workload with a part of its members."""
+
+    scale: float
+    members: dict[str, int]
+    calls: dict[str, int]
+    footprints: dict[str, Footprint]
+    stored: dict[tuple[str, Place], float]
+    """Bytes in each place that a member of a population begins with."""
+    index_bytes: dict[Place, float]
+    """Bytes in each place for each byte in its table, at the end."""
+    hottest: dict[tuple[Place, str, str], Units]
+    """What was consumed for each call of an action: by place, label of the key, and action; of keys touched often."""
+
+
+class _Touched(NamedTuple):
+    """A touch, the call that made it, its action and its time."""
+
+    call: int
+    action: str
+    at: float
+    touch: Touch
+
+
+def sizes(workload: Workload, members: int) -> tuple[float, dict[str, int]]:
+    """The share of the largest population that so many members are, and the size of each population then."""
+    largest = max((each.size for each in workload.populations.values()), default=1)
+    scale = min(1.0, members / largest)
+    return scale, {
+        name: min(each.size, max(_SMALLEST, round(each.size * scale)))
+        for name, each in workload.populations.items()
+    }
+
+
+def calls_a_member(workload: Workload, members: int) -> float:
+    """How often each action is called for each member of the largest population, so that so few give an average."""
+    _, counts = sizes(workload, members)
+    return max(_CALLS_A_MEMBER, _LEAST_CALLS / max(counts.values(), default=1))
+
+
+def run(
+    workload: Workload,
+    members: int,
+    calls: float,
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Sample:
+    """Run a workload with so many members of its largest population, the others in proportion.
+
+    `calls` is how often each action is called for each of them. Runs that are compared need the same number: what a
+    call consumes may depend on what others did before.
+    """
+    scale, counts = sizes(workload, members)
+    return _Run(workload, scale, counts, calls, seed, progress or _ignore).sample()
+
+
+def _ignore(done: int, of: int) -> None:
+    """Report nothing."""
+
+
+class _Run:
+    """One run of a workload at one size."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        scale: float,
+        counts: dict[str, int],
+        calls: float,
+        seed: int,
+        progress: Callable[[int, int], object],
+    ) -> None:
+        self._workload = workload
+        self._scale = scale
+        self._counts = counts
+        self._calls_a_member = calls
+        self._progress = progress
+        self._chance = random.Random(seed)
+        self._clock = ManualClock(_PEAK)
+        self._acting = self._ranks("activity")
+        self._reached = self._ranks("popularity")
+        self._drawn: list[Member] = []
+        self._touched: list[_Touched] = []
+        self._members: list[tuple[Member | None, list[Member]]] = []  # of each call
+        self._world: Any = None
+
+    def _ranks(self, of: str) -> dict[str, Ranks]:
+        return {
+            name: Ranks(self._counts[name], getattr(each, of))
+            for name, each in self._workload.populations.items()
+        }
+
+    def sample(self) -> Sample:
+        """Join, call, and condense."""
+        database, close = open_backend(":memory:", clock=self._clock)
+        recorder = Recorder(database)
+        store = connect(recorder, clock=self._clock, engine="dynamodb", report=None)
+        with ExitStack() as stack:
+            stack.callback(close)
+            self._store: Store = stack.enter_context(store)
+            self._prepare()
+            stored = self._join(recorder)
+            calls = self._planned()
+            self._run_calls(calls, recorder)
+            at_end = _sizes(database)
+        condensed = _Condensed(self._touched, self._members, calls)
+        base = {table: size for (table, index), size in at_end.items() if index is None}
+        ratio = {
+            place: size / base[place.table] if base[place.table] else 1.0
+            for place, size in at_end.items()
+        }
+        return Sample(
+            *(self._scale, self._counts, calls, condensed.footprints(), stored, ratio),
+            condensed.hottest(),
+        )
+
+    def _prepare(self) -> None:
+        if self._workload.tables:
+            self._store.create_tables(*self._workload.tables)
+        if self._workload.prepares is not None:
+            self._world = self._workload.prepares(self._store)
+
+    def _join(self, recorder: Recorder) -> dict[tuple[str, Place], float]:
+        """Let all members join; returns what a member of each population stores."""
+        stored: dict[tuple[str, Place], float] = {}
+        before = _sizes(recorder)
+        for name, population in self._workload.populations.items():
+            if population.joins is None:
+                continue
+            number = self._counts[name]
+            for each in range(1, number + 1):
+                population.joins(self._call(population.member(each)))
+            after = _sizes(recorder)
+            for place, size in after.items():
+                stored[name, place] = (size - before.get(place, 0.0)) / number
+            before = after
+        recorder.take()
+        return stored
+
+    def _call(self, member: Member | None) -> Call:
+        self._drawn = []
+        return Call(self._store, self._world, member, self._chance, self._clock, self._draw)
+
+    def _draw(self, population: Population | str) -> Member:
+        name = population if isinstance(population, str) else population.name
+        if name not in self._reached:
+            raise UsageError(f"there is no population {name!r} in {self._workload.name!r}")
+        number = self._reached[name].pick(self._chance)
+        member = self._workload.populations[name].member(number)
+        self._drawn.append(member)
+        return member
+
+    def _planned(self) -> dict[str, int]:
+        """How often each action is called: enough for averages, and more often what happens more often."""
+        rates = {name: each.rate_in_all() for name, each in self._workload.actions.items()}
+        most = max(rates.values(), default=1.0)
+        least = self._calls_a_member * max(self._counts.values(), default=4)
+        return {name: round(least * max(1.0, _MORE * rate / most)) for name, rate in rates.items()}
+
+    def _run_calls(self, calls: dict[str, int], recorder: Recorder) -> None:
+        order = [name for name, number in calls.items() for _ in range(number)]
+        self._chance.shuffle(order)
+        step = _WINDOW / max(len(order), 1)
+        for number, name in enumerate(order):
+            action = self._workload.actions[name]
+            member = self._who(action)
+            action.run(self._call(member))
+            self._members.append((member, self._drawn))
+            at = number * step
+            self._touched += [_Touched(number, name, at, each) for each in recorder.take()]
+            self._clock.advance(step)
+            self._progress(number + 1, len(order))
+
+    def _who(self, action: Action) -> Member | None:
+        if action.by is None:
+            return None
+        return action.by.member(self._acting[action.by.name].pick(self._chance))
+
+
+def _sizes(backend: Any) -> dict[Place, float]:
+    """The bytes of each table and global index."""
+    found: dict[Place, float] = {}
+    for name in backend.execute("ListTables", {})["TableNames"]:
+        table = backend.execute("DescribeTable", {"TableName": name})["Table"]
+        local = sum(each["IndexSizeBytes"] for each in table.get("LocalSecondaryIndexes") or ())
+        found[Place(name)] = float(table["TableSizeBytes"] + local)
+        for index in table.get("GlobalSecondaryIndexes") or ():
+            found[Place(name, index["IndexName"])] = float(index["IndexSizeBytes"])
+    return found
+
+
+class _Condensed:
+    """From what was touched to the footprint of each action."""
+
+    def __init__(
+        self,
+        touched: list[_Touched],
+        members: list[tuple[Member | None, list[Member]]],
+        calls: dict[str, int],
+    ) -> None:
+        self._touched = touched
+        self._members = members
+        self._calls = calls
+        self._everybody = {
+            member.id: member
+            for acting, drawn in members
+            for member in (acting, *drawn)
+            if member is not None
+        }
+        names = sorted({re.escape(member.population) for member in self._everybody.values()})
+        self._ids = re.compile(f"(?:{'|'.join(names) or '(?!)'})-[0-9a-z]{{8}}")
+        self._owners = self._found_owners()
+        self._forms = self._found_forms()
+
+    def footprints(self) -> dict[str, Footprint]:
+        """The footprint of each action."""
+        shares = self._shares_of_time()
+        made = {name: Footprint() for name in self._calls}
+        for call, action, _, touch in self._touched:
+            number = self._calls[action]
+            footprint = made[action]
+            owner = self._owner_of(call, touch)
+            units = footprint.units.setdefault((touch.place, owner), Units())
+            units.add(touch.reads / number, touch.writes / number)
+            if owner.kind == "shared" and (touch.place, owner.form) in shares:
+                footprint.in_use[touch.place, owner] = shares[touch.place, owner.form]
+            table = touch.place.table
+            footprint.grown[table] = footprint.grown.get(table, 0.0) + touch.grown / number
+        return made
+
+    def hottest(self) -> dict[tuple[Place, str, str], Units]:
+        """The keys that were touched often, as they were measured."""
+        found: dict[tuple[Place, str, str], Units] = defaultdict(Units)
+        touches: Counter[tuple[Place, str, str]] = Counter()
+        for call, action, _, touch in self._touched:
+            owner = self._owner_of(call, touch)
+            if touch.key is None or owner.kind == "spread":
+                continue
+            member = self._owners[touch.place, touch.key]
+            label = owner.label(member.number if isinstance(member, Member) else 0)
+            number = self._calls[action]
+            found[touch.place, label, action].add(touch.reads / number, touch.writes / number)
+            touches[touch.place, label, action] += 1
+        return {key: units for key, units in found.items() if touches[key] >= _ENOUGH}
+
+    def _owner_of(self, call: int, touch: Touch) -> Owner:
+        """Whose key this call touched."""
+        if touch.key is None:
+            return Owner("spread")
+        found = self._owners[touch.place, touch.key]
+        if isinstance(found, Member):
+            kind: Kind = "own" if found == self._members[call][0] else "drawn"
+            return Owner(kind, found.population, self._forms[touch.place, touch.key])
+        return Owner(found, "", touch.key if found == "shared" else "")
+
+    def _found_owners(self) -> dict[tuple[Place, str], Member | Kind]:
+        """Whose each key is: a member's, shared, or of one call only."""
+        calls: dict[tuple[Place, str], set[int]] = defaultdict(set)
+        for each in self._touched:
+            if each.touch.key is not None:
+                calls[each.touch.place, each.touch.key].add(each.call)
+        return {key: self._owner(key[1], numbers) for key, numbers in calls.items()}
+
+    def _found_forms(self) -> dict[tuple[Place, str], str]:
+        """The text of each member's key without its id; the same for all if there are too many to tell apart."""
+        forms: dict[tuple[Place, str], str] = {}
+        of_population: dict[tuple[Place, str], set[str]] = defaultdict(set)
+        for (place, text), owner in self._owners.items():
+            if isinstance(owner, Member):
+                name = f"{{{owner.population}}}"
+                form = text.replace(owner.id, name) if owner.id in text else name
+                forms[place, text] = form
+                of_population[place, owner.population].add(form)
+        for place, text in forms:
+            owner = self._owners[place, text]
+            if isinstance(owner, Member) and len(of_population[place, owner.population]) > _FORMS:
+                forms[place, text] = f"{{{owner.population}}}"
+        return forms
+
+    def _owner(self, text: str, calls: set[int]) -> Member | Kind:
+        if named := self._named(text):
+            return named
+        if len(calls) == 1:
+            return "spread"
+        common = set.intersection(*(self._of_call(number) for number in calls))
+        if not common:
+            return "shared"
+        acting = {self._members[number][0] for number in calls}
+        return next((each for each in common if each in acting), next(iter(common)))
+
+    def _named(self, text: str) -> Member | None:
+        """The first member whose id is in the text of a key."""
+        found = (self._everybody.get(each) for each in self._ids.findall(text))
+        return next(filter(None, found), None)
+
+    def _of_call(self, number: int) -> set[Member]:
+        acting, drawn = self._members[number]
+        return {*drawn} if acting is None else {acting, *drawn}
+
+    def _shares_of_time(self) -> dict[tuple[Place, str], float]:
+        """The part of the time in which a shared key is used, such as one that has the minute in it."""
+        times: dict[tuple[Place, str], list[float]] = defaultdict(list)
+        for each in self._touched:
+            key = (each.touch.place, each.touch.key or "")
+            if self._owners.get(key) == "shared":
+                times[key].append(each.at)
+        return {key: share for key, at in times.items() if (share := _share(at)) < _SPAN}
+
+
+def _share(times: list[float]) -> float:
+    """The part of the window between the first and the last time; 1 if there are too few to say."""
+    return max((times[-1] - times[0]) / _WINDOW, 1 / 20) if len(times) >= 20 else 1.0

@@ -1,0 +1,152 @@
+"""`isotone simulate`: what a workload does to DynamoDB at its real size."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Final
+
+from isotone.advisor.simulation import Comparison, Forecast, Workload, check, simulate
+from isotone.advisor.simulation.forecast import as_dict
+from isotone.advisor.simulation.report import ASSUMPTIONS, as_text
+from isotone.cli import modules
+from isotone.cli.output import LiveLine
+from isotone.cli.program import Command
+from isotone.errors import UsageError
+from isotone.prices import US_EAST_1, Prices
+
+_OFF: Final = 0.10  # a forecast that is further from what was measured fails a check
+_CHECK_FAILED: Final = 1
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("workload", metavar="WORKLOAD", help="MODULE:NAME, or a file that ends in .toml")
+    add(
+        "--size",
+        type=_number,
+        metavar="N",
+        help="members of the largest population, such as 10_000_000 or 10M (default: as declared)",
+    )
+    add(
+        "--members",
+        type=_number,
+        default=1000,
+        metavar="N",
+        help="how many of them are run (default 1000)",
+    )
+    add("--seed", type=int, default=0, metavar="N", help="for what is left to chance (default 0)")
+    add(
+        "--shard",
+        action="append",
+        default=[],
+        type=_shard,
+        metavar="KEY=N",
+        help="divide a hot key into N, as the report names it; repeat it for more",
+    )
+    add("--prices", metavar="FILE", help="a TOML file with the prices of your region")
+    add(
+        "--check",
+        action="store_true",
+        help="run ten times as many members too, and compare; exits with 1 if off by more than 10 %%",
+    )
+    add("--plot", metavar="FILE", help="write a picture: .png, .svg or .pdf")
+    add("--json", action="store_true", help="print the forecast as JSON")
+
+
+def _number(text: str) -> int:
+    factors = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+    digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
+    try:
+        return round(float(digits.replace("_", "").replace(",", "")) * factor)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number; write 2500, 10k or 10M"
+        ) from None
+
+
+def _shard(text: str) -> tuple[str, int]:
+    key, equals, number = text.rpartition("=")
+    if not equals or not number.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=N, such as 'Songs: CHART=10'")
+    return key, int(number)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    workload = _workload(arguments.workload)
+    prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
+    line = LiveLine(silent=arguments.json)
+
+    def show(what: str, done: int, of: int) -> None:
+        line.show(f"running {what}: {done:,} of {of:,} calls")
+
+    try:
+        found = simulate(
+            workload,
+            size=arguments.size,
+            members=arguments.members,
+            seed=arguments.seed,
+            prices=prices,
+            shards=dict(arguments.shard),
+            progress=show,
+        )
+        compared = check(found, progress=show) if arguments.check else []
+    finally:
+        line.clear()
+    if arguments.plot:
+        from isotone.advisor.simulation import plots
+
+        plots.save(found, arguments.plot)
+    _print(found, compared, is_json=arguments.json)
+    return _CHECK_FAILED if any(abs(each.difference) > _OFF for each in compared) else 0
+
+
+def _print(found: Forecast, compared: list[Comparison], *, is_json: bool) -> None:
+    if not is_json:
+        print(as_text(found, compared), end="")
+        return
+    checked = [{**each._asdict(), "difference": each.difference} for each in compared]
+    document = {**as_dict(found), "assumptions": ASSUMPTIONS}
+    if compared:
+        document["checked"] = checked
+    print(json.dumps(document, indent=2))
+
+
+def _workload(text: str) -> Workload:
+    if text.endswith(".toml"):
+        modules.look_here_first()
+        return Workload.from_file(text)
+    name, colon, member = text.partition(":")
+    module = modules.load(name, f":{member}" if colon else "")
+    if colon:
+        found = modules.member(module, member)
+        if not isinstance(found, Workload):
+            raise UsageError(f"{text} is not a Workload")
+        return found
+    workloads = [each for each in vars(module).values() if isinstance(each, Workload)]
+    if len(workloads) != 1:
+        raise UsageError(
+            f"module {name!r} has {len(workloads)} workloads; write {name}:NAME for one of them"
+        )
+    return workloads[0]
+
+
+DEFINITIONS: Final = {
+    "simulate": Command(
+        """\
+Run a workload with some of its members in memory, and forecast what it does to DynamoDB with all of them: units a
+second of each table and index, the hottest keys beside the limit of a partition, throttling, storage, the month's cost,
+and what dividing a hot key would change.
+
+A workload is declared in Python (isotone.advisor.simulation.Workload) or in a TOML file: see docs/simulation.md.""",
+        examples="""
+isotone simulate shop_load                              the only workload of shop_load.py
+isotone simulate shop_load:load --size 10M              with ten million members
+isotone simulate load.toml --plot load.svg              with a picture
+isotone simulate shop_load --shard 'Songs: CHART=12'    what dividing a hot key changes
+isotone simulate shop_load --check                      compare the forecast with a larger run
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}

@@ -1,0 +1,594 @@
+"""Forecasts of workloads: keys and their owners, loads, growth, costs, shards, and the check at a larger size."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.effort import LONG
+
+from isotone import Attr, Entity, Global, Index, Key, Query, Store, Table, field
+from isotone.advisor.simulation import Call, Forecast, Workload, check, simulate
+from isotone.advisor.simulation.forecast import as_dict
+from isotone.advisor.simulation.partitions import (
+    Load,
+    number_of,
+    partition_of,
+    placed,
+    throttled_share,
+)
+from isotone.advisor.simulation.plots import save
+from isotone.advisor.simulation.report import as_text
+from isotone.advisor.simulation.workload import Ranks
+from isotone.errors import UsageError
+from isotone.prices import US_EAST_1, Prices
+from isotone.structures import Feed, Leaderboard, SortedSet
+
+songs = Table("Songs", indexes={"ByLabel": Global("LabelPK", "LabelSK")})
+FLAT = [1.0] * 24
+
+
+class Song(Entity, table=songs):
+    id: Attr[str] = field()
+    label: Attr[str] = field(default="indie")
+    plays: Attr[int] = field(default=0)
+    text: Attr[str] = field(default="")
+
+    primary = Key("SONG", id).sort("INFO")
+    by_label = Index("ByLabel", label).sort(id)
+
+
+class Chart(Entity, table=songs):
+    name: Attr[str] = field()
+    plays: Attr[int] = field(default=0)
+
+    primary = Key("CHART", name).sort("TOTAL")
+
+
+class Play(Entity, table=songs):
+    listener: Attr[str] = field()
+    number: Attr[int] = field(max=10**12)
+    song: Attr[str] = field()
+
+    primary = Key("LISTENER", listener).sort("PLAY", number)
+
+
+def plays_of(listener: str) -> Query[Play]:
+    return Play.primary.where(Play.listener == listener)
+
+
+def workload(
+    listeners: int = 1_000_000, titles: int = 100_000, *, hours: list[float] | None = None
+) -> Workload:
+    load = Workload("songs", tables=[songs], hours=hours or FLAT)
+    people = load.population("listener", listeners, activity=0.5)
+    music = load.population("song", titles, popularity=1.0)
+
+    @load.prepare
+    def chart(store: Store) -> None:
+        store.put(Chart(name="today"))
+
+    @music.starts_with
+    def publish(call: Call) -> None:
+        call.store.put(Song(id=call.member.id))
+
+    @load.action(by=people, per_day=40)
+    def play(call: Call) -> None:
+        song = call.draw(music)
+        number = call.chance.randrange(10**11)
+        call.store.put(Play(listener=call.member.id, number=number, song=song.id))
+        call.store.update(Chart, Chart.plays.add(1), name="today")
+
+    @load.action(by=people, per_day=10)
+    def recent(call: Call) -> None:
+        call.store.page(plays_of(call.member.id), size=10)
+
+    return load
+
+
+def forecast_of(load: Workload) -> Forecast:
+    return simulate(load, members=40)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Forecast:
+    """The forecast of the workload as it is; running it is what takes time."""
+    return forecast_of(workload())
+
+
+def keys_of(found: Forecast) -> dict[str, Load]:
+    return {key.label: key.load for key in found.hottest}
+
+
+def test_a_shared_key_gets_the_calls_of_everybody(plain: Forecast) -> None:
+    found = plain
+    per_second = 1_000_000 * 40 / 86400
+    chart = keys_of(found)["Songs: CHART#today"]
+    assert chart.writes == pytest.approx(per_second)
+    assert found.hottest[0].label == "Songs: CHART#today"
+    assert found.hottest[0].is_shared
+
+
+def test_a_members_key_gets_the_calls_of_its_rank(plain: Forecast) -> None:
+    found = plain
+    per_second = 1_000_000 * 40 / 86400
+    shares = [rank**-0.5 for rank in range(1, 1_000_001)]
+    first = keys_of(found)["Songs: LISTENER#{listener 1}"]
+    assert first.writes == pytest.approx(per_second * shares[0] / sum(shares), rel=0.01)
+
+
+def test_the_total_is_that_of_all_calls(plain: Forecast) -> None:
+    (table, index) = plain.places
+    assert table.average.writes == pytest.approx(2 * 1_000_000 * 40 / 86400)
+    assert table.average.reads == pytest.approx(0.5 * 1_000_000 * 10 / 86400)
+    assert str(index.place) == "Songs.ByLabel"
+    assert index.average.units == 0
+
+
+def test_the_busiest_hour_is_that_of_the_day() -> None:
+    hours = [1.0] * 23 + [5.0]
+    found = forecast_of(workload(hours=hours))
+    table = found.places[0]
+    assert table.peak.writes == pytest.approx(table.average.writes * 5 / (28 / 24))
+
+
+def test_storage_grows_with_members_and_calls(plain: Forecast) -> None:
+    table = plain.places[0]
+    song = 27 + 4 + 4 + 90  # about: keys, kind, index keys
+    assert 0.5 < table.stored / (100_000 * song) < 2.5
+    play = table.growth / (1_000_000 * 40)
+    assert 80 < play < 300  # bytes of one play
+
+
+def test_throttling_is_what_exceeds_a_partition() -> None:
+    load = Workload("counter", tables=[songs], hours=FLAT)
+
+    @load.prepare
+    def chart(store: Store) -> None:
+        store.put(Chart(name="today"))
+
+    @load.action(per_second=4000)
+    def count(call: Call) -> None:
+        call.store.update(Chart, Chart.plays.add(1), name="today")
+
+    found = forecast_of(load)
+    (key,) = found.hottest
+    assert key.load.use == pytest.approx(4.0)
+    assert key.throttled == pytest.approx(0.75)
+    assert found.throttled == pytest.approx(0.75)
+    assert key.wanted_shards == 6
+    divided = found.with_shards({key.label: 6})
+    assert divided.throttled == 0
+    assert divided.hottest[0].load.writes == pytest.approx(4000 / 6)
+    assert found.throttled == pytest.approx(0.75), "the first forecast has not changed"
+
+
+def test_reads_ask_all_shards() -> None:
+    load = Workload("chart", tables=[songs], hours=FLAT)
+
+    @load.prepare
+    def chart(store: Store) -> None:
+        store.put(Chart(name="today"))
+
+    @load.action(per_second=2000)
+    def count(call: Call) -> None:
+        call.store.update(Chart, Chart.plays.add(1), name="today")
+
+    @load.action(per_second=1000)
+    def look(call: Call) -> None:
+        call.store.get(Chart, name="today")
+
+    found = forecast_of(load)
+    assert found.places[0].average.reads == pytest.approx(500)
+    divided = found.with_shards({"Songs: CHART#today": 4})
+    assert divided.places[0].average.reads == pytest.approx(4 * 500)
+    assert divided.places[0].average.writes == pytest.approx(2000)
+    assert divided.costs.on_demand > found.costs.on_demand
+
+
+def test_an_index_amplifies_writes() -> None:
+    load = Workload("labels", tables=[songs], hours=FLAT)
+    music = load.population("song", 10_000)
+
+    @load.action(by=music, per_day=1)
+    def publish(call: Call) -> None:
+        number = f"{call.chance.randrange(10**9)}"
+        call.store.put(Song(id=number, label=call.member.id[-1]))
+
+    found = forecast_of(load)
+    assert found.amplification == pytest.approx(2.0, abs=0.01)
+    assert {str(place.place) for place in found.places} == {"Songs", "Songs.ByLabel"}
+
+
+def test_a_key_of_the_minute_is_busy_while_it_lasts() -> None:
+    load = Workload("minutes", tables=[songs], hours=FLAT)
+
+    @load.action(per_second=600)
+    def count(call: Call) -> None:
+        part = int(call.clock.now()) // 15
+        call.store.put(Chart(name=f"{part}", plays=call.chance.randrange(100)))
+
+    found = forecast_of(load)
+    busiest = found.hottest[0]
+    assert busiest.load.writes == pytest.approx(600, rel=0.15)
+
+
+def test_what_grows_with_the_members_is_found() -> None:
+    """A scan of all members grows with their number, and a rank with its logarithm."""
+    load = Workload("growth", tables=[songs], hours=FLAT)
+    music = load.population("song", 100_000)
+
+    @music.starts_with
+    def publish(call: Call) -> None:
+        call.store.put(Song(id=call.member.id, text="x" * 4000))
+
+    @load.action(by=music, per_day=1)
+    def list_all(call: Call) -> None:
+        list(call.store.scan(Song.primary.scan()))
+
+    found = simulate(load, members=40)
+    (trend,) = found.growing.values()
+    assert trend.exponent == pytest.approx(1.0, abs=0.1)
+    assert "list_all: what a call consumes in Songs grows" in as_text(found)
+    per_call = found.places[0].average.reads / (100_000 / 86400)
+    measured = simulate(load, members=80, size=80).places[0].average.reads / (80 / 86400)
+    assert per_call == pytest.approx(measured * 1250, rel=0.1)
+
+
+def test_the_forecast_holds_at_ten_times_the_size(plain: Forecast) -> None:
+    compared = check(plain)
+    assert len(compared) >= 5
+    assert {
+        each.what: round(each.difference, 3) for each in compared if abs(each.difference) > 0.1
+    } == {}
+    shared = [each for each in compared if "CHART" in each.what]
+    assert shared
+    assert shared[0].measured > 0
+
+
+def test_a_forecast_that_is_wrong_is_told() -> None:
+    """The size of an item depends on the number of members: nothing that a sample could know."""
+    load = Workload("tricky", tables=[songs], hours=FLAT)
+    music = load.population("song", 100_000)
+
+    @load.action(by=music, per_day=1)
+    def publish(call: Call) -> None:
+        label = "x" * (5000 if call.member.number > 50 else 10)
+        call.store.put(Song(id=call.member.id, label=label[:900], plays=1))
+        if call.member.number > 50:
+            call.store.put(Song(id=call.member.id + "x", label=label[:900], plays=1))
+
+    compared = check(simulate(load, members=40))
+    assert max(abs(each.difference) for each in compared) > 0.3
+
+
+@pytest.mark.parametrize("kind", ["sorted set", "leaderboard", "feed"] if LONG else ["leaderboard"])
+def test_structures_at_ten_times_the_size(kind: str) -> None:
+    compared = check(simulate(_WITH_STRUCTURES[kind](), members=200 if LONG else 40))
+    assert {
+        each.what: round(each.difference, 3) for each in compared if abs(each.difference) > 0.1
+    } == {}
+
+
+def _of_sorted_set() -> Workload:
+    load = Workload("ranked", hours=FLAT)
+    people = load.population("player", 1_000_000)
+
+    @load.prepare
+    def make(store: Store) -> SortedSet:
+        scores = SortedSet(store, "scores")
+        scores.create_table()
+        return scores
+
+    @people.starts_with
+    def join(call: Call) -> None:
+        call.world.zadd({call.member.id: call.chance.randrange(1000)})
+
+    @load.action(by=people, per_day=10)
+    def win(call: Call) -> None:
+        call.world.zincrby(1, call.member.id)
+
+    @load.action(by=people, per_day=10)
+    def top(call: Call) -> None:
+        call.world.zrange(0, 9, desc=True)
+
+    return load
+
+
+def _of_leaderboard() -> Workload:
+    load = Workload("board", hours=FLAT)
+    people = load.population("store", 10_000)
+
+    @load.prepare
+    def make(store: Store) -> Leaderboard:
+        board = Leaderboard(store, "speed")
+        board.create_table()
+        return board
+
+    @people.starts_with
+    def join(call: Call) -> None:
+        call.world.record(call.member.id, call.chance.randrange(1000))
+
+    @load.action(by=people, per_day=100)
+    def serve(call: Call) -> None:
+        call.world.record(call.member.id, call.chance.randrange(1000))
+
+    @load.action(by=people, per_day=10)
+    def top(call: Call) -> None:
+        call.world.top(10)
+
+    return load
+
+
+def _of_feed() -> Workload:
+    load = Workload("site", hours=FLAT)
+    people = load.population("user", 1_000_000)
+
+    @load.prepare
+    def make(store: Store) -> Feed:
+        feed = Feed(store, "site")
+        feed.worker().create_tables(store)
+        feed.create_table()
+        feed.worker().create_tables(store)
+        return feed
+
+    @people.starts_with
+    def join(call: Call) -> None:
+        for _ in range(3):
+            author = call.draw(people)
+            if author != call.member:
+                call.world.follow(call.member.id, author.id)
+
+    @load.action(by=people, per_day=20)
+    def read(call: Call) -> None:
+        call.world.read(call.member.id)
+
+    @load.action(by=people, per_day=1)
+    def post(call: Call) -> None:
+        call.world.post(call.member.id, "Hello")
+
+    return load
+
+
+_WITH_STRUCTURES = {"sorted set": _of_sorted_set, "leaderboard": _of_leaderboard, "feed": _of_feed}
+
+
+def test_the_same_seed_gives_the_same_forecast(plain: Forecast) -> None:
+    assert as_dict(forecast_of(workload())) == as_dict(plain)
+
+
+def test_the_size_can_be_given() -> None:
+    found = simulate(workload(), members=40, size=10_000_000)
+    assert found.sizes == {"listener": 10_000_000, "song": 1_000_000}
+    assert found.places[0].average.writes == pytest.approx(2 * 10_000_000 * 40 / 86400)
+
+
+def test_prices_are_replaceable() -> None:
+    twice = Prices("mars", "2030", 0.25, 1.25, 0.00026, 0.0013, 0.5)
+    load = workload()
+    here, there = simulate(load, members=40), simulate(load, members=40, prices=twice)
+    assert there.costs.on_demand == pytest.approx(2 * here.costs.on_demand)
+    assert there.costs.provisioned == pytest.approx(2 * here.costs.provisioned)
+    assert there.costs.storage == pytest.approx(2 * here.costs.storage)
+
+
+def test_the_months_cost() -> None:
+    load = Workload("counter", tables=[songs], hours=FLAT)
+
+    @load.prepare
+    def chart(store: Store) -> None:
+        store.put(Chart(name="today"))
+
+    @load.action(per_second=100)
+    def count(call: Call) -> None:
+        call.store.update(Chart, Chart.plays.add(1), name="today")
+
+    costs = forecast_of(load).costs
+    assert costs.on_demand == pytest.approx(US_EAST_1.on_demand(writes=100 * 730 * 3600))
+    assert costs.provisioned == pytest.approx(100 / 0.7 * 0.00065 * 730)
+
+
+def test_the_report_names_what_to_change() -> None:
+    found = simulate(workload(), members=40, size=10_000_000)
+    text = as_text(found)
+    assert "Songs: CHART#today gets 4,630 write units a second, and one key can have 1,000" in text
+    assert "--shard 'Songs: CHART#today=7'" in text
+    assert str(found) == text
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_picture_is_written(plain: Forecast, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"songs.{ending}"
+    save(plain, path)
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
+    assert len(data) > 10_000
+
+
+def test_another_ending_is_refused(plain: Forecast, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"a picture ends in \.png, \.svg, \.pdf"):
+        save(plain, tmp_path / "songs.gif")
+
+
+# Declarations that are refused
+
+
+def test_wrong_declarations_are_refused() -> None:
+    load = Workload("wrong")
+    people = load.population("user", 10)
+    other = Workload("other").population("user", 10)
+    for said, action in {
+        "is declared twice": lambda: load.population("user", 10),
+        "a name has letters": lambda: load.population("the users", 10),
+        "is not a number of members": lambda: load.population("x", 0),
+        "is not in 0 to 3": lambda: load.population("x", 5, activity=9),
+        "needs one of per_second=": lambda: load.action(by=people),
+        "is not a rate": lambda: load.action(by=people, per_day=-1),
+        "of another workload": lambda: load.action(by=other, per_day=1)(print),
+        "needs 24 numbers": lambda: Workload("x", hours=[1.0]),
+        "has no action": lambda: simulate(load),
+    }.items():
+        with pytest.raises(UsageError, match=said):
+            action()
+
+
+def test_wrong_arguments_are_refused() -> None:
+    load = workload()
+    with pytest.raises(UsageError, match="too few"):
+        simulate(load, members=3)
+    with pytest.raises(UsageError, match="size=0"):
+        simulate(load, members=40, size=0)
+    with pytest.raises(
+        UsageError, match="there is no key 'Chart' to shard; the hottest are Songs: CHART"
+    ):
+        simulate(load, members=40, shards={"Chart": 3})
+    with pytest.raises(UsageError, match="not a number from 1 to 1000"):
+        simulate(load, members=40, shards={"Songs: CHART#today": 0})
+
+
+def test_an_action_without_members_has_none() -> None:
+    load = Workload("x", tables=[songs])
+
+    @load.action(per_second=1)
+    def look(call: Call) -> None:
+        call.store.get(Song, id=call.member.id)
+
+    with pytest.raises(UsageError, match="this action has no member"):
+        simulate(load, members=40)
+
+
+# Files
+
+
+def test_a_workload_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "tunes_in_a_file.py").write_text(
+        """
+from tests.effort import LONG
+
+from isotone import Attr, Entity, Key, Table, field
+tunes = Table("Tunes")
+class Tune(Entity, table=tunes):
+    id: Attr[str] = field()
+    plays: Attr[int] = field(default=0)
+    primary = Key("TUNE", id).sort("INFO")
+def publish(call): call.store.put(Tune(id=call.member.id))
+def play(call): call.store.update(Tune, Tune.plays.add(1), id=call.draw("tune").id)
+""",
+        encoding="utf-8",
+    )
+    file = tmp_path / "load.toml"
+    file.write_text(
+        """
+tables = ["tunes_in_a_file:tunes"]
+[populations.listener]
+size = 1_000_000
+[populations.tune]
+size = 1000
+popularity = 1.0
+starts_with = "tunes_in_a_file:publish"
+[actions.play]
+call = "tunes_in_a_file:play"
+by = "listener"
+per_hour = 1
+""",
+        encoding="utf-8",
+    )
+    found = simulate(Workload.from_file(file), members=40)
+    assert found.workload.name == "load"
+    assert found.hottest[0].label == "Tunes: TUNE#{tune 1}"
+    assert found.places[0].average.writes == pytest.approx(1_000_000 / 3600)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("speed = 1", "speed is unknown; there are name, tables"),
+        ("[populations.user]\nsize = 5\nheight = 1", "populations.user.height is unknown"),
+        ("[actions.play]\nper_day = 1", "actions.play needs call = 'module:function'"),
+        ("[actions.play]\ncall = 'os:nothing'\nper_day = 1", "'os:nothing' is not module:name"),
+        (
+            "[actions.play]\ncall = 'os:getpid'\nby = 'user'\nper_day = 1",
+            "there is no population 'user'",
+        ),
+        ("tables = ['nothing_here']", "'nothing_here' is not module:name"),
+        ("[", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "load.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        Workload.from_file(file)
+
+
+# Shares, partitions, capacity
+
+
+@given(
+    size=st.integers(1, 5000),
+    exponent=st.floats(0, 2.5, allow_nan=False),
+    rank=st.integers(1, 5000),
+)
+def test_shares_are_those_of_the_sum(size: int, exponent: float, rank: int) -> None:
+    rank = min(rank, size)
+    weights = [n**-exponent for n in range(1, size + 1)]
+    ranks = Ranks(size, exponent)
+    assert ranks.share(rank) == pytest.approx(weights[rank - 1] / sum(weights), rel=1e-3)
+    assert ranks.share_of_first(rank) == pytest.approx(sum(weights[:rank]) / sum(weights), rel=1e-3)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.4])
+def test_picks_follow_the_shares(exponent: float) -> None:
+    ranks, chance = Ranks(100_000, exponent), random.Random(1)
+    picked = [ranks.pick(chance) for _ in range(20_000)]
+    assert min(picked) >= 1
+    assert max(picked) <= 100_000
+    for bound in (1, 100, 5000, 50_000):
+        share = sum(rank <= bound for rank in picked) / len(picked)
+        assert share == pytest.approx(ranks.share_of_first(bound), abs=0.015)
+
+
+def test_ids_are_different() -> None:
+    people = Workload("x").population("user", 10**9)
+    ids = {people.member(number).id for number in range(1, 20_000)}
+    assert len(ids) == 19_999
+    assert all(len(each) == len("user-") + 8 for each in ids)
+
+
+@given(st.lists(st.floats(0, 5000), min_size=24, max_size=24), st.floats(1, 5000))
+def test_throttled_and_burst(day: list[float], capacity: float) -> None:
+    share = throttled_share(day, capacity)
+    assert 0 <= share <= 1
+    if max(day) <= capacity:
+        assert share == 0
+    assert throttled_share(day, capacity * 2) <= share
+
+
+def test_a_burst_lasts_for_five_minutes_of_unused_capacity() -> None:
+    quiet_then_double = [0.0] * 23 + [200.0]
+    wanted, kept = 200.0 * 3600, 100.0 * 300
+    assert throttled_share(quiet_then_double, 100.0) == pytest.approx(
+        (wanted - 100 * 3600 - kept) / wanted
+    )
+
+
+def test_partitions_have_equal_ranges() -> None:
+    counts = [0] * 16
+    for number in range(16_000):
+        counts[partition_of(f"key {number}", 16)] += 1
+    assert max(counts) < 1200
+    assert min(counts) > 800
+
+
+def test_partitions_by_load_and_size() -> None:
+    assert number_of(Load(), 0.0) == 4
+    assert number_of(Load(30_000.0, 10_000.0), 0.0) == 20
+    assert number_of(Load(), 1e12) == 100
+    loads = placed([("a", Load(0.0, 500.0))], Load(0.0, 1000.0), 10)
+    assert math.isclose(sum(load.writes for load in loads), 1500.0)
+    assert max(load.writes for load in loads) == 600.0

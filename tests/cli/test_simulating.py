@@ -1,0 +1,104 @@
+"""`isotone simulate`: workloads by name and from files, the report, JSON, the check, and wrong command lines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isotone.cli import main
+
+MODULE = """
+from isotone import Attr, Entity, Key, Table, field
+from isotone.advisor.simulation import Workload
+
+jingles = Table("Jingles")
+
+
+class Jingle(Entity, table=jingles):
+    name: Attr[str] = field()
+    plays: Attr[int] = field(default=0)
+    primary = Key("JINGLE", name).sort("INFO")
+
+
+load = Workload("jingles", tables=[jingles])
+people = load.population("listener", 1_000_000)
+
+
+@load.prepare
+def make(store):
+    store.put(Jingle(name="ad"))
+
+
+@load.action(by=people, per_day=100)
+def hear(call):
+    call.store.update(Jingle, Jingle.plays.add(1), name="ad")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a module with a workload, in the current directory; each test imports its own."""
+    monkeypatch.chdir(tmp_path)
+    name = f"jingle_load_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    return name
+
+
+def test_the_report(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", module, "--members", "40"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("jingles: 1,000,000 × listener\nfrom a run with 40\n")
+    assert "Jingles: JINGLE#ad gets 2,101 write units a second, and one key can have 1,000" in said
+    assert "on demand" in said
+
+
+def test_a_size_and_shards(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", f"{module}:load", "--members", "40", "--size", "10M", "--json"]
+    assert main([*words, "--shard", "Jingles: JINGLE#ad=40"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["populations"] == {"listener": 10_000_000}
+    (key,) = found["hottest_keys"]
+    assert key["shards"] == 40
+    assert key["peak"]["writes"] == pytest.approx(10_000_000 * 100 / 86400 * 1.8 / 40, rel=0.05)
+
+
+def test_the_check(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", module, "--members", "20", "--check"]) == 0
+    said = capsys.readouterr().out
+    assert "checked at a larger size" in said
+    assert "Jingles: writes a second" in said
+
+
+def test_a_picture(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", module, "--members", "20", "--plot", "load.svg"]) == 0
+    assert Path("load.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_prices(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prices.toml").write_text("region = 'mars'", encoding="utf-8")
+    assert main(["simulate", module, "--prices", "prices.toml"]) == 1
+    assert "prices.toml: as_of is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing_there"], "there is no module 'nothing_there'"),
+        (["{module}:other"], "has no 'other'"),
+        (["{module}:people"], "is not a Workload"),
+        (["nothing.toml"], "the workload in nothing.toml cannot be read"),
+        (["{module}", "--members", "3"], "members=3 are too few"),
+    ],
+)
+def test_what_cannot_be_run(
+    module: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", *(word.format(module=module) for word in words)]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--size", "many"], ["--shard", "chart"]])
+def test_wrong_words(module: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["simulate", module, *words])
+    assert "isotone simulate: error" in capsys.readouterr().err
