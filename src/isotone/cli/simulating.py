@@ -6,9 +6,9 @@ import argparse
 import json
 from typing import Final
 
-from isotone.advisor.simulation import Comparison, Forecast, Workload, check, simulate
+from isotone.advisor.simulation import Comparison, Forecast, Workload, check, report, simulate
 from isotone.advisor.simulation.forecast import as_dict
-from isotone.advisor.simulation.report import ASSUMPTIONS, as_text
+from isotone.advisor.simulation.report_text import ASSUMPTIONS
 from isotone.cli import modules
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
@@ -103,7 +103,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _print(found: Forecast, compared: list[Comparison], *, is_json: bool) -> None:
     if not is_json:
-        print(as_text(found, compared), end="")
+        print(report(found, compared), end="")
         return
     checked = [{**each._asdict(), "difference": each.difference} for each in compared]
     document = {**as_dict(found), "assumptions": ASSUMPTIONS}

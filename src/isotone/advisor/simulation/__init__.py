@@ -1,6 +1,6 @@
 """What happens at ten million users: a workload is run at a small size, and forecast at its real one.
 
-found = isotone.advisor.simulate(load)
+found = simulate(load)
 print(found)                        # load, hot keys, storage, the month's cost, and what to change
 """
 
@@ -13,6 +13,7 @@ from isotone.advisor.simulation import sampling
 from isotone.advisor.simulation.forecast import Comparison, Costs, Forecast, HotKey, PlaceForecast
 from isotone.advisor.simulation.partitions import Load
 from isotone.advisor.simulation.recording import Place
+from isotone.advisor.simulation.report_text import report
 from isotone.advisor.simulation.workload import Call, Member, Population, Workload
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
@@ -30,6 +31,7 @@ __all__ = [
     "Population",
     "Workload",
     "check",
+    "report",
     "simulate",
 ]
 

@@ -194,11 +194,6 @@ class Forecast:
             _least_capacity([hour * place.average.writes for hour in day]),
         )
 
-    def __str__(self) -> str:
-        from isotone.advisor.simulation.report import as_text
-
-        return as_text(self)
-
     def compare(self, measured: Sample) -> list[Comparison]:
         """This forecast at the size of another sample, beside what was measured there."""
         there = Forecast(

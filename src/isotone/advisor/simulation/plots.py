@@ -40,7 +40,7 @@ def _figure(forecast: Forecast) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError("plots need matplotlib: pip install 'isotone[plots]'") from None
-    style = {
+    style: Any = {
         "font.size": 9,
         "axes.spines.top": False,
         "axes.spines.right": False,

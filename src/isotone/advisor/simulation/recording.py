@@ -23,7 +23,8 @@ from isotone.values.size import item_size, write_units
 from isotone.values.types import AttributeValue, Item
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """A table, or one of its global indexes: what has partitions of its own."""
 
     table: str
@@ -54,7 +55,8 @@ class _Shape:
     def touched(self, place: Place, item: Mapping[str, Any] | None) -> str | None:
         """The text of the partition key of an item in a place; None if the item is not in it."""
         values = [(item or {}).get(name) for name in self.keys[place][0]]
-        return None if None in values else _key_text(values)
+        present = [value for value in values if value is not None]
+        return _key_text(present) if len(present) == len(values) else None
 
 
 class _Write(NamedTuple):

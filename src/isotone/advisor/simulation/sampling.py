@@ -193,7 +193,7 @@ class _Run:
             self._run_calls(calls, recorder)
             at_end = _sizes(database)
         condensed = _Condensed(self._touched, self._members, calls)
-        base = {table: size for (table, index), size in at_end.items() if index is None}
+        base = {place.table: size for place, size in at_end.items() if place.index is None}
         ratio = {
             place: size / base[place.table] if base[place.table] else 1.0
             for place, size in at_end.items()

@@ -84,7 +84,7 @@ class Ranks:
     def _below(self, rank: int) -> float:
         """The sum of the weights of ranks 1 to `rank`; beyond the first ones by their integral."""
         if rank <= len(self._head):
-            return self._head[rank - 1]
+            return float(self._head[rank - 1])
         start, end, s = len(self._head) + 0.5, rank + 0.5, self._exponent
         if s == 1.0:
             return float(self._head[-1] + math.log(end / start))
@@ -238,7 +238,7 @@ class Workload:
         rate = _rate({"second": per_second, "minute": per_minute, "hour": per_hour, "day": per_day})
 
         def declare(function: F) -> F:
-            self._add(name or getattr(function, "__name__", "action"), function, by, rate)
+            self._add(name or str(getattr(function, "__name__", "action")), function, by, rate)
             return function
 
         return declare

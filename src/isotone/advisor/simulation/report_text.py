@@ -20,8 +20,8 @@ ASSUMPTIONS = (
 )
 
 
-def as_text(forecast: Forecast, comparisons: Sequence[Comparison] = ()) -> str:
-    """The whole report."""
+def report(forecast: Forecast, comparisons: Sequence[Comparison] = ()) -> str:
+    """A forecast as text; with the comparisons of `check`, if there are any."""
     parts = [_title(forecast), _places(forecast), _keys(forecast), _money(forecast)]
     if advice := list(_advice(forecast)):
         parts.append("What to change\n" + "\n".join(f"  - {each}" for each in advice))
