@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import math
+import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from isotone import moving
 from isotone.backends.interface import Native, Request, Response
 from isotone.errors import BadRow, UsageError
 from isotone.server import running_server
+from isotone.values.known_shapes import KnownShapes
 
 Item = dict[str, dict[str, Any]]
 
@@ -640,3 +642,47 @@ def test_what_the_target_cannot_have_is_in_the_result() -> None:
     with isotone.open() as target:
         done = moving.import_items("items.jsonl", Without(target), "Orders")
     assert (done.items, done.missing) == (1, ("expiry: not authorized",))
+
+
+ALIKE = (
+    '{"Item":{"id":{"S":"%s"},"at":{"N":"%s"},"t":{"S":"%s"}}}',
+    '{"Item":{"at":{"N":"%s"},"id":{"S":"%s"},"t":{"S":"%s"}}}',
+    '{"Item": {"id":{"S":"%s"},"at":{"N":"%s"},"t":{"S":"%s"}}}',
+    '{"Item":{"id":{"S":"%s"},"at":{"N":"%s"},"id":{"S":"%s"}}}',
+)
+CONTENTS = ("a", "b", "", "7", "7.0", "07", "1e2", "-5.5", "é", "\\\\", "x" * 2100, "x" * 410_000)
+
+
+@pytest.mark.parametrize("name", ["items.jsonl", "items.json.gz"])
+@pytest.mark.parametrize("served", [False, True])
+def test_a_line_like_others_is_imported_as_if_it_were_alone(
+    name: str, served: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(5)
+    lines = []
+    for number in range(150):
+        lines.append(ALIKE[0] % ("k", number % 40, "t"))
+        words = (dice.choice(CONTENTS[:6]), dice.choice(CONTENTS[:8]), dice.choice(CONTENTS))
+        lines.append(dice.choice(ALIKE) % words)
+    content = "\n".join([*lines, "", ""]).encode()
+    Path(name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    form = "dynamodb-json" if name.endswith("gz") else None
+    found = []
+    for table in ("Known", "Alone"):
+        with isotone.open(":memory:") as database, running_server(database) as url:
+            database.execute("CreateTable", {"TableName": table, **SCHEMA})
+            target = url if served else database
+            state = f"{table}.state"
+            done = moving.import_items(
+                name, target, table, format=form, bad_rows="bad.jsonl", state=state
+            )
+            items = database.execute("Scan", {"TableName": table})["Items"]
+        bad = [
+            (row["row"], row["reason"])
+            for row in map(json.loads, Path("bad.jsonl").read_text().splitlines())
+        ]
+        found.append((done.items, done.bad, sorted(bad), sorted(map(str, items))))
+        monkeypatch.setattr(KnownShapes, "recognised", lambda _, texts: [None] * len(texts))
+    assert found[0] == found[1]
+    assert found[0][1] > 20
+    assert len(found[0][3]) > 40

@@ -105,7 +105,7 @@ def test_an_item_is_of_its_own_shape(item: Any) -> None:
 )
 def test_what_has_no_shape_is_not_learned(body: bytes, item: Any) -> None:
     shapes = KnownShapes({"id": "S"})
-    assert not shapes.learn(body, item)
+    shapes.learn(body, item)
     assert shapes.recognised([body]) == [None]
 
 
@@ -128,5 +128,20 @@ def test_many_shapes_are_known_at_once() -> None:
 def test_what_stands_around_an_item_is_a_part_of_its_shape() -> None:
     shapes = KnownShapes({"id": "S"}, before=b'{"Item":', after=b"}\n")
     line = b'{"Item":{"id":{"S":"a"}}}\n'
-    assert shapes.learn(line, {"id": {"S": "a"}})
+    shapes.learn(line, {"id": {"S": "a"}})
     assert shapes.recognised([line, line.strip(), line[8:-2]]) == [((b"a",), 3), None, None]
+
+
+def test_what_is_learned_is_used_for_the_texts_that_follow() -> None:
+    shapes = KnownShapes({"id": "S"})
+    other = {"id": {"S": "a"}, "n": {"N": "1"}}
+    items = [FIRST, FIRST, other, other, FIRST, other]
+    seen = []
+    for (text, known), item in zip(
+        shapes.each([encode(each) for each in items]), items, strict=True
+    ):
+        assert text == encode(item)
+        seen.append(known is not None)
+        if known is None:
+            shapes.learn(text, item)
+    assert seen == [False, True, False, True, True, True]

@@ -161,9 +161,9 @@ class RecordFile(Generic[R]):
 
 
 class ItemFile(RecordFile[Record]):
-    """Reads the items of one file."""
+    """Reads the items of one file, or the lines of one in DynamoDB JSON."""
 
-    __slots__ = ()
+    __slots__ = ("_form",)
 
     def __init__(self, file: BinaryIO, form: Format, csv: CsvOptions | None = None) -> None:
         lines = Lines(file)
@@ -172,13 +172,23 @@ class ItemFile(RecordFile[Record]):
             assert csv is not None
             read = _csv_reader(csv, lines)
         super().__init__(lines, read)
+        self._form = form
 
-    def read_lines(self, most: int) -> list[bytes]:
-        """The next lines as they are, at most so many; for a file with a record in each line."""
-        lines = self._lines.take(most)
+    @property
+    def has_lines(self) -> bool:
+        """Whether each line is an item in DynamoDB JSON, so that `read_lines` reads them."""
+        return self._form == "DYNAMODB_JSON"
+
+    def read_lines(self, most: int, most_bytes: int | None = None) -> list[bytes]:
+        """The next lines as they are, at most so many, and not many more bytes; `record_of` decodes one."""
+        lines = self._lines.take(most, most_bytes)
         self.ended = not lines
         self.position = self._lines.position
         return lines
+
+    def record_of(self, line: bytes) -> Record:
+        """The record in a line."""
+        return _json_record(line)
 
 
 class ChangeFile(RecordFile[ChangeRecord]):
@@ -215,14 +225,23 @@ class Lines:
             self.number += 1
             yield line
 
-    def take(self, most: int) -> list[bytes]:
-        """The next lines, at most so many; none at the end of the file."""
+    def peek(self) -> bytes:
+        """The next line, which is not taken; nothing at the end of the file."""
+        return self._waiting[-1] if self._waiting or self._fill() else b""
+
+    def take(self, most: int, most_bytes: int | None = None) -> list[bytes]:
+        """The next lines, at most so many; none at the end of the file. It reads on until there are so many bytes."""
         taken: list[bytes] = []
-        while len(taken) < most and (self._waiting or self._fill()):
-            left = most - len(taken)
-            taken += reversed(self._waiting[-left:])
-            del self._waiting[-left:]
-        self.position += sum(map(len, taken))
+        end = None if most_bytes is None else self.position + most_bytes
+        while (
+            len(taken) < most
+            and (end is None or self.position < end)
+            and (self._waiting or self._fill())
+        ):
+            part = self._waiting[len(taken) - most :]
+            del self._waiting[len(taken) - most :]
+            taken += reversed(part)
+            self.position += sum(map(len, part))
         self.number += len(taken)
         return taken
 
@@ -292,8 +311,7 @@ def json_reader(
     return records
 
 
-def json_record(line: bytes) -> Record:
-    """The record in a line of DynamoDB JSON."""
+def _json_record(line: bytes) -> Record:
     try:
         return _decode_put(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -325,7 +343,7 @@ def _json_changed(line: bytes) -> ChangeRecord:
     return Delete(change.keys) if change.new_image is None else Put(change.new_image)
 
 
-_json_records: Final = json_reader(json_record)
+_json_records: Final = json_reader(_json_record)
 
 
 def _ion_reader(

@@ -56,7 +56,9 @@ class BadRows:
 
     def add(self, row: Row, reason: str) -> bool:
         """Note a bad row; returns whether the import continues."""
-        text = row.text or (_encode(row.item or row.key).decode() if row.item or row.key else "")
+        text = row.text or row.json.decode()
+        if not text and (row.item or row.key):
+            text = _encode(row.item or row.key).decode()
         if self._file is None:
             if self.failure is None or row.number < self.failure.number:
                 self.failure = BadRow(row.number, reason, text, row.file)

@@ -136,7 +136,7 @@ def import_items(
             wait_until_active(backend, table) if plan is None else make_table(backend, plan)
         )
         checks = RowChecks(definition.description)
-        rows = open_input(source, format, types or {}, checks.types)
+        rows = open_input(source, format, types or {}, checks)
         stack.callback(rows.close)
         entry = _continued(job, rows, format or "", table)
         if plan is not None and plan is described:
@@ -341,6 +341,10 @@ class _Import:
         return [pool.submit(self._write, share) for share in shares if share]
 
     def _checked(self, row: Row) -> _Checked:
+        if row.known is not None:
+            contents, _ = row.known
+            key = tuple(content.decode() for content in contents)
+            return _Checked(key, put(msgspec.Raw(row.json)), row)
         if row.problem:
             raise ValueError(row.problem)
         if row.item is not None:
@@ -349,7 +353,7 @@ class _Import:
         else:
             item = self._checks.checked_key(row.key or {})
             entry = delete(item)
-        key = tuple(str(item[name]) for name in self._checks.key_names)
+        key = tuple(item[name][self._checks.types[name]] for name in self._checks.key_names)
         return _Checked(key, entry, row)
 
     def _finish(self, writing: Iterable[Future[list[tuple[Row, str]]]]) -> list[tuple[Row, str]]:
@@ -376,7 +380,7 @@ class _Import:
                 return [(rows[0].row, error.message)]
             middle = len(rows) // 2
             return self._write(rows[:middle]) + self._write(rows[middle:])
-        puts = sum(row.row.item is not None for row in rows)
+        puts = sum(row.row.key is None for row in rows)
         with self._lock:
             self._entry.items += puts
             self._entry.deleted += len(rows) - puts

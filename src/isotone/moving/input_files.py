@@ -11,6 +11,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from os import fspath
 from pathlib import Path
@@ -21,7 +22,15 @@ import msgspec
 from isotone.errors import UsageError
 from isotone.exchange.compression import Compression, damage, decompressed
 from isotone.exchange.export_layout import FILES, SUMMARY
-from isotone.exchange.item_files import ChangeFile, ChangeRecord, Delete, Unreadable
+from isotone.exchange.item_files import (
+    BEGIN,
+    END,
+    ChangeFile,
+    ChangeRecord,
+    Delete,
+    ItemFile,
+    Unreadable,
+)
 from isotone.moving.file_names import (
     STANDARD,
     FileKind,
@@ -31,6 +40,8 @@ from isotone.moving.file_names import (
 )
 from isotone.moving.line_files import open_lines
 from isotone.moving.parquet_files import ParquetInput
+from isotone.moving.row_checks import RowChecks
+from isotone.values.known_shapes import Known, KnownShapes
 from isotone.values.types import Item
 
 _CHUNK_SIZE: Final = 8 << 20  # bytes of lines in one chunk
@@ -39,7 +50,8 @@ _CHUNK_SIZE: Final = 8 << 20  # bytes of lines in one chunk
 class Row(NamedTuple):
     """One row: an item to put or the key of one to delete; or the problem that it has, and its text.
 
-    `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read.
+    `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read. An item that was recognised is
+    not decoded: it has its JSON, and what is known of it.
     """
 
     number: int
@@ -49,6 +61,8 @@ class Row(NamedTuple):
     text: str = ""
     file: str = ""
     is_fatal: bool = False
+    json: bytes = b""
+    known: Known | None = None
 
 
 class Input(Protocol):
@@ -106,12 +120,12 @@ def check_place(place: Place, form: str | None) -> None:
 
 
 def open_input(
-    place: Place, form: str | None, types: Mapping[str, str], key_types: Mapping[str, str]
+    place: Place, form: str | None, types: Mapping[str, str], checks: RowChecks
 ) -> Input:
     """What a place has: a file of any format, a folder, or standard input. `check_place` was called before."""
     if is_folder(place):
-        return FolderInput(Path(fspath(place)), form, types, key_types)
-    return FileInput(place, kind_of(place, form), types, key_types)
+        return FolderInput(Path(fspath(place)), form, types, checks)
+    return FileInput(place, kind_of(place, form), types, checks)
 
 
 class FileInput:
@@ -122,7 +136,7 @@ class FileInput:
         place: Place,
         kind: FileKind,
         types: Mapping[str, str],
-        key_types: Mapping[str, str],
+        checks: RowChecks,
         *,
         changes: bool = False,
         name: str = "",
@@ -131,6 +145,8 @@ class FileInput:
         self._name = name
         self._size = 0 if fspath(place) == STANDARD else Path(place).stat().st_size
         self._raw: _Counted | None = None
+        self._checks = checks
+        self._shapes = KnownShapes(checks.key_types, BEGIN, END)
         self._records: _Records
         if types and kind.form != "csv":
             raise UsageError("types are those of CSV columns; other formats have their own")
@@ -142,7 +158,7 @@ class FileInput:
             self._records = (
                 ChangeFile(content, "ION" if kind.form == "ion" else "DYNAMODB_JSON")
                 if changes
-                else open_lines(content, kind.form, types, key_types)
+                else open_lines(content, kind.form, types, checks.types)
             )
         except BaseException:
             if self._raw is not None:
@@ -174,7 +190,10 @@ class FileInput:
     def read(self, most: int) -> list[Row]:
         rows: list[Row] = []
         try:
-            rows.extend(map(self._row, self._records.read(most, _CHUNK_SIZE)))
+            if isinstance(self._records, ItemFile) and self._records.has_lines:
+                rows.extend(self._rows_of(self._records, most))
+            else:
+                rows.extend(map(self._row, self._records.read(most, _CHUNK_SIZE)))
         except damage() as error:
             number = self._records.line + 1
             problem = f"the file cannot be read further: {error}"
@@ -182,8 +201,27 @@ class FileInput:
             self._records.ended = True
         return rows
 
-    def _row(self, record: ChangeRecord) -> Row:
-        number = self._records.line
+    def _rows_of(self, file: ItemFile, most: int) -> Iterator[Row]:
+        """The rows of lines in DynamoDB JSON; those of a known shape are not decoded."""
+        number = file.line
+        for line, known in self._shapes.each(file.read_lines(most, _CHUNK_SIZE)):
+            number += 1
+            if known is not None and self._checks.accepts(known):
+                json = line[len(BEGIN) : -len(END)]
+                yield Row(number, file=self._name, json=json, known=known)
+            elif not line.isspace():
+                row = self._row(file.record_of(line), number)
+                if row.item is not None and known is None:
+                    self._learn(line, row.item)
+                yield row
+
+    def _learn(self, line: bytes, item: Item) -> None:
+        if not self._shapes.is_over:
+            with suppress(ValueError):  # a bad row, which is told later
+                self._shapes.learn(line, self._checks.checked(item))
+
+    def _row(self, record: ChangeRecord, number: int | None = None) -> Row:
+        number = self._records.line if number is None else number
         if isinstance(record, Unreadable):
             return Row(
                 number,
@@ -288,14 +326,14 @@ class FolderInput:
         folder: Path,
         form: str | None,
         types: Mapping[str, str],
-        key_types: Mapping[str, str],
+        checks: RowChecks,
     ) -> None:
         self._files = _files_in(folder, form)
         self._open: Callable[[_File], FileInput] = lambda file: FileInput(
             file.path,
             file.kind or kind_of(file.path, form),
             types,
-            key_types,
+            checks,
             changes=file.is_change,
             name=_name_in(folder, file.path),
         )

@@ -129,10 +129,29 @@ def open_lines(
         return ItemFile(file, "DYNAMODB_JSON")
     if form == "ion":
         return ItemFile(file, "ION")
-    lines = Lines(file)
     if form == "jsonl":
-        return RecordFile(lines, json_reader(_JsonReader()))
+        return _JsonLines(file)
+    lines = Lines(file)
     return RecordFile(lines, _CsvReader(lines, types, key_types))
+
+
+class _JsonLines(ItemFile):
+    """Reads plain items, or lines of DynamoDB JSON; the first line decides."""
+
+    __slots__ = ("_is_wrapped",)
+
+    def __init__(self, file: BinaryIO) -> None:
+        RecordFile.__init__(self, Lines(file), json_reader(_JsonReader()))
+        self._is_wrapped: bool | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        if self._is_wrapped is None:
+            self._is_wrapped = _is_wrapped(self._lines.peek())
+        return self._is_wrapped
+
+    def record_of(self, line: bytes) -> Record:
+        return _wrapped_item(line)
 
 
 _decode_put: Final = msgspec.json.Decoder(Put).decode

@@ -12,6 +12,7 @@ from typing import Any
 from isotone import limits
 from isotone.errors import ApiError
 from isotone.values.attribute_validation import canonical_item, canonical_value
+from isotone.values.known_shapes import Known
 from isotone.values.types import AttributeValue, Item
 
 _INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
@@ -32,6 +33,16 @@ class RowChecks:
             for index in description.get(member) or ()
             for each in index["KeySchema"]
         }
+
+    @property
+    def key_types(self) -> dict[str, str]:
+        """The types of the key attributes."""
+        return {name: self.types[name] for name in self.key_names}
+
+    def accepts(self, known: Known) -> bool:
+        """Whether an item fits of which the contents of the key and the size are known, and that its types fit."""
+        contents, size = known
+        return all(contents) and size <= limits.ITEM_SIZE
 
     def checked(self, item: Item) -> Item:
         """The item in normal form. Raises `ValueError` with the reason if it does not fit."""

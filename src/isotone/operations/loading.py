@@ -43,7 +43,6 @@ from isotone.exchange.item_files import (
     Put,
     Record,
     Unreadable,
-    json_record,
 )
 from isotone.exchange.objects import (
     Bucket,
@@ -319,8 +318,8 @@ def _read(
     begin = buffer.position
     try:
         file = buffer.file(objects, job, key)
-        if _format(job) == "DYNAMODB_JSON":
-            _prepare_lines(table, buffer, key, file.read_lines(SLICE), needs_item)
+        if file.has_lines:
+            _prepare_lines(table, buffer, key, file, needs_item)
         else:
             # Each record is made before the next is read: a parsed item lives for a moment only.
             for record in file.read(SLICE):
@@ -370,29 +369,25 @@ def _prepare(
 
 
 def _prepare_lines(
-    table: Table, buffer: _Buffer, key: str, lines: list[bytes], needs_item: bool
+    table: Table, buffer: _Buffer, key: str, file: ItemFile, needs_item: bool
 ) -> None:
     """Check and add the items in lines of DynamoDB JSON. What is known of a line is not found out again."""
     key_of, begin, end = table.keyspace.key_of, len(BEGIN), -len(END)
-    start = 0
-    while start < len(lines):
-        rest = lines[start:]
-        for line, known in zip(rest, buffer.shapes.recognised(rest), strict=True):
-            start += 1
-            if known is not None:
-                contents, size = known
-                at, body = key_of(contents), line[begin:end]
-                item = _fitting(table, body, size) if needs_item else None
-                if at is not None and size <= limits.ITEM_SIZE and bool(item) is needs_item:
-                    record = size_prefix(size) + body
-                    buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
-                    buffer.number += 1
-                    continue
-            elif line.isspace():
+    for line, known in buffer.shapes.each(file.read_lines(SLICE)):
+        if known is not None:
+            contents, size = known
+            at, body = key_of(contents), line[begin:end]
+            item = _fitting(table, body, size) if needs_item else None
+            if at is not None and size <= limits.ITEM_SIZE and bool(item) is needs_item:
+                record = size_prefix(size) + body
+                buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
+                buffer.number += 1
                 continue
-            item = _prepare(table, buffer, key, json_record(line), needs_item)
-            if item is not None and known is None and buffer.shapes.learn(line, item):
-                break  # the lines that follow may be like this one
+        elif line.isspace():
+            continue
+        item = _prepare(table, buffer, key, file.record_of(line), needs_item)
+        if item is not None and known is None:
+            buffer.shapes.learn(line, item)
 
 
 def _fitting(table: Table, body: bytes, size: int) -> Item | None:

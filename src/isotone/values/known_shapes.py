@@ -102,10 +102,15 @@ class KnownShapes:
         self._attempts = float(_ATTEMPTS)
         self._balance = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the file has no shapes: then nothing is recognised, and nothing can be learned."""
+        return self._balance < -_PATIENCE
+
     def recognised(self, texts: Sequence[bytes]) -> list[Known | None]:
         """What is known of items from their JSON; None for one that is not in normal form, or of no known shape."""
         found: list[Known | None] = [None] * len(texts)
-        if self._balance < -_PATIENCE:
+        if self.is_over:
             return found
         missing = list(range(len(texts)))
         for known in self._shapes:
@@ -120,16 +125,27 @@ class KnownShapes:
         self._balance = min(self._balance + hits - len(missing), _PATIENCE)
         return found
 
-    def learn(self, text: bytes, item: Item) -> bool:
-        """Keep the shape of an item in normal form, if its JSON is canonical; returns whether it is."""
-        if self._attempts < 1 or len(text) > _LONGEST:
-            return False
+    def each(self, texts: Sequence[bytes]) -> Iterator[tuple[bytes, Known | None]]:
+        """Texts with what is known of them. A shape that is learned between two of them is used from there on."""
+        start = 0
+        while start < len(texts):
+            rest = texts[start:]
+            newest = self._shapes[:1]
+            for text, known in zip(rest, self.recognised(rest), strict=True):
+                start += 1
+                yield text, known
+                if self._shapes[:1] != newest:
+                    break
+
+    def learn(self, text: bytes, item: Item) -> None:
+        """Keep the shape of an item in normal form, if its JSON is canonical. The text was not recognised."""
+        if self._attempts < 1 or self.is_over or len(text) > _LONGEST:
+            return
         self._attempts -= 1
         known = self._shape_of(text, item)
         if known is not None:
             self._shapes.insert(0, known)
             del self._shapes[_TRIED:]
-        return known is not None
 
     def _shape_of(self, text: bytes, item: Item) -> _Shape | None:
         """The shape of an item; None if it has none, its JSON is not canonical, or lacks an attribute."""
