@@ -91,3 +91,32 @@ def test_contains_compares_the_elements_of_a_long_list_at_once(database):
     )
     assert answer["Count"] == 1
     assert calls < 2 * len(elements)
+
+
+def test_many_searches_of_one_list_cost_little_each(database):
+    elements: list[Any] = [{"N": str(number)} for number in range(2000)]
+    elements += [{"SS": ["x", str(number)]} for number in range(2000)]
+    elements += [{"M": {"a": {"L": [{"NS": ["1", str(number + 2)]}]}}} for number in range(2000)]
+    database.execute(
+        "PutItem", {"TableName": "tab", "Item": {"p": {"N": "-1"}, "l": {"L": elements}}}
+    )
+    found = [
+        {"N": "7"},
+        {"SS": ["12", "x"]},
+        {"M": {"a": {"L": [{"NS": ["9", "1"]}]}}},
+    ]
+    absent = [{"S": str(number)} for number in range(30)] + [
+        {"SS": ["x", str(-number)]} for number in range(30)
+    ]
+    missed, _ = calls_with(database, absent)
+    assert missed < 25 * len(elements)
+    for value in found:
+        assert calls_with(database, [*absent, value])[1] == 1
+
+
+def calls_with(database: isotone.Database, values: list[Any]) -> tuple[int, int]:
+    """The calls of a Scan for items whose list contains one of the values, and how many items it found."""
+    named = {f":{number}": value for number, value in enumerate(values)}
+    condition = " OR ".join(f"contains(l, {name})" for name in named)
+    calls, answer = calls_of(database, FilterExpression=condition, ExpressionAttributeValues=named)
+    return calls, answer["Count"]

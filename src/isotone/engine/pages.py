@@ -3,12 +3,16 @@
 The service's rules: a page ends after `Limit` items have been read, or when it has read more
 than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that
 reached the end of the range does not.
+
+A page of many small items is read in parts (`Reader.read` again), between which others may read and write. Each part is
+of one moment, and none is read twice; as on the service, the page as a whole is of no one moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, islice
+from operator import itemgetter
 
 import msgspec
 
@@ -27,12 +31,17 @@ from isotone.engine.layout import (
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.values.attribute_validation import Item
 
-Entries = Iterable[tuple[bytes, bytes]]
+Entries = Iterator[tuple[bytes, bytes]]
 
 _QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
 _QUICK_SIZE = 16 * limits.KB  # bytes of them
 _QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
+_PART = 2000  # records that are read at once, in some milliseconds
+_FETCHED_PART = 200  # the same, if each is fetched from the table
 _FIRST_CHUNK = 8  # records read before their size is known
+
+
+_record = itemgetter(1)
 
 
 class Source:
@@ -51,6 +60,14 @@ class Source:
         self.tree = entries.tree
         self.keyspace = entries.keyspace
         self.key_names = entries.key_names
+
+    def is_current(self) -> bool:
+        """Whether the table and its index are still those that they were."""
+        table = self.engine.catalog.tables.get(self.table.name)
+        if table is None or self.index is None:
+            return table is not None and table.tree == self.tree
+        index = table.index(self.index.name)
+        return index is not None and index.tree == self.tree
 
     def last_key(self, record: bytes) -> Item:
         """The `LastEvaluatedKey` of a record."""
@@ -93,7 +110,7 @@ class Page(msgspec.Struct):
     """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped.
 
     `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
-    milliseconds if `is_long`.
+    milliseconds if `is_long`. `next` is the key after which the page goes on, if not all of it has been read.
     """
 
     records: list[bytes] = []
@@ -102,6 +119,7 @@ class Page(msgspec.Struct):
     scanned: int = 0
     size: int = 0
     last: bytes | None = None
+    next: bytes | None = None
     is_long: bool = False
 
 
@@ -120,23 +138,30 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
     def page(self, entries: Entries) -> Page:
         """Read one page, and make items of it."""
-        page = self.read(entries)
+        page = self.read(entries, part=limits.QUERY_PAGE)
         self.evaluate(page)
         return page
 
-    def read(self, entries: Entries) -> Page:
-        """Read the records of one page: all that needs the store."""
-        records, size = _read(iter(entries), self.limit)
-        scanned = len(records)
-        is_full = scanned == self.limit or size > limits.QUERY_PAGE
-        last = records[-1] if is_full else None
+    def read(self, entries: Entries, page: Page | None = None, *, part: int | None = None) -> Page:
+        """Read a part of a page, the first or the next: all that needs the store. More follow if it has a `next`."""
+        if page is None:
+            page = Page()
+        if part is None:
+            part = _PART if self.expand is None else _FETCHED_PART
+        records, size, following = _read(entries, page, self.limit, part)
+        page.next = following
+        page.scanned += len(records)
+        page.size = size
+        if following is None and (page.scanned == self.limit or size > limits.QUERY_PAGE):
+            page.last = records[-1]
         if self.expand is not None:
             records = [self.expand(record) for record in records]
+        page.records = page.records + records if page.records else records
         if self.matches is None and self.project is None:
-            is_long = scanned > _QUICK_COPIES
+            page.is_long = page.scanned > _QUICK_COPIES or following is not None
         else:
-            is_long = scanned > _QUICK_RECORDS or size > _QUICK_SIZE
-        return Page(records, [], 0, scanned, size, last, is_long)
+            page.is_long = page.scanned > _QUICK_RECORDS or size > _QUICK_SIZE
+        return page
 
     def evaluate(self, page: Page) -> None:
         """Make items of the records of a page. Parses an item only if the filter or projection needs it.
@@ -169,25 +194,32 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         return items
 
 
-def _read(entries: Iterator[tuple[bytes, bytes]], limit: int | None) -> tuple[list[bytes], int]:
-    """The records of one page, and their size in bytes.
+def _read(
+    entries: Entries, page: Page, limit: int | None, part: int
+) -> tuple[list[bytes], int, bytes | None]:
+    """Records of a page from where it is on; its size with them; the last key, if the page goes on after it.
 
     Reads in chunks; a chunk has as many records as fit if they are as large as those read so far.
     """
     records: list[bytes] = []
-    size = 0
-    wanted = limit or limits.QUERY_PAGE  # more cannot fit, because no record is empty
-    chunk = min(wanted, _FIRST_CHUNK)
+    size, before = page.size, page.scanned
+    wanted = (limit or limits.QUERY_PAGE) - before  # more cannot fit, because no record is empty
+    part = min(part, wanted)
+    chunk = min(part, _FIRST_CHUNK)
     while chunk:
-        read = [record for _, record in islice(entries, chunk)]
-        total = sum(chain.from_iterable(map(unpack_size, read)))
+        read = list(islice(entries, chunk))
+        found = list(map(_record, read))
+        total = sum(chain.from_iterable(map(unpack_size, found)))
         if size + total > limits.QUERY_PAGE:
-            sizes = accumulate(map(size_of, read), initial=size)
-            fitting = sum(1 for before in islice(sizes, len(read)) if before <= limits.QUERY_PAGE)
-            return records + read[:fitting], size + sum(map(size_of, read[:fitting]))
-        records += read
+            sizes = accumulate(map(size_of, found), initial=size)
+            fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
+            return records + found[:fitting], size + sum(map(size_of, found[:fitting])), None
+        records += found
         size += total
         if len(read) < chunk:
-            break
-        chunk = min(wanted - len(records), 1 + (limits.QUERY_PAGE - size) * len(records) // size)
-    return records, size
+            return records, size, None
+        room = 1 + (limits.QUERY_PAGE - size) * (before + len(records)) // size
+        if part == len(records) < wanted:
+            return records, size, read[-1][0]
+        chunk = min(part - len(records), room)
+    return records, size, None

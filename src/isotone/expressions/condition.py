@@ -41,6 +41,7 @@ from isotone.values.types import AttributeValue, Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 
+_FEW: Final = 8  # operands of AND or OR, of which it does not matter if one is there twice
 _LONG_IN: Final = 8  # values from which on a look-up is worth a compilation for each request
 
 
@@ -198,11 +199,21 @@ def _not(node: Not) -> Matches:
     return lambda item, values: not matches(item, values)
 
 
+def _distinct(operands: tuple[ConditionNode, ...]) -> tuple[ConditionNode, ...]:
+    """Of operands that are there twice, the first: it decides. Trees with literals, which have no hash, keep all."""
+    try:
+        return tuple(dict.fromkeys(operands))
+    except TypeError:
+        return operands
+
+
 def _and(node: And) -> Matches:
-    if len(node.operands) == 2:
+    count = len(node.operands)
+    if count == 2:
         one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) and two(item, values)
-    parts = [_compile(operand) for operand in node.operands]
+    operands = node.operands if count <= _FEW else _distinct(node.operands)
+    parts = [_compile(operand) for operand in operands]
 
     def matches(item: Item, values: ValueMap) -> bool:
         for part in parts:  # noqa: SIM110 - `all` would cost a generator
@@ -214,10 +225,12 @@ def _and(node: And) -> Matches:
 
 
 def _or(node: Or) -> Matches:
-    if len(node.operands) == 2:
+    count = len(node.operands)
+    if count == 2:
         one, two = map(_compile, node.operands)
         return lambda item, values: one(item, values) or two(item, values)
-    parts = [_compile(operand) for operand in node.operands]
+    operands = node.operands if count <= _FEW else _distinct(node.operands)
+    parts = [_compile(operand) for operand in operands]
 
     def matches(item: Item, values: ValueMap) -> bool:
         for part in parts:  # noqa: SIM110 - `any` would cost a generator

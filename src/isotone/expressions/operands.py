@@ -8,8 +8,9 @@ if the item lacks what they need. All values are in canonical form.
 from __future__ import annotations
 
 import operator
+import threading
 from binascii import a2b_base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
@@ -247,8 +248,55 @@ def _in_set(member_code: str) -> Callable[[Any, AttributeValue], bool]:
     return lambda members, part: member_code in part and part[member_code] in members
 
 
-def _has_equal(elements: list[AttributeValue], part: AttributeValue) -> bool:
-    """Whether an element equals a value without being equal to it as Python's value."""
+class _LastSearch:
+    """The long list that was searched last, for a condition that searches it often, with another value each time.
+
+    It is searched from end to end once; from then on, each search is a look-up. O(1) after O(size).
+    """
+
+    __slots__ = ("_known", "_list")
+
+    def __init__(self) -> None:
+        self._list: list[AttributeValue] | None = None
+        self._known: frozenset[Hashable] | None = None
+
+    def elements_of(self, elements: list[AttributeValue]) -> frozenset[Hashable] | None:
+        """The elements, in the form of `_unordered`; None at the first search."""
+        if self._list is not elements:
+            self._list, self._known = elements, None
+            return None
+        if self._known is None:
+            contents = [pair for element in elements for pair in element.items()]
+            scalars = [pair for pair in contents if pair[0] not in DEEP_TYPES]
+            deep = [_unordered(pair) for pair in contents if pair[0] in DEEP_TYPES]
+            self._known = frozenset(scalars).union(deep)
+        return self._known
+
+
+def _unordered(typed: tuple[str, Any]) -> Hashable:
+    """The same for the types and contents of all equal values, and for no others."""
+    code, content = typed
+    if code == "L":
+        return code, tuple(_unordered(*each.items()) for each in content)
+    if code == "M":
+        return code, frozenset((name, _unordered(*each.items())) for name, each in content.items())
+    return code, frozenset(content) if code in _DEEP_EQUALITY else content
+
+
+_LONG_LIST: Final = 100  # elements, from which on it is worth it
+_searches: Final = threading.local()
+
+
+def _is_element(elements: list[AttributeValue], part: AttributeValue) -> bool:
+    """Whether an element of a list equals a value."""
+    if len(elements) >= _LONG_LIST:
+        if not hasattr(_searches, "last"):
+            _searches.last = _LastSearch()
+        known = _searches.last.elements_of(elements)
+        if known is not None:
+            return _unordered(*part.items()) in known
+    if part in elements:
+        return True
     code = type_of(part)
     same = _DEEP_EQUALITY.get(code)
     if same is None:
@@ -262,7 +310,7 @@ _CONTAINMENT: Final[dict[str, Callable[[Any, AttributeValue], bool]]] = {
     "SS": _in_set("S"),
     "NS": _in_set("N"),
     "BS": _in_set("B"),
-    "L": lambda elements, part: part in elements or _has_equal(elements, part),
+    "L": _is_element,
 }
 
 

@@ -14,9 +14,9 @@ from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
 from isotone.expressions import Projection
 from isotone.operations import legacy
-from isotone.operations.action import Answer, action
+from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Meter, add_capacity, collections_metrics
-from isotone.operations.item_responses import item_in_response
+from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import Change, delete_change, execute, put_change
 from isotone.operations.request_expressions import Binding, Parameters, checker
@@ -108,10 +108,11 @@ def _check_batch_get(request: BatchGetItem) -> None:
 
 
 @action("BatchGetItem", check=_check_batch_get)
-def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
+def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
     """Read items of several tables by their keys, up to 16 MB."""
     projections = _projections(request)
     answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
+    waiting: Waiting = []
     meters: list[Meter] = []
     room = limits.BATCH_GET_SIZE
     with engine.reading:
@@ -131,10 +132,15 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                     break
                 room -= size
                 meter.read(size, consistent=bool(entry.consistent_read))
-                if record is not None:
+                if record is None:
+                    continue
+                if projection is not None and size > LARGE:
+                    waiting.append((items, len(items), record, projection))
+                    items.append(None)
+                else:
                     items.append(item_in_response(record, projection))
     add_capacity(answer, request.return_consumed_capacity, meters)
-    return answer
+    return completed(answer, waiting)
 
 
 def _projections(request: BatchGetItem) -> list[Projection | None]:

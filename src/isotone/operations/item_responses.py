@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import msgspec
 
+from isotone import limits
 from isotone.engine.layout import body_of, item_of
 from isotone.expressions import Projection, Update
+from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
 from isotone.values.attribute_validation import Item
+
+LARGE: Final = 8 * limits.KB
+"""Bytes of an item beyond which its projection is left for later: the item must be parsed for it."""
 
 
 def item_in_response(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
@@ -15,6 +22,21 @@ def item_in_response(record: bytes, projection: Projection | None) -> Item | msg
     if projection is None:
         return msgspec.Raw(body_of(record))
     return projection.project(item_of(record))
+
+
+Waiting = list[tuple[Any, Any, bytes, Projection]]
+"""Places in a response, each a list or a dict with an index or a name, and what is to be there: a projection of a record."""
+
+
+def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
+    """The answer, or if projections of large items are missing, how to make it."""
+
+    def finish() -> Answer:
+        for response, place, record, projection in waiting:
+            response[place] = item_in_response(record, projection)
+        return answer
+
+    return Later(finish) if waiting else answer
 
 
 def returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:

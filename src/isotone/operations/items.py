@@ -8,7 +8,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
-from isotone.operations.action import Answer, action
+from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Meter, collection_metrics, meter_for
 from isotone.operations.item_requests import (
     NO_READ_OPTIONS,
@@ -24,7 +24,7 @@ from isotone.operations.item_requests import (
     read_options_of,
     write_options_of,
 )
-from isotone.operations.item_responses import item_in_response, returned
+from isotone.operations.item_responses import LARGE, item_in_response, returned
 from isotone.operations.item_validation import check_size, requested_key
 from isotone.operations.item_writes import (
     Change,
@@ -141,7 +141,7 @@ def _execute_and_answer(
 
 
 @action("GetItem", check=_check_get_item)
-def get_item(engine: Engine, request: GetItem) -> Answer:
+def get_item(engine: Engine, request: GetItem) -> Answer | Later:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS
     with engine.reading:
@@ -152,11 +152,14 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
         key, _ = requested_key(table.keyspace, request.key)
         record = engine.store.get(table.tree, key)
     answer: dict[str, Any] = {}
-    if record is not None:
+    is_long = projection is not None and size_of(record) > LARGE
+    if record is not None and not is_long:
         answer["Item"] = item_in_response(record, projection)
     if request.return_consumed_capacity is not None and (meter := meter_for(request)):
         meter.read(size_of(record), consistent=bool(request.consistent_read))
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    if record is not None and is_long:
+        return Later(lambda: {"Item": item_in_response(record, projection), **answer})
     return answer
 
 

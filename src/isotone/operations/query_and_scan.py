@@ -23,6 +23,7 @@ from isotone.operations.item_validation import (
     check_key_condition,
     key_value_error,
 )
+from isotone.operations.long_reads import finish, page_in_parts
 from isotone.operations.request_expressions import Binding, Parameters, Values, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,
@@ -154,7 +155,9 @@ def query(engine: Engine, request: Query) -> Answer | Later:
         reverse = request.scan_index_forward is False
         # No variable refers to the entries, so their cursor is closed before the lock is released.
         page = selection.reader.read(source.entries(bounds, start, reverse=reverse))
-    return Later(partial(selection.answer, page)) if page.is_long else selection.answer(page)
+    if page.is_long:
+        return Later(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
+    return selection.answer(page)
 
 
 @action("Scan")
@@ -183,7 +186,9 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
         start = _scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
         page = selection.reader.read(source.entries(bounds, start))
-    return Later(partial(selection.answer, page)) if page.is_long else selection.answer(page)
+    if page.is_long:
+        return Later(partial(selection.answer_in_the_end, page, bounds, reverse=False))
+    return selection.answer(page)
 
 
 def source_of(engine: Engine, table: Table, request: Query | Scan) -> Source:
@@ -311,6 +316,13 @@ class Selection:
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
         )
+
+    def answer_in_the_end(self, page: Page, bounds: Bounds, *, reverse: bool) -> dict[str, Any]:
+        """The response for a page of which the first part has been read, by any thread."""
+        if page.next is not None:
+            parts = page_in_parts(self.reader, self.source, bounds, page, reverse=reverse)
+            finish(self.source, parts)
+        return self.answer(page)
 
     def answer(self, page: Page) -> dict[str, Any]:
         """The response's members for a page, whose items are made first."""

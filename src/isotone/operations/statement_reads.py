@@ -18,7 +18,7 @@ import msgspec
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, Keyspace, item_of, size_of
-from isotone.engine.pages import Source
+from isotone.engine.pages import Page, Source
 from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange, check_scalar_keys
@@ -31,15 +31,18 @@ from isotone.expressions.partiql import (
     plan,
     value_of,
 )
+from isotone.operations.action import Later
 from isotone.operations.capacity import meter_for
 from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
+from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
 from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.types import SORT_KEYS
 
 Values = Mapping[str, AttributeValue]
 
+_SHORT: Final = 100  # items of a collection, after which others may read before the next one
 _EVERYTHING: Final[Bounds] = (b"", None)
 
 
@@ -62,8 +65,8 @@ def select_page(
     values: Values,
     request: Query,
     next_token: str | None,
-) -> dict[str, Any]:
-    """The answer to a SELECT: one item, or one page. `request` has the limit and what else a read can ask for.
+) -> dict[str, Any] | Later:
+    """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
 
     The caller holds the engine's lock.
     """
@@ -204,36 +207,66 @@ def _read(
     request: Query,
     ranges: list[Bounds],
     position: Position,
-) -> dict[str, Any]:
+) -> dict[str, Any] | Later:
     """One page of the ranges, from a position on."""
     selection = Selection(source, request, key_plan.filter, select.columns, values)
-    reverse = _descends(select, source.keyspace.sort_names)
     start = None if position.key is None else start_position(source, position.key)
-    left = request.limit
-    if len(ranges) > 1:
-        left = min(left or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
-    answer: dict[str, Any] = {"Items": []}
-    size = 0
-    for number in range(position.range, len(ranges)):
-        reader = msgspec.structs.replace(selection.reader, limit=left)
-        # No variable refers to the entries, so their cursor is closed before the lock is released.
-        page = reader.page(source.entries(ranges[number], start, reverse=reverse))
-        if selection.meter is not None:
-            selection.charge(selection.meter, page)
-        answer["Items"] += page.items
-        start = None
-        size += page.size
-        left = None if left is None else left - page.scanned
-        if page.last is not None:
-            last = source.last_key(page.last)
-            answer["LastEvaluatedKey"] = last
-            answer["NextToken"] = _token(select, values, number, last)
-            break
-        if size > limits.QUERY_PAGE and number + 1 < len(ranges):
+    left = ranges[position.range :]
+    descends = _descends(select, source.keyspace.sort_names)
+    parts = _parts(selection, left, start, reverse=descends)
+    first = first_part(parts)
+
+    def answer() -> dict[str, Any]:
+        pages = first or finish(source, parts)
+        number = position.range + len(pages) - 1
+        answer = _items(selection, pages)
+        last = pages[-1].last
+        if last is not None:
+            answer["LastEvaluatedKey"] = key = source.last_key(last)
+            answer["NextToken"] = _token(select, values, number, key)
+        elif len(pages) < len(left):
             answer["NextToken"] = _token(select, values, number + 1, None)
+        return answer
+
+    is_short = first is not None and not any(page.is_long for page in first)
+    return answer() if is_short else Later(answer)
+
+
+def _parts(
+    selection: Selection, ranges: Sequence[Bounds], start: bytes | None, *, reverse: bool
+) -> Parts[list[Page]]:
+    """A page of each range, until one is full or all of them are together."""
+    limit = selection.request.limit
+    if len(ranges) > 1:
+        limit = min(limit or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
+    pages: list[Page] = []
+    size = 0
+    for bounds in ranges:
+        reader = msgspec.structs.replace(selection.reader, limit=limit)
+        page = reader.read(selection.source.entries(bounds, start, reverse=reverse))
+        yield from page_in_parts(reader, selection.source, bounds, page, reverse=reverse)
+        pages.append(page)
+        size += page.size
+        if page.last is not None or size > limits.QUERY_PAGE:
             break
-    if selection.meter is not None:
-        answer["ConsumedCapacity"] = selection.meter.report(str(request.return_consumed_capacity))
+        start = None
+        limit = None if limit is None else limit - page.scanned
+        if page.scanned > _SHORT:
+            yield
+    return pages
+
+
+def _items(selection: Selection, pages: list[Page]) -> dict[str, Any]:
+    """The items of the pages, and what reading them has consumed."""
+    answer: dict[str, Any] = {"Items": []}
+    meter = selection.meter
+    for page in pages:
+        selection.reader.evaluate(page)
+        answer["Items"] += page.items
+        if meter is not None:
+            selection.charge(meter, page)
+    if meter is not None:
+        answer["ConsumedCapacity"] = meter.report(str(selection.request.return_consumed_capacity))
     return answer
 
 

@@ -30,7 +30,7 @@ from isotone.expressions.partiql import (
     parse_statement,
 )
 from isotone.operations import transactions
-from isotone.operations.action import Answer, action
+from isotone.operations.action import Answer, Later, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import Meter, add_capacity, meter_for_table
 from isotone.operations.item_responses import item_in_response, returned
@@ -120,9 +120,8 @@ def _bound(request: Requested, parameters: list[AttributeValue]) -> tuple[AnySta
 # ExecuteStatement
 
 
-# A server cannot tell a SELECT from a write before it is parsed: it is read among the writes of its group.
 @action("ExecuteStatement", grouped=True)
-def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
+def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Later:
     """Run one statement: read a page, or write one item."""
     statement, values = _bound(request, _parameters(request))
     match statement:
@@ -281,7 +280,7 @@ def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
 
 
 @action("ExecuteTransaction", grouped=True)
-def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
+def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Later:
     """Run up to 100 statements, all of them or none."""
     parameters = [_parameters(statement) for statement in request.transact_statements]
     entries = [
@@ -364,7 +363,7 @@ def _read_together(
     engine: Engine,
     request: ExecuteTransaction,
     entries: Sequence[tuple[AnyStatement, Values]],
-) -> Answer:
+) -> Answer | Later:
     """Read one item for each SELECT, all at one moment."""
     with engine.reading:
         readings = []

@@ -22,14 +22,14 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import Projection
-from isotone.operations.action import Answer, action
+from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import (
     Meter,
     add_capacity,
     collections_metrics,
     transaction_meters,
 )
-from isotone.operations.item_responses import item_in_response
+from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
     Change,
@@ -215,7 +215,7 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 
 @action("TransactGetItems")
-def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Later:
     """Read items of several tables as they are at one moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
@@ -243,10 +243,11 @@ class Reading(NamedTuple):
     projection: Projection | None
 
 
-def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None) -> Answer:
+def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None) -> Answer | Later:
     """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
     meters = transaction_meters((reading.table_name for reading in readings), mode, "Read")
     responses: list[dict[str, Any]] = []
+    waiting: Waiting = []
     total = 0
     with engine.reading:
         for reading, (tree, key) in zip(readings, _keys(engine, readings), strict=True):
@@ -255,16 +256,21 @@ def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None)
             total += size
             if meters:
                 meters[reading.table_name].read(size, consistent=True)
-            responses.append(
-                {} if record is None else {"Item": item_in_response(record, reading.projection)}
-            )
+            response: dict[str, Any] = {}
+            responses.append(response)
+            if record is None:
+                continue
+            if reading.projection is not None and size > LARGE:
+                waiting.append((response, "Item", record, reading.projection))
+            else:
+                response["Item"] = item_in_response(record, reading.projection)
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
     add_capacity(answer, mode, meters.values())
-    return answer
+    return completed(answer, waiting) if waiting else answer
 
 
 def _projection(get: Get) -> Projection | None:

@@ -30,6 +30,9 @@ from isotone.server.pages import Pages, Visits
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
 _MOST_CONNECTIONS: Final = 4096
+_SWITCH_INTERVAL: Final = (
+    0.0005  # seconds after which a thread gives Python's lock back to the event loop
+)
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
 log = logging.getLogger("isotone.server")
@@ -263,9 +266,12 @@ def serve(
             pages=pages,
         )
 
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
         loop.run_until_complete(_serve(listener, host, port, ready))
     finally:
+        sys.setswitchinterval(interval)
         service.close()
         loop.close()
 
