@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import re
 import stat
@@ -86,6 +87,41 @@ def test_a_new_key_ends_the_old_one_at_once_or_later(isotone, file):
     assert keys_of(file, "ann")[0].expires == old.expires, "an overlap never lengthens a life"
 
 
+def test_what_a_user_may_do_is_kept_and_shown(isotone, file, tmp_path):
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"},
+    }
+    (tmp_path / "policy.json").write_text(json.dumps(policy))
+    assert isotone("user", "add", "ann").out.startswith(
+        "ann was added to isotone-credentials.json: reads and writes every table. The secret"
+    )
+    isotone("user", "add", "bob", "--read-only", "--tables", "Orders*", "Notes", "--tables", "X")
+    isotone("user", "add", "eve", "--actions", "GetItem", "--policy", "policy.json")
+    users = read_users(file).by_name
+    assert (users["bob"].read_only, users["bob"].tables) == (True, ["Orders*", "Notes", "X"])
+    assert (users["eve"].actions, users["eve"].policy) == (["GetItem"], policy)
+    listed = isotone("user", "list").out
+    assert "reads Orders* Notes X" in listed
+    assert "reads and writes every table, by GetItem, as its policy allows" in listed
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("nonsense", "policy.json is not a policy in JSON"),
+        ("[]", "policy.json is not a policy in JSON"),
+        ('{"Statement": {}}', "the policy of ann cannot be used: statement 1 has the Effect None"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_adds_nobody(isotone, file, tmp_path, policy, told):
+    (tmp_path / "policy.json").write_text(policy)
+    outcome = isotone("user", "add", "ann", "--policy", "policy.json")
+    assert outcome.code == 1
+    assert told in outcome.err
+    assert not file.exists()
+
+
 def test_a_user_is_removed(isotone, file):
     isotone("user", "add", "ann")
     isotone("user", "add", "bob")
@@ -108,6 +144,8 @@ def test_a_user_is_removed(isotone, file):
             "'soon' is not a time; write a number and s, m, h or d",
         ),
         (("add", "bob", "--overlap", "1h"), "--overlap is for rotate"),
+        (("rotate", "ann", "--read-only"), "--read-only is for add"),
+        (("add", "bob", "--policy", "none.json"), "none.json: No such file or directory"),
         (("remove", "ann", "--expires", "1h"), "--expires is for add and rotate"),
         (("list", "--credentials", "none.json"), "there is no credentials file none.json"),
     ],

@@ -27,6 +27,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.server import running_server
+from isotone.server.users import User, changing_users, new_key
 
 GB = 1024**3
 
@@ -943,3 +944,25 @@ def test_42_web_pages_are_refused(bench: Bench) -> None:
             response = connection.getresponse()
             assert response.status == status
             connection.close()
+
+
+def test_43_a_batch_of_statements_is_refused_as_a_whole(bench: Bench, tmp_path: Path) -> None:
+    key = new_key()
+    with changing_users(tmp_path / "users.json") as users:
+        users["reader"] = User(keys=[key], read_only=True)
+    with running_server(bench.database, credentials=tmp_path / "users.json") as url:
+        client = boto3.client(
+            "dynamodb",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id=key.access_key_id,
+            aws_secret_access_key=key.secret_access_key,
+        )
+        statements = [
+            {"Statement": "INSERT INTO items VALUE {'id': '1'}"},
+            {"Statement": "INSERT INTO items VALUE {'id': '2'}"},
+        ]
+        with pytest.raises(client.exceptions.ClientError, match="AccessDeniedException"):
+            client.batch_execute_statement(Statements=statements)
+        client.close()
+    assert bench.client.scan(TableName="items")["Count"] == 0

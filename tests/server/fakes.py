@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from isotone.errors import ApiError, UnknownOperationException
 
@@ -44,6 +45,12 @@ class FakeService:
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+
+    account = "000000000000"
+
+    def accesses(self, operation: str, body: bytes) -> list[Any]:
+        """Permissions are tried on a real database."""
+        raise AssertionError("no user here is restricted")
 
     def in_region(self, name: str) -> FakeService:
         return self

@@ -24,6 +24,7 @@ from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, StorageBusy, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Api
+from isotone.operations.permissions import Access
 from isotone.storage.interface import Store
 from isotone.storage.memory import MemoryStore
 
@@ -294,6 +295,15 @@ class Database(Native):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether writes of this thread wait while another process writes, or raise `StorageBusy` at once."""
         self.engine.file_waits.are_forbidden = not allowed
+
+    @property
+    def account(self) -> str:
+        """The account in ARNs."""
+        return self.engine.account
+
+    def accesses(self, operation: str, body: bytes) -> Sequence[Access]:
+        """What a request needs permission for; raises the service's error for one that cannot be read."""
+        return self._api.accesses(operation, body)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""

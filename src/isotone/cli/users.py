@@ -1,4 +1,4 @@
-"""`isotone user`: the users of a server, and their keys."""
+"""`isotone user`: the users of a server, their keys, and what they may do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
 from isotone.cli.program import Command, complain
 from isotone.errors import UsageError
+from isotone.server.policies import check_user
 from isotone.server.users import (
     AccessKey,
     User,
@@ -52,6 +54,26 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--credentials", metavar="FILE", default=_FILE, help=f"the file of users (default {_FILE})"
     )
+    parser.add_argument("--read-only", action="store_true", help="add: the user may only read")
+    parser.add_argument(
+        "--tables",
+        metavar="PATTERN",
+        nargs="+",
+        action="extend",
+        help="add: the user may use only these tables, with * and ?: 'Orders*'",
+    )
+    parser.add_argument(
+        "--actions",
+        metavar="PATTERN",
+        nargs="+",
+        action="extend",
+        help="add: the user may use only these actions, with * and ?: GetItem 'Batch*'",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="POLICY",
+        help="add: a file with an IAM policy, which must allow what the user does",
+    )
     parser.add_argument(
         "--expires",
         metavar="TIME",
@@ -65,6 +87,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _FOR: Final = {
+    "read_only": ("add",),
+    "tables": ("add",),
+    "actions": ("add",),
+    "policy": ("add",),
     "expires": ("add", "rotate"),
     "overlap": ("rotate",),
 }
@@ -85,14 +111,21 @@ def _user(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> None:
     check_name(arguments.name)
     key = new_key(_lifetime(arguments.expires))
-    user = User(keys=[key])
+    user = User(
+        keys=[key],
+        read_only=arguments.read_only,
+        tables=arguments.tables,
+        actions=arguments.actions,
+        policy=_policy(arguments.policy),
+    )
+    check_user(arguments.name, user)
     with changing_users(arguments.credentials) as users:
         if arguments.name in users:
             raise UsageError(
                 f"there is a user {arguments.name} already; isotone user rotate {arguments.name} gives a new key"
             )
         users[arguments.name] = user
-    print(f"{arguments.name} was added to {arguments.credentials}.", end=" ")
+    print(f"{arguments.name} was added to {arguments.credentials}: {_access(user)}.", end=" ")
     _print_pair(arguments.name, key)
 
 
@@ -120,8 +153,11 @@ def _list(arguments: argparse.Namespace) -> None:
     users = read_users(arguments.credentials).by_name
     if readable_by_others(arguments.credentials):
         complain(f"warning: others may read the secrets in {arguments.credentials}: chmod 600 it")
-    rows = [[name, ", ".join(map(_shown_key, user.keys)) or "none"] for name, user in users.items()]
-    print(aligned(["user", "keys"], rows))
+    rows = [
+        [name, _access(user), ", ".join(map(_shown_key, user.keys)) or "none"]
+        for name, user in users.items()
+    ]
+    print(aligned(["user", "access", "keys"], rows))
 
 
 _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
@@ -152,6 +188,25 @@ def _lifetime(text: str | None) -> timedelta | None:
     return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
 
 
+def _policy(file: str | None) -> dict[str, Any] | None:
+    if file is None:
+        return None
+    try:
+        policy: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{file} is not a policy in JSON: {error}") from None
+    return policy
+
+
+def _access(user: User) -> str:
+    """What a user may do, in a few words."""
+    does = "reads" if user.read_only else "reads and writes"
+    where = "every table" if user.tables is None else " ".join(user.tables)
+    limits = [] if user.actions is None else [f"by {' '.join(user.actions)}"]
+    limits += [] if user.policy is None else ["as its policy allows"]
+    return ", ".join([f"{does} {where}", *limits])
+
+
 def _shown_key(key: AccessKey) -> str:
     end = "" if key.expires is None else f" (until {key.expires:%Y-%m-%d %H:%M} UTC)"
     return key.access_key_id + end
@@ -175,10 +230,12 @@ USER: Final = Command(
     """\
 Add, list and remove the users of `isotone serve --credentials FILE`, and give them new keys.
 
-A user may do everything. A new key is printed once, as a profile of AWS's tools and as environment
+Without options a user may do everything. A new key is printed once, as a profile of AWS's tools and as environment
 variables. A server that runs reads the file again on SIGHUP.""",
     examples="""
 isotone user add ann
+isotone user add reports --read-only --tables 'Orders*' Customers
+isotone user add shop --policy shop-policy.json
 isotone user add ci --expires 12h
 isotone user list
 isotone user rotate ann --overlap 1h

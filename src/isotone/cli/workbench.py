@@ -128,6 +128,11 @@ class _PagesAlone:
     def in_region(self, name: str) -> _PagesAlone:
         return self
 
+    account = "000000000000"
+
+    def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
+        raise UnknownOperationException()
+
     def start_maintenance(self) -> None:
         pass
 

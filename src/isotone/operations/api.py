@@ -52,6 +52,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 )
 from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
+from isotone.operations.permissions import Access, accesses
 from isotone.operations.request_decoding import convert, decode, explain
 
 log = logging.getLogger("isotone")
@@ -137,6 +138,16 @@ class Api:
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
+
+    def accesses(self, operation: str, body: bytes) -> list[Access]:
+        """The permissions that a request needs; raises the service's error for one that cannot be read."""
+        action = ACTIONS.get(operation)
+        if action is None:
+            raise UnknownOperationException
+        try:
+            return accesses(self.engine, operation, decode(action.request, body))
+        except (ValidationException, ResourceNotFoundException) as error:
+            raise _told(action, body, error) from None
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed together with others: a small write."""

@@ -241,12 +241,15 @@ def _unfit(engine: Engine, schema: TableSchema, rule: str) -> ValidationExceptio
     )
 
 
+def global_table_arn(engine: Engine, name: str) -> str:
+    """The ARN of a global table, which belongs to no region."""
+    return f"arn:{partition_of(engine.region)}:dynamodb::{engine.account}:global-table/{name}"
+
+
 def _description(engine: Engine, name: str, group: Replication, status: str) -> dict[str, Any]:
     return {
         "ReplicationGroup": [{"RegionName": region} for region in group.regions],
-        "GlobalTableArn": (
-            f"arn:{partition_of(engine.region)}:dynamodb::{engine.account}:global-table/{name}"
-        ),
+        "GlobalTableArn": global_table_arn(engine, name),
         "CreationDateTime": group.created,
         "GlobalTableStatus": status,
         "GlobalTableName": name,

@@ -318,6 +318,11 @@ def _text_of(iterator: Iterator) -> str:
     return f"{arn}|{_VERSION}|{b64encode(payload + _checksum(arn, payload)).decode()}"
 
 
+def arn_of_iterator(text: str) -> str:
+    """The ARN of the stream that an iterator reads. Raises `ValidationException` for a text that is none of ours."""
+    return _iterator_in(text).arn
+
+
 def _iterator_in(text: str) -> Iterator:
     """The iterator in a text. Raises `ValidationException` for a text that is not an iterator of ours."""
     arn, _, rest = text.partition("|")

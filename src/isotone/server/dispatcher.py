@@ -33,6 +33,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
 )
+from isotone.server.policies import Access
 from isotone.server.request import Call
 
 Result = bytes | ApiError | ConnectionFailed
@@ -71,6 +72,13 @@ class Service(Protocol):
 
     def in_region(self, name: str) -> Service:
         """What answers the requests that are signed for a region."""
+
+    @property
+    def account(self) -> str:
+        """The account in ARNs."""
+
+    def accesses(self, operation: str, body: bytes) -> Sequence[Access]:
+        """What a request needs permission for; raises the service's error for one that cannot be read."""
 
     def start_maintenance(self) -> None: ...
 
@@ -126,7 +134,7 @@ class Dispatcher:
             self._waiting_calls.run(partial(self.run, call), answer)
             return None
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
-            return _logged_failure(error, call.operation)
+            return logged_failure(error, call.operation)
         if isinstance(result, bytes):
             return result
         self._long_reads.run(partial(_rest, result, call.operation), answer)
@@ -145,7 +153,7 @@ class Dispatcher:
         except (ApiError, ConnectionFailed) as error:
             return _noted(error, call.operation)
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
-            return _logged_failure(error, call.operation)
+            return logged_failure(error, call.operation)
 
     def _may_wait(self, allowed: bool) -> None:
         self._service.allow_waiting(allowed)
@@ -198,7 +206,7 @@ class Dispatcher:
 
 def _all_failed(requests: Requests, error: Exception) -> Sequence[Result]:
     operations = sorted({operation for operation, _ in requests})
-    return [_logged_failure(error, ", ".join(operations))] * len(requests)
+    return [logged_failure(error, ", ".join(operations))] * len(requests)
 
 
 def _answer_all(group: list[tuple[Call, Answer]], results: Sequence[Result]) -> None:
@@ -247,7 +255,7 @@ def _rest(finish: Callable[[], bytes], operation: str) -> Result:
     except ApiError as error:
         return _noted(error, operation)
     except Exception as error:  # noqa: BLE001 - an error must not end the thread
-        return _logged_failure(error, operation)
+        return logged_failure(error, operation)
 
 
 class ThreadedDispatcher(Dispatcher):
@@ -272,7 +280,7 @@ def _noted(error: ApiError | ConnectionFailed, operation: str) -> Result:
     return error
 
 
-def _logged_failure(error: Exception, operation: str) -> InternalServerError:
+def logged_failure(error: Exception, operation: str) -> InternalServerError:
     """Log an unexpected error; returns its answer. The message of an `IsotoneError` (a full disk) is passed on."""
     if isinstance(error, IsotoneError):
         log.error("%s failed: %s", operation, error)

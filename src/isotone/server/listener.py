@@ -67,7 +67,7 @@ class Listener:
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._gate: Gate | None = None
         if credentials is not None:
-            self._gate = Gate(self._dispatcher, credentials, clock or SystemClock())
+            self._gate = Gate(self._dispatcher, service, credentials, clock or SystemClock())
         self._may_leave_loopback = insecure or self._gate is not None
         self._allow_hosts = allow_hosts
         self._allow_origins = allow_origins

@@ -57,7 +57,7 @@ _CHUNK_LINE: Final = (
     8 + len(b";chunk-signature=") + _SIGNATURE_DIGITS
 )  # the longest line before a chunk
 
-_UNKNOWN: Final = "The security token included in the request is invalid."
+UNKNOWN_KEY: Final = "The security token included in the request is invalid."
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. "
@@ -161,11 +161,11 @@ class Verifier:
     def _login(self, form: _Form, token: bytes | None) -> Login:
         login = self._find_key(form.access_key_id)
         if login is None:
-            raise UnrecognizedClientException(_UNKNOWN)
+            raise UnrecognizedClientException(UNKNOWN_KEY)
         key = login.key
         wanted = key.session_token or ""
         if not hmac.compare_digest(wanted.encode(), token or b""):
-            raise UnrecognizedClientException(_UNKNOWN)
+            raise UnrecognizedClientException(UNKNOWN_KEY)
         if key.expires is not None and key.expires.timestamp() <= self._now():
             raise ExpiredTokenException("The security token included in the request is expired")
         return login

@@ -1,6 +1,7 @@
-"""The users of a server and their access keys: a file in JSON, `isotone user` writes it.
+"""The users of a server, their access keys and what they may do: a file in JSON, `isotone user` writes it.
 
-    {"users": {"ann": {"keys": [{"access_key_id": "…", "secret_access_key": "…"}]}}}
+    {"users": {"ann":  {"keys": [{"access_key_id": "…", "secret_access_key": "…"}]},
+               "shop": {"keys": […], "read_only": true, "tables": ["Orders*"]}}}
 
 Secrets are in it as they are: whoever verifies a signature needs them. So nobody but its owner should be able to read
 the file. It is replaced as a whole, so that a server never reads half of it.
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -50,9 +51,13 @@ class AccessKey(
 class User(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What the file says about a user."""
+    """What the file says about a user: the keys, and what they may do. Each member that is given narrows it."""
 
     keys: list[AccessKey] = []
+    read_only: bool = False
+    tables: list[str] | None = None
+    actions: list[str] | None = None
+    policy: dict[str, Any] | None = None
 
 
 class Login(NamedTuple):

@@ -60,6 +60,15 @@ class FaultyService:
         database = self._database.in_region(name)
         return self if database is self._database else _FaultyRegion(self._faults, database)
 
+    @property
+    def account(self) -> str:
+        """The account of the database."""
+        return str(self._database.account)
+
+    def accesses(self, operation: str, body: bytes) -> Any:
+        """What a request needs permission for."""
+        return self._database.accesses(operation, body)
+
     def start_maintenance(self) -> None:
         self._database.start_maintenance()
 

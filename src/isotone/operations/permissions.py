@@ -1,0 +1,543 @@
+"""What a request needs permission for: actions, resources, and the values of DynamoDB's condition keys, as in IAM.
+
+`accesses` answers for every action of the API. Most need one permission on one table. A batch needs its own action on
+each table, a transaction those of its parts, a statement of PartiQL one by its kind, a restore those of the reads and
+writes that it makes. The values of condition keys are computed only if a policy asks for them.
+
+Which values a key has where several are possible: of two that a request gives to ReturnValues (its own, and that for a
+failed condition), both; of a Query or a Scan without Select, the one that the service takes.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import Table
+from isotone.errors import ValidationException
+from isotone.expressions import condition, key_condition, projection, search_condition, update
+from isotone.expressions.partiql import (
+    AnyStatement,
+    Delete,
+    Exists,
+    Insert,
+    Select,
+    Update,
+    parse_statement,
+)
+from isotone.expressions.partiql.planning import plan, value_of
+from isotone.operations import legacy
+from isotone.operations.global_tables import global_table_arn
+from isotone.operations.request_expressions import Binding
+from isotone.operations.statement_writes import RETURN_VALUES
+from isotone.operations.streams import arn_of_iterator
+from isotone.operations.table_lookup import open_table, table_arn, table_name
+from isotone.values.attribute_validation import canonical_value
+
+Keys = Mapping[str, Callable[[], Sequence[str] | None]]
+"""Condition keys in lower case, without `dynamodb:`, and what computes their values; None: the request has no such key."""
+
+_ALL: Final = "*"
+_PARTITION_KEYS: Final = (
+    "firstpartitionkeyvalues",
+    "secondpartitionkeyvalues",
+    "thirdpartitionkeyvalues",
+    "fourthpartitionkeyvalues",
+)
+_WRITES_OF_RESTORE: Final = (
+    "BatchWriteItem",
+    "DeleteItem",
+    "GetItem",
+    "PutItem",
+    "Query",
+    "Scan",
+    "UpdateItem",
+)
+
+
+class Access:
+    """One permission that a request needs: `dynamodb:` and an action, on a resource."""
+
+    __slots__ = ("_keys", "action", "resource")
+
+    def __init__(self, action: str, resource: str, keys: Keys | None = None) -> None:
+        self.action = action
+        self.resource = resource
+        self._keys = keys or {}
+
+    def values(self, key: str) -> Sequence[str] | None:
+        """The values of a condition key, in lower case and without `dynamodb:`; None if the request has no such key."""
+        compute = self._keys.get(key)
+        return None if compute is None else compute()
+
+
+def accesses(engine: Engine, operation: str, request: Any) -> list[Access]:
+    """The permissions that a request needs, all of them."""
+    return list(_NEEDS[operation](engine, operation, request))
+
+
+Needs = Callable[[Engine, str, Any], Iterable[Access]]
+
+
+# Whole tables, and what belongs to them
+
+
+def _of_all(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, _ALL)
+
+
+def _of_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, _table(engine, request.table_name))
+
+
+def _of_table_or_index(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, _source(engine, request))
+
+
+def _of_arn(member: str) -> Needs:
+    """A resource that is named by its ARN; look-ups take no other ARN for it."""
+
+    def needs(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+        yield Access(action, getattr(request, member))
+
+    return needs
+
+
+def _create_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    resource = _table(engine, request.table_name or "")
+    yield Access(action, resource)
+    if request.tags:
+        yield Access("TagResource", resource)
+    if request.resource_policy is not None:
+        yield Access("PutResourcePolicy", resource)
+
+
+def _update_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    resource = _table(engine, request.table_name)
+    yield Access(action, resource)
+    for change in request.replica_updates or ():
+        if change.create is not None:
+            yield Access("CreateTableReplica", resource)
+        if change.delete is not None:
+            yield Access("DeleteTableReplica", resource)
+
+
+def _export(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, table_arn(engine, table_name(request.table_arn, "tableArn")))
+
+
+def _import(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, _table(engine, request.table_creation_parameters.table_name))
+
+
+def _restore(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    if action == "RestoreTableFromBackup":
+        yield Access(action, request.backup_arn)
+    else:
+        source = request.source_table_name or request.source_table_arn or ""
+        yield Access(action, _table(engine, source))
+    target = _table(engine, request.target_table_name)
+    yield Access(action, target)
+    for each in _WRITES_OF_RESTORE:
+        yield Access(each, target)
+
+
+def _records(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    yield Access(action, arn_of_iterator(request.shard_iterator))
+
+
+def _of_global_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    name = request.global_table_name
+    yield Access(action, global_table_arn(engine, name))
+    if action != "DescribeGlobalTable" and action != "DescribeGlobalTableSettings":
+        yield Access(action, _table(engine, name))
+
+
+def _table(engine: Engine, name: str) -> str:
+    return table_arn(engine, table_name(name))
+
+
+def _source(engine: Engine, request: Any) -> str:
+    """The ARN of the table or the index that a request names."""
+    resource = _table(engine, request.table_name)
+    index = request.index_name
+    return resource if index is None else f"{resource}/index/{index}"
+
+
+# Items
+
+
+def _item(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    """GetItem, PutItem, UpdateItem and DeleteItem."""
+    yield Access(action, _table(engine, request.table_name), _item_keys(engine, request))
+
+
+def _item_keys(engine: Engine, request: Any, enclosing: str | None = None) -> Keys:
+    key = request.item if hasattr(request, "item") else request.key
+    keys: dict[str, Callable[[], Sequence[str] | None]] = {
+        **_leading_keys(engine, request.table_name, [key]),
+        "attributes": partial(_attributes, [request]),
+        **_capacity(request),
+    }
+    if hasattr(request, "condition_expression"):
+        keys["returnvalues"] = partial(_return_values, request)
+    else:
+        keys["select"] = partial(_select, request)
+    if enclosing is not None:
+        keys["enclosingoperation"] = lambda: [enclosing]
+    return keys
+
+
+def _read(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    """Query and Scan."""
+    keys: dict[str, Callable[[], Sequence[str] | None]] = {
+        "attributes": partial(_attributes, [request]),
+        "select": partial(_select, request),
+        **_capacity(request),
+    }
+    if action == "Query":
+        read = partial(_queried, engine, request)
+        keys["leadingkeys"] = lambda: read()[:1]
+        for place, name in enumerate(_PARTITION_KEYS):
+            keys[name] = partial(_part, read, place)
+    yield Access(action, _source(engine, request), keys)
+
+
+def _part(read: Callable[[], list[str]], place: int) -> list[str] | None:
+    return read()[place : place + 1] or None
+
+
+def _search(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    keys: Keys = {"attributes": partial(_attributes, [request]), **_capacity(request)}
+    yield Access(action, _source(engine, request), keys)
+
+
+def _batch_get(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    for name, entry in request.request_items.items():
+        keys: Keys = {
+            **_leading_keys(engine, name, entry.keys),
+            "attributes": partial(_attributes, [entry]),
+            "select": partial(_select, entry),
+            **_capacity(request),
+        }
+        yield Access(action, _table(engine, name), keys)
+
+
+def _batch_write(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+    for name, writes in request.request_items.items():
+        entries = [each.put_request or each.delete_request for each in writes]
+        entries = [each for each in entries if each is not None]
+        items = [each.item if hasattr(each, "item") else each.key for each in entries]
+        keys: Keys = {
+            **_leading_keys(engine, name, items),
+            "attributes": partial(_attributes, entries),
+            **_capacity(request),
+        }
+        yield Access(action, _table(engine, name), keys)
+
+
+_PARTS_OF_TRANSACTIONS: Final = {
+    "get": "GetItem",
+    "put": "PutItem",
+    "update": "UpdateItem",
+    "delete": "DeleteItem",
+    "condition_check": "ConditionCheckItem",
+}
+
+
+def _transaction(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+    for entry in request.transact_items:
+        for member in entry.__struct_fields__:
+            part = getattr(entry, member)
+            if part is not None:
+                keys: Keys = {**_item_keys(engine, part, operation), **_capacity(request)}
+                action = _PARTS_OF_TRANSACTIONS[member]
+                yield Access(action, _table(engine, part.table_name), keys)
+
+
+# The values of condition keys
+
+
+def _leading_keys(engine: Engine, table: str, items: Sequence[Mapping[str, Any]]) -> Keys:
+    """The partition keys of items: `LeadingKeys` has the first attribute of each, as `FirstPartitionKeyValues` has."""
+
+    def values(place: int) -> list[str] | None:
+        names = _found(engine, table).keyspace.partition_names
+        if place >= len(names):
+            return None
+        return [_text(item[names[place]]) for item in items if names[place] in item]
+
+    return {
+        "leadingkeys": partial(values, 0),
+        **{name: partial(values, place) for place, name in enumerate(_PARTITION_KEYS)},
+    }
+
+
+def _found(engine: Engine, name: str) -> Table:
+    with engine.reading:
+        return open_table(engine, name)
+
+
+def _queried(engine: Engine, request: Any) -> list[str]:
+    """The partition key that a Query reads, attribute by attribute."""
+    table = _found(engine, request.table_name)
+    index = None if request.index_name is None else table.index(request.index_name)
+    if index is None and request.index_name is not None:
+        raise ValidationException(
+            f"The table does not have the specified index: {request.index_name}"
+        )
+    keyspace = table.keyspace if index is None else index.keyspace
+    binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
+    written = binding.key_condition(request.key_condition_expression)
+    if written is not None:
+        written.check(binding.values)
+    keys = legacy.key_conditions(request.key_conditions) if written is None else written
+    wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
+    return [_text(value) for value in wanted.partition]
+
+
+def _text(value: Any) -> str:
+    """A value of a key as policies write it: a text, a number in normal form, or bytes in base64."""
+    (plain,) = canonical_value(value)[0].values()
+    return b64encode(plain).decode() if isinstance(plain, bytes) else str(plain)
+
+
+_NAMES: Final = (
+    "key",
+    "item",
+    "attributes_to_get",
+    "attribute_updates",
+    "expected",
+    "key_conditions",
+    "query_filter",
+    "scan_filter",
+)
+_EXPRESSIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "projection_expression": projection,
+    "condition_expression": condition,
+    "filter_expression": condition,
+    "update_expression": update,
+    "key_condition_expression": key_condition,
+    "search_condition_expression": search_condition,
+}
+
+
+def _attributes(requests: Iterable[Any]) -> list[str]:
+    """The attributes at the top of items that requests name: those of keys and of expressions, too."""
+    found: set[str] = set()
+    for request in requests:
+        for member in _NAMES:
+            found.update(getattr(request, member, None) or ())
+        for key in getattr(request, "keys", None) or ():
+            found.update(key)
+        names = getattr(request, "expression_attribute_names", None)
+        for member, compiled in _EXPRESSIONS.items():
+            text = getattr(request, member, None)
+            if text is not None:
+                found |= compiled(text, names).attributes
+    return sorted(found)
+
+
+def _select(request: Any) -> list[str]:
+    """The Select of a read, or what the service takes for it."""
+    given = getattr(request, "select", None)
+    if given is not None:
+        return [given]
+    named = getattr(request, "attributes_to_get", None)
+    if request.projection_expression is not None or named is not None:
+        return ["SPECIFIC_ATTRIBUTES"]
+    if getattr(request, "index_name", None) is not None:
+        return ["ALL_PROJECTED_ATTRIBUTES"]
+    return ["ALL_ATTRIBUTES"]
+
+
+def _return_values(request: Any) -> list[str]:
+    own = getattr(request, "return_values", None) or "NONE"
+    on_failure = request.return_values_on_condition_check_failure or "NONE"
+    return [own] if on_failure in ("NONE", own) else [own, on_failure]
+
+
+def _capacity(request: Any) -> Keys:
+    given = getattr(request, "return_consumed_capacity", None) or "NONE"
+    return {"returnconsumedcapacity": lambda: [given]}
+
+
+# Statements
+
+
+def _statement(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+    yield _of_statement(engine, request, parse_statement(request.statement), {})
+
+
+def _statements(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+    """A statement of a batch that cannot be read is answered with an error, and does nothing."""
+    for each in request.statements:
+        try:
+            statement = parse_statement(each.statement)
+        except ValidationException:
+            continue
+        yield _of_statement(engine, each, statement, {})
+
+
+def _transacted(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+    enclosing: Keys = {"enclosingoperation": lambda: [operation]}
+    for each in request.transact_statements:
+        yield _of_statement(engine, each, parse_statement(each.statement), enclosing)
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    Select: "PartiQLSelect",
+    Insert: "PartiQLInsert",
+    Update: "PartiQLUpdate",
+    Delete: "PartiQLDelete",
+    Exists: "PartiQLSelect",
+}
+
+
+def _of_statement(engine: Engine, request: Any, statement: AnyStatement, more: Keys) -> Access:
+    action = _KINDS[type(statement)]
+    if isinstance(statement, Exists):
+        statement = statement.select
+    resource = _table(engine, statement.table)
+    if isinstance(statement, Select) and statement.index is not None:
+        resource += f"/index/{statement.index}"
+    keyed = partial(_statement_keys, engine, request, statement)
+    keys: dict[str, Callable[[], Sequence[str] | None]] = {
+        **more,
+        "attributes": partial(_statement_attributes, statement),
+        "leadingkeys": lambda: _place(keyed(), 0),
+        **{name: partial(_place_of, keyed, place) for place, name in enumerate(_PARTITION_KEYS)},
+    }
+    if isinstance(statement, Select):
+        keys["fulltablescan"] = lambda: ["true" if keyed() is None else "false"]
+        keys["select"] = partial(_statement_select, statement)
+    else:
+        keys["returnvalues"] = partial(_statement_returns, request, statement)
+    return Access(action, resource, keys)
+
+
+def _place(parts: list[list[str]] | None, place: int) -> list[str] | None:
+    return None if parts is None or place >= len(parts) else parts[place]
+
+
+def _place_of(keyed: Callable[[], list[list[str]] | None], place: int) -> list[str] | None:
+    return _place(keyed(), place)
+
+
+def _statement_keys(
+    engine: Engine, request: Any, statement: AnyStatement
+) -> list[list[str]] | None:
+    """The values of each partition attribute that a statement touches; None if it reads everything."""
+    table = _found(engine, statement.table)
+    keyspace = table.keyspace
+    if isinstance(statement, Select) and statement.index is not None:
+        index = table.index(statement.index)
+        keyspace = keyspace if index is None else index.keyspace
+    values = statement.bind([canonical_value(value)[0] for value in request.parameters or ()])
+    if isinstance(statement, Insert):
+        item = statement.item(values)
+        return [[_text(item[name])] for name in keyspace.partition_names if name in item]
+    where = None if isinstance(statement, Exists) else statement.where
+    planned = plan(where, tuple(keyspace.partition_names), tuple(keyspace.sort_names))
+    if planned.is_scan:
+        return None
+    return [[_text(value_of(term, values)) for term in terms] for terms in planned.partition]
+
+
+def _statement_attributes(statement: AnyStatement) -> list[str]:
+    found: set[str] = set()
+    for expression in statement.expressions:
+        found |= expression.attributes
+    if isinstance(statement, Select):
+        found.update(name for name, _ in statement.order)
+        if statement.projection is not None:
+            found |= statement.projection.attributes
+    if isinstance(statement, Insert):
+        found.update(statement.attributes)
+    return sorted(found)
+
+
+def _statement_select(statement: Select) -> list[str]:
+    if statement.projection is not None:
+        return ["SPECIFIC_ATTRIBUTES"]
+    return ["ALL_ATTRIBUTES" if statement.index is None else "ALL_PROJECTED_ATTRIBUTES"]
+
+
+def _statement_returns(request: Any, statement: AnyStatement) -> list[str]:
+    returning = getattr(statement, "returning", None)
+    own = "NONE" if returning is None else RETURN_VALUES[returning]
+    on_failure = request.return_values_on_condition_check_failure or "NONE"
+    return [own] if on_failure in ("NONE", own) else [own, on_failure]
+
+
+_NEEDS: Final[Mapping[str, Needs]] = {
+    "BatchExecuteStatement": _statements,
+    "BatchGetItem": _batch_get,
+    "BatchWriteItem": _batch_write,
+    "CancelBulkOperation": _of_arn("bulk_operation_arn"),
+    "CreateBackup": _of_table,
+    "CreateGlobalTable": _of_global_table,
+    "CreateTable": _create_table,
+    "DeleteBackup": _of_arn("backup_arn"),
+    "DeleteItem": _item,
+    "DeleteResourcePolicy": _of_arn("resource_arn"),
+    "DeleteTable": _of_table,
+    "DescribeBackup": _of_arn("backup_arn"),
+    "DescribeBulkOperation": _of_arn("bulk_operation_arn"),
+    "DescribeContinuousBackups": _of_table,
+    "DescribeContributorInsights": _of_table_or_index,
+    "DescribeEndpoints": _of_all,
+    "DescribeExport": _of_arn("export_arn"),
+    "DescribeGlobalTable": _of_global_table,
+    "DescribeGlobalTableSettings": _of_global_table,
+    "DescribeImport": _of_arn("import_arn"),
+    "DescribeKinesisStreamingDestination": _of_table,
+    "DescribeLimits": _of_all,
+    "DescribeStream": _of_arn("stream_arn"),
+    "DescribeTable": _of_table,
+    "DescribeTableReplicaAutoScaling": _of_table,
+    "DescribeTimeToLive": _of_table,
+    "DisableKinesisStreamingDestination": _of_table,
+    "EnableKinesisStreamingDestination": _of_table,
+    "ExecuteStatement": _statement,
+    "ExecuteTransaction": _transacted,
+    "ExportTableToPointInTime": _export,
+    "GetItem": _item,
+    "GetRecords": _records,
+    "GetResourcePolicy": _of_arn("resource_arn"),
+    "GetShardIterator": _of_arn("stream_arn"),
+    "ImportTable": _import,
+    "ListBackups": _of_all,
+    "ListBulkOperations": _of_all,
+    "ListContributorInsights": _of_all,
+    "ListExports": _of_all,
+    "ListGlobalTables": _of_all,
+    "ListImports": _of_all,
+    "ListStreams": _of_all,
+    "ListTables": _of_all,
+    "ListTagsOfResource": _of_arn("resource_arn"),
+    "PutItem": _item,
+    "PutResourcePolicy": _of_arn("resource_arn"),
+    "Query": _read,
+    "RestoreTableFromBackup": _restore,
+    "RestoreTableToPointInTime": _restore,
+    "Scan": _read,
+    "SearchVectors": _search,
+    "StartBulkPutItems": _of_table,
+    "TagResource": _of_arn("resource_arn"),
+    "TransactGetItems": _transaction,
+    "TransactWriteItems": _transaction,
+    "UntagResource": _of_arn("resource_arn"),
+    "UpdateContinuousBackups": _of_table,
+    "UpdateContributorInsights": _of_table_or_index,
+    "UpdateGlobalTable": _of_global_table,
+    "UpdateGlobalTableSettings": _of_global_table,
+    "UpdateItem": _item,
+    "UpdateKinesisStreamingDestination": _of_table,
+    "UpdateTable": _update_table,
+    "UpdateTableReplicaAutoScaling": _of_table,
+    "UpdateTimeToLive": _of_table,
+}

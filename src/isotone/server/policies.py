@@ -1,0 +1,580 @@
+"""What users may do: policies in IAM's JSON, and the plain limits of `isotone user add`.
+
+A policy is a list of statements. A permission is an action on a resource, with condition keys. It is allowed if a
+statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules
+(read only, tables, actions, a policy), and all of them must allow.
+
+Conditions are evaluated as by IAM. A key that a request does not have makes a condition false; but true with `IfExists`,
+with an operator that negates (`StringNotEquals`), and with `ForAllValues:`. So does Scan pass `ForAllValues:StringEquals`
+on `dynamodb:LeadingKeys`: it has no such key. A key with several values, without `ForAllValues:` and `ForAnyValue:`,
+must match with all of them to allow, and with one of them to deny.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
+
+from isotone.errors import AccessDeniedException, UsageError
+from isotone.server.users import User
+
+READING: Final = (
+    "BatchGetItem",
+    "ConditionCheckItem",
+    "Describe*",
+    "Get*",
+    "List*",
+    "PartiQLSelect",
+    "Query",
+    "Scan",
+    "SearchVectors",
+)
+"""The actions of a user who may only read."""
+
+_SERVICE: Final = "dynamodb:"
+_WITHOUT_TABLE: Final = ("DescribeEndpoints", "DescribeLimits")  # tell of no table
+_TABLE_OF_ARN: Final = re.compile(
+    r"arn:[^:]*:dynamodb:[^:]*:[^:]*:(?:table|global-table)/([^/]+).*"
+)
+_SEGMENTS: Final = 6  # of an ARN
+_LITERAL: Final = "\0"  # before a character that is no wildcard
+
+
+class Access(Protocol):
+    """A permission that a request needs."""
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def resource(self) -> str: ...
+
+    def values(self, key: str) -> Sequence[str] | None:
+        """The values of a condition key of DynamoDB's, in lower case, without its prefix; None if there is none."""
+
+
+class Context(NamedTuple):
+    """Who asks, and from where: what the condition keys of `aws:` tell."""
+
+    user: str
+    account: str
+    region: str
+    source: str
+    secure: bool
+    now: float
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:iam::{self.account}:user/{self.user}"
+
+
+_CONTEXT_KEYS: Final[Mapping[str, Callable[[Context], str]]] = {
+    "aws:currenttime": lambda context: (
+        f"{datetime.fromtimestamp(context.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    ),
+    "aws:epochtime": lambda context: str(int(context.now)),
+    "aws:principalaccount": lambda context: context.account,
+    "aws:principalarn": lambda context: context.arn,
+    "aws:principaltype": lambda context: "User",
+    "aws:requestedregion": lambda context: context.region,
+    "aws:securetransport": lambda context: str(context.secure).lower(),
+    "aws:sourceip": lambda context: context.source,
+    "aws:userid": lambda context: context.user,
+    "aws:username": lambda context: context.user,
+}
+_ACCESS_KEYS: Final = frozenset(
+    {
+        "attributes",
+        "enclosingoperation",
+        "firstpartitionkeyvalues",
+        "fourthpartitionkeyvalues",
+        "fulltablescan",
+        "leadingkeys",
+        "returnconsumedcapacity",
+        "returnvalues",
+        "secondpartitionkeyvalues",
+        "select",
+        "thirdpartitionkeyvalues",
+    }
+)
+
+
+class Decision(Enum):
+    """What rules say about a permission."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"  # by a statement
+    NOT_ALLOWED = "not allowed"  # by any statement
+
+
+Rule = Callable[[Access, Context], Decision]
+
+
+class Permissions:
+    """What one user may do."""
+
+    def __init__(self, user: User) -> None:
+        self._rules = tuple(_rules_of(user))
+
+    @property
+    def are_all(self) -> bool:
+        """Whether there is nothing that the user may not do."""
+        return not self._rules
+
+    def refusal(self, access: Access, context: Context) -> AccessDeniedException | None:
+        """The service's error if the user may not do this."""
+        decisions = [rule(access, context) for rule in self._rules]
+        if all(decision is Decision.ALLOWED for decision in decisions):
+            return None
+        action = _SERVICE + access.action
+        why = (
+            "with an explicit deny in an identity-based policy"
+            if Decision.DENIED in decisions
+            else f"because no identity-based policy allows the {action} action"
+        )
+        return AccessDeniedException(
+            f"User: {context.arn} is not authorized to perform: {action} on resource: {access.resource} {why}"
+        )
+
+
+def _rules_of(user: User) -> Iterator[Rule]:
+    if user.read_only:
+        yield _only_actions(READING)
+    if user.actions is not None:
+        yield _only_actions(tuple(map(_plain_action, user.actions)))
+    if user.tables is not None:
+        yield _only_tables(tuple(user.tables))
+    if user.policy is not None:
+        yield policy(user.policy)
+
+
+def _plain_action(pattern: str) -> str:
+    return pattern[len(_SERVICE) :] if pattern.lower().startswith(_SERVICE) else pattern
+
+
+def _only_actions(patterns: tuple[str, ...]) -> Rule:
+    def rule(access: Access, _: Context) -> Decision:
+        allowed = any(_matches(pattern, access.action, fold=True) for pattern in patterns)
+        return Decision.ALLOWED if allowed else Decision.NOT_ALLOWED
+
+    return rule
+
+
+def _only_tables(patterns: tuple[str, ...]) -> Rule:
+    """Tables by their names, with all that belongs to them; and what tells of no table."""
+
+    def rule(access: Access, _: Context) -> Decision:
+        found = _TABLE_OF_ARN.fullmatch(access.resource)
+        if found is None:
+            allowed = access.action in _WITHOUT_TABLE
+        else:
+            allowed = any(_matches(pattern, found[1]) for pattern in patterns)
+        return Decision.ALLOWED if allowed else Decision.NOT_ALLOWED
+
+    return rule
+
+
+# Policies
+
+
+Test = Callable[[Access, Context], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    denies: bool
+    tests: tuple[Test, ...]
+
+    def applies(self, access: Access, context: Context) -> bool:
+        return all(test(access, context) for test in self.tests)
+
+
+def policy(document: Mapping[str, Any]) -> Rule:
+    """The rule of a policy document; raises `UsageError` that says what is wrong with it."""
+    _only_members(document, {"Version", "Id", "Statement"}, "the policy")
+    version = document.get("Version", "2008-10-17")
+    if version not in ("2012-10-17", "2008-10-17"):
+        raise UsageError(f"Version is {version!r}; write 2012-10-17")
+    listed = document.get("Statement")
+    statements = [
+        _statement(each, number, with_variables=version == "2012-10-17")
+        for number, each in enumerate(listed if isinstance(listed, list) else [listed], 1)
+    ]
+
+    def rule(access: Access, context: Context) -> Decision:
+        decision = Decision.NOT_ALLOWED
+        for statement in statements:
+            is_decisive = statement.denies or decision is Decision.NOT_ALLOWED
+            if is_decisive and statement.applies(access, context):
+                if statement.denies:
+                    return Decision.DENIED
+                decision = Decision.ALLOWED
+        return decision
+
+    return rule
+
+
+def check_user(name: str, user: User) -> None:
+    """Refuse a user whose rules cannot be read; raises `UsageError`."""
+    try:
+        Permissions(user)
+    except UsageError as error:
+        raise UsageError(f"the policy of {name} cannot be used: {error}") from None
+
+
+_MEMBERS: Final = {
+    "Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition",
+}  # fmt: skip
+
+
+def _statement(document: Any, number: int, *, with_variables: bool) -> _Statement:
+    where = f"statement {number}"
+    if not isinstance(document, dict):
+        raise UsageError(f"{where} is not a JSON object")
+    if "Principal" in document or "NotPrincipal" in document:
+        raise UsageError(f"{where} has a Principal, which the policy of a user cannot have")
+    _only_members(document, _MEMBERS, where)
+    effect = document.get("Effect")
+    if effect not in ("Allow", "Deny"):
+        raise UsageError(f"{where} has the Effect {effect!r}; write Allow or Deny")
+    denies = effect == "Deny"
+    tests = [_action_test(document, where), _resource_test(document, where, with_variables)]
+    conditions = document.get("Condition", {})
+    if not isinstance(conditions, dict):
+        raise UsageError(f"{where} has a Condition that is not a JSON object")
+    for operator, keys in conditions.items():
+        if not isinstance(keys, dict):
+            raise UsageError(f"{where}: {operator} needs a JSON object of condition keys")
+        for key, values in keys.items():
+            tests.append(
+                _condition(
+                    operator, key, values, where, denies=denies, with_variables=with_variables
+                )
+            )
+    return _Statement(denies, tuple(tests))
+
+
+def _only_members(document: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(document) - known)
+    if unknown:
+        raise UsageError(f"{where} has the unknown element {unknown[0]}")
+
+
+def _texts(value: Any, what: str) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) and _LITERAL not in text for text in texts):
+        raise UsageError(f"{what} needs a text, or a list of texts")
+    return texts
+
+
+def _either(document: Mapping[str, Any], name: str, where: str) -> tuple[list[str], bool]:
+    """The texts of `Action` or `NotAction`, and whether it is the one with Not."""
+    names = [each for each in (name, f"Not{name}") if each in document]
+    if len(names) != 1:
+        raise UsageError(f"{where} needs either {name} or Not{name}")
+    return _texts(document[names[0]], f"{names[0]} of {where}"), names[0] != name
+
+
+def _action_test(document: Mapping[str, Any], where: str) -> Test:
+    patterns, negated = _either(document, "Action", where)
+    for pattern in patterns:
+        if pattern != "*" and ":" not in pattern:
+            raise UsageError(f"{where} has the action {pattern!r}; write dynamodb:{pattern}")
+
+    def test(access: Access, _: Context) -> bool:
+        action = _SERVICE + access.action
+        return any(_matches(each, action, fold=True) for each in patterns) is not negated
+
+    return test
+
+
+def _resource_test(document: Mapping[str, Any], where: str, with_variables: bool) -> Test:
+    patterns, negated = _either(document, "Resource", where)
+    for pattern in patterns:
+        if pattern != "*" and (
+            len(pattern.split(":")) < _SEGMENTS or not pattern.startswith("arn:")
+        ):
+            raise UsageError(
+                f"{where} has the resource {pattern!r}; write * or an ARN, "
+                "such as arn:aws:dynamodb:*:*:table/Orders"
+            )
+        _check_variables(pattern, where, with_variables)
+
+    def test(access: Access, context: Context) -> bool:
+        return (
+            any(_arn_matches(_filled(each, context), access.resource) for each in patterns)
+            is not negated
+        )
+
+    return test
+
+
+def _arn_matches(pattern: str | None, arn: str) -> bool:
+    """Whether an ARN has a form, segment by segment: a wildcard does not reach over a colon, but in the last one."""
+    if pattern is None:
+        return False
+    if pattern == "*":
+        return True
+    forms, parts = pattern.split(":", _SEGMENTS - 1), arn.split(":", _SEGMENTS - 1)
+    return len(parts) == _SEGMENTS and all(map(_matches, forms, parts))
+
+
+# Wildcards and variables
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, fold: bool) -> re.Pattern[str]:
+    pieces = [""]
+    characters = iter(pattern)
+    for character in characters:
+        if character == "*":
+            pieces.append("")
+        elif character == "?":
+            pieces[-1] += "."
+        else:
+            pieces[-1] += re.escape(next(characters) if character == _LITERAL else character)
+    first, *middle = pieces
+    if middle:  # each piece is found as early as it can be, and never again: no text takes long
+        *middle, last = middle
+        first += "".join(f"(?>.*?{piece})" for piece in middle if piece) + ".*" + last
+    return re.compile(first, re.DOTALL | (re.IGNORECASE if fold else 0))
+
+
+def _matches(pattern: str, text: str, *, fold: bool = False) -> bool:
+    return _compiled(pattern, fold).fullmatch(text) is not None
+
+
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+
+
+def _variable(text: str) -> tuple[str, str | None]:
+    """The key of a variable in lower case, and its default."""
+    key, separator, default = text.partition(",")
+    return key.strip().lower(), default.strip().strip("'") if separator else None
+
+
+def _check_variables(text: str, where: str, with_variables: bool) -> None:
+    for found in _VARIABLE.finditer(text):
+        key, _ = _variable(found[1])
+        if not with_variables:
+            raise UsageError(f"{where} has {found[0]}, which needs the Version 2012-10-17")
+        if key not in ("*", "?", "$") and key not in _CONTEXT_KEYS:
+            raise UsageError(f"{where} has {found[0]}, a variable that this server does not know")
+
+
+def _filled(text: str, context: Context) -> str:
+    """A text with its variables replaced; wildcards in their values stand for themselves."""
+    if "${" not in text:
+        return text
+
+    def value(found: re.Match[str]) -> str:
+        key, default = _variable(found[1])
+        plain = key if key in ("*", "?", "$") else _CONTEXT_KEYS[key](context) or default or ""
+        return "".join(_LITERAL + each for each in plain)
+
+    return _VARIABLE.sub(value, text)
+
+
+def _plain(text: str) -> str:
+    """A filled text where wildcards have no meaning."""
+    return text.replace(_LITERAL, "")
+
+
+# Conditions
+
+
+def _number(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a number") from None
+    if not number.is_finite():
+        raise ValueError(f"{text!r} is not a number")
+    return number
+
+
+def _moment(text: str) -> float:
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", text):
+        return float(text)
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def _in_network(address: str, network: str) -> bool:
+    try:
+        plain = ipaddress.ip_address(address.partition("%")[0])
+        wanted = ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+    if isinstance(plain, ipaddress.IPv6Address) and plain.ipv4_mapped is not None:
+        plain = plain.ipv4_mapped
+    return plain in wanted
+
+
+class _Operator(NamedTuple):
+    """A comparison of a value of the request with one of the policy; `check` raises ValueError for one that cannot be."""
+
+    compare: Callable[[str, str], bool]
+    negated: bool = False
+    check: Callable[[str], object] = str
+
+
+def _compared(
+    convert: Callable[[str], Any], how: Callable[[Any, Any], bool]
+) -> Callable[[str, str], bool]:
+    def compare(value: str, wanted: str) -> bool:
+        try:
+            return how(convert(value), convert(_plain(wanted)))
+        except ValueError:  # the request has something else
+            return False
+
+    return compare
+
+
+def _ordered(name: str, convert: Callable[[str], Any]) -> dict[str, _Operator]:
+    """The six operators of numbers or dates."""
+
+    def operator(how: Callable[[Any, Any], bool], *, negated: bool = False) -> _Operator:
+        return _Operator(_compared(convert, how), negated, convert)
+
+    equal = lambda one, other: one == other  # noqa: E731
+    return {
+        f"{name}Equals": operator(equal),
+        f"{name}NotEquals": operator(equal, negated=True),
+        f"{name}LessThan": operator(lambda one, other: one < other),
+        f"{name}LessThanEquals": operator(lambda one, other: one <= other),
+        f"{name}GreaterThan": operator(lambda one, other: one > other),
+        f"{name}GreaterThanEquals": operator(lambda one, other: one >= other),
+    }
+
+
+_EQUAL: Final = _compared(str, lambda one, other: one == other)
+_EQUAL_FOLDED: Final = _compared(str.lower, lambda one, other: one == other)
+_LIKE: Final = lambda value, wanted: _matches(wanted, value)  # noqa: E731
+_LIKE_ARN: Final = lambda value, wanted: _arn_matches(wanted, value)  # noqa: E731
+_IN: Final = lambda value, wanted: _in_network(value, _plain(wanted))  # noqa: E731
+_OPERATORS: Final[Mapping[str, _Operator]] = {
+    "StringEquals": _Operator(_EQUAL),
+    "StringNotEquals": _Operator(_EQUAL, True),
+    "StringEqualsIgnoreCase": _Operator(_EQUAL_FOLDED),
+    "StringNotEqualsIgnoreCase": _Operator(_EQUAL_FOLDED, True),
+    "StringLike": _Operator(_LIKE),
+    "StringNotLike": _Operator(_LIKE, True),
+    **_ordered("Numeric", _number),
+    **_ordered("Date", _moment),
+    "Bool": _Operator(_compared(_truth, lambda one, other: one == other), check=_truth),
+    "IpAddress": _Operator(_IN, check=lambda text: ipaddress.ip_network(text, strict=False)),
+    "NotIpAddress": _Operator(_IN, True, lambda text: ipaddress.ip_network(text, strict=False)),
+    "ArnEquals": _Operator(_LIKE_ARN),
+    "ArnNotEquals": _Operator(_LIKE_ARN, True),
+    "ArnLike": _Operator(_LIKE_ARN),
+    "ArnNotLike": _Operator(_LIKE_ARN, True),
+}
+_QUANTIFIERS: Final = ("ForAllValues", "ForAnyValue")
+
+
+def _condition(
+    written: str, key: str, wanted: Any, where: str, *, denies: bool, with_variables: bool
+) -> Test:
+    quantifier, separator, name = written.rpartition(":")
+    if separator and quantifier not in _QUANTIFIERS:
+        raise UsageError(
+            f"{where} has the condition operator {written!r}, which is not one of IAM's"
+        )
+    read = _reader(key, where)
+    values = wanted if isinstance(wanted, list) else [wanted]
+    values = [
+        str(each).lower() if isinstance(each, bool) else str(each)
+        for each in values
+        if isinstance(each, str | int | float)
+    ]
+    if not values or (isinstance(wanted, list) and len(values) < len(wanted)):
+        raise UsageError(f"{where}: {written} of {key} needs a value, or a list of values")
+    texts = _texts(values, f"{written} of {where}")
+    if name == "Null":
+        return _null(read, texts, where)
+    if_exists = name.endswith("IfExists")
+    operator = _OPERATORS.get(name.removesuffix("IfExists"))
+    if operator is None:
+        raise UsageError(
+            f"{where} has the condition operator {written!r}, which this server does not know"
+        )
+    for text in texts:
+        _check_variables(text, where, with_variables)
+        _check_value(operator, text, f"{where}: {written} of {key}")
+    return _Compared(read, operator, tuple(texts), quantifier, if_exists, denies)
+
+
+def _check_value(operator: _Operator, text: str, where: str) -> None:
+    if "${" in text:
+        return
+    try:
+        operator.check(text)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+Reader = Callable[[Access, Context], Sequence[str] | None]
+
+
+def _reader(key: str, where: str) -> Reader:
+    """What finds the values of a condition key, whose name is written in any case."""
+    folded = key.lower()
+    if folded in _CONTEXT_KEYS:
+        get = _CONTEXT_KEYS[folded]
+        return lambda _, context: [get(context)]
+    plain = folded.removeprefix(_SERVICE)
+    if plain == folded or plain not in _ACCESS_KEYS:
+        raise UsageError(f"{where} has the condition key {key!r}, which this server does not know")
+    return lambda access, _: access.values(plain)
+
+
+def _null(read: Reader, texts: Sequence[str], where: str) -> Test:
+    """Whether a key is absent ("true") or present ("false")."""
+    try:
+        wanted = {_truth(text) for text in texts}
+    except ValueError as error:
+        raise UsageError(f"{where}: Null: {error}") from None
+    return lambda access, context: (read(access, context) is None) in wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A condition: an operator on the values of a key."""
+
+    read: Reader
+    operator: _Operator
+    wanted: tuple[str, ...]
+    quantifier: str
+    if_exists: bool
+    denies: bool
+
+    def __call__(self, access: Access, context: Context) -> bool:
+        values = self.read(access, context)
+        if values is None:
+            if self.quantifier:
+                return self.quantifier == "ForAllValues" or self.if_exists
+            return self.if_exists or self.operator.negated
+        wanted = [_filled(text, context) for text in self.wanted]
+        found = [self._is_met(value, wanted) for value in values]
+        if self.quantifier == "ForAllValues":
+            return all(found)
+        return bool(found) and all(found) if not (self.quantifier or self.denies) else any(found)
+
+    def _is_met(self, value: str, wanted: Sequence[str]) -> bool:
+        """Of a negated operator, no value of the policy may match."""
+        compare = self.operator.compare
+        return any(compare(value, each) for each in wanted) is not self.operator.negated
