@@ -7,6 +7,7 @@
     │   ├── StorageFull             the disk is full
     │   ├── StorageBusy             another process kept the file locked
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
+    │       └── DamagedItem         an item is not as it was written: `table`, `key`
     ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
     ├── KeysChanged                 stored items have other keys than declared
@@ -76,6 +77,20 @@ class StorageBusy(StorageError):
 
 class StorageCorrupt(StorageError):
     """The file is damaged, or is not an Isotone database."""
+
+
+class DamagedItem(StorageCorrupt):
+    """A stored item, or an entry that belongs to one, is not as it was written: the disk has changed its bytes.
+
+    `table` is the table's name, `key` the item's key as the API writes it; either is None where it cannot be read.
+    """
+
+    def __init__(
+        self, message: str, table: str | None = None, key: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.key = key
 
 
 class UsageError(IsotoneError, ValueError):

@@ -8,6 +8,7 @@ is the system of record: a file written by one version is read by the next.
 from isotone.codec.key_bytes import (
     HASH_SIZE,
     after,
+    decode_components,
     decode_number,
     encode_binary,
     encode_number,
@@ -21,6 +22,7 @@ from isotone.codec.key_bytes import (
 __all__ = [
     "HASH_SIZE",
     "after",
+    "decode_components",
     "decode_number",
     "encode_binary",
     "encode_number",

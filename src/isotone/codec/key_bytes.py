@@ -22,7 +22,7 @@ With `prefix`, the components of a partition, and `e`, the component of a sort k
 
 from __future__ import annotations
 
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
@@ -93,6 +93,50 @@ _ENCODERS: Final[dict[str, Callable[[str], bytes]]] = {
     "N": encode_number,
     "B": _encode_base64,
 }
+
+
+def decode_components(encoded: bytes) -> list[AttributeValue]:
+    """The values of components that follow one another. Raises `MalformedKey` for any other bytes.
+
+    >>> decode_components(encode_text("a") + encode_number("5"))
+    [{'S': 'a'}, {'N': '5'}]
+    """
+    values: list[AttributeValue] = []
+    start = 0
+    while start < len(encoded):
+        end = _end_of(encoded, start)
+        values.append(_decode(encoded[start:end]))
+        start = end
+    return values
+
+
+def _end_of(encoded: bytes, start: int) -> int:
+    """Where the component that begins at `start` ends."""
+    code = encoded[start : start + 1]
+    if code in (TEXT, BINARY):
+        end = encoded.find(END, start + 1)
+    elif code == ZERO:
+        return start + 1
+    else:  # the last digit of a positive number is even, that of a negative one odd
+        last = 0 if code == POSITIVE else 1
+        digits = range(start + 2, len(encoded))
+        end = next((at for at in digits if encoded[at] % 2 == last), -1)
+    if end < 0:
+        raise MalformedKey(f"the bytes {encoded[start:].hex()} are not a component of a key")
+    return end + 1
+
+
+def _decode(component: bytes) -> AttributeValue:
+    code, body = component[:1], component[1:-1]
+    raw = body.replace(b"\x01\x01", END).replace(b"\x01\x02", b"\x01")
+    if code == BINARY:
+        return {"B": b2a_base64(raw, newline=False).decode()}
+    if code == TEXT:
+        try:
+            return {"S": raw.decode()}
+        except UnicodeDecodeError:
+            raise MalformedKey(f"the bytes {component.hex()} are not a text") from None
+    return {"N": decode_number(component)}
 
 
 def encoder_for(code: str) -> Callable[[str], bytes]:

@@ -76,7 +76,8 @@ def step(engine: Engine) -> bool:
 
 
 def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes | None:
-    records = list(islice(engine.store.range(table.tree, reached, None), SLICE))
+    entries = engine.store.range(table.tree, reached, None, on_damage=engine.log_damage)
+    records = list(islice(entries, SLICE))
     for key, record in records:
         entry = index.entry(item_of(record), key, record)
         if entry is not None and engine.store.get(index.tree, entry.key) is None:

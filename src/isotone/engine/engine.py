@@ -26,9 +26,16 @@ from typing import Any
 from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
+from isotone.engine import damage
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
 from isotone.engine.vector_cache import VectorCache
-from isotone.errors import ApiError, IsotoneError, StorageBusy, ValidationException
+from isotone.errors import (
+    ApiError,
+    DamagedItem,
+    IsotoneError,
+    StorageBusy,
+    ValidationException,
+)
 from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import Store
 from isotone.storage.prefixed import PrefixedStore
@@ -86,6 +93,10 @@ class Engine:
         self.replication_lag = 0.0
         self.replication_paused = False
         self.outdated = False
+        self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the sweep leaves alone
+        self._logged_damage: set[str] = set()
+        if home is None:
+            store.describe_damage = self._describe_damage
         _make_system_trees(store)
         self.catalog = Catalog(store)
         self.counts = Counts(store)
@@ -130,6 +141,27 @@ class Engine:
             if tree.startswith(_REGION_PREFIX) and tree.endswith(ending):
                 name = tree.removeprefix(_REGION_PREFIX).removesuffix(ending)
                 self.open_region(name.replace("_", "-"))
+
+    def role_of(self, tree: str) -> tuple[str, damage.Role | None]:
+        """A tree of the file as its region calls it, and what it holds; None for those of the database."""
+        for engine in self.home.regions.values():
+            prefix = "" if engine.home is engine else _region_prefix(engine.region)
+            if tree.startswith(prefix) and is_of_region(tree) == bool(prefix):
+                name = tree.removeprefix(prefix)
+                # The catalog may be what is damaged: then nothing is known yet.
+                catalog = getattr(engine, "catalog", None)
+                if catalog is None:
+                    return name, None
+                return name, damage.roles([*catalog, *catalog.creating.values()]).get(name)
+        return tree, None
+
+    def log_damage(self, error: DamagedItem) -> None:
+        """Log damage that background work has met and leaves alone; once for each."""
+        damage.log_once(self.home._logged_damage, error)
+
+    def _describe_damage(self, tree: str, key: bytes | None) -> DamagedItem:
+        name, role = self.role_of(tree)
+        return damage.describe(role, getattr(self.store, "path", "the database"), name, key)
 
     def refresh(self) -> None:
         """Drop cached state if another process has made it stale."""

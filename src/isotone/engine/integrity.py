@@ -1,6 +1,7 @@
-"""The consistency check: items are stored under their keys, and indexes, counts and streams are right.
+"""The consistency check: nothing is damaged, items are under their keys, and indexes, counts and streams are right.
 
-It reads every entry once and keeps none, so it needs little memory for a file of any size.
+It reads every entry once and keeps none, so it needs little memory for a file of any size. Damage does not end it: it is
+one more problem, and the check goes on with the next entry or, where a tree cannot be read on, with the next tree.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from isotone.engine import backups, history, streams, views
+from isotone.engine import backups, damage, history, streams, views
 from isotone.engine.engine import SYSTEM_TREES, Engine, is_of_region
+from isotone.engine.index_entries import Entry
 from isotone.engine.layout import Keyspace, item_of, size_of
 from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import HASHES, Shard, Stream
 from isotone.engine.table_indexes import Table
+from isotone.errors import DamagedItem, StorageCorrupt
 from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]
@@ -29,14 +32,60 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
     Reads a snapshot, so other processes may continue to write.
     """
     with engine.reading:
-        problems = list(engine.store.check())
-        problems.extend(_unknown_trees(engine))
+        found = _Check(engine, progress)
+        return list(found.but_damage(found.problems()))
+
+
+class _Check:
+    """One run over a region of a database. `damage` has what was met where the structure could still be followed."""
+
+    def __init__(self, engine: Engine, progress: Progress | None) -> None:
+        self.engine = engine
+        self.progress = progress
+        self.damage: list[str] = []
+        self.read: set[str] = set()
+
+    def problems(self) -> Iterator[str]:
+        engine = self.engine
+        yield from self.but_damage(iter(engine.store.check()))
+        yield from self.but_damage(_unknown_trees(engine))
         for table in (*engine.catalog, *engine.catalog.creating.values()):
-            problems.extend(_check_table(engine, table, progress))
-        problems.extend(_check_cached_vectors(engine))
-        problems.extend(_check_streams(engine))
-        problems.extend(_check_backups(engine))
-    return problems
+            yield from self.but_damage(_check_table(self, table))
+        yield from self.but_damage(_check_cached_vectors(engine))
+        yield from self.but_damage(_check_streams(self))
+        yield from self.but_damage(_check_backups(self))
+        for tree in engine.store.trees():
+            if tree not in self.read and not is_of_region(tree):
+                yield from self.but_damage(_check_entries(self, tree))
+
+    def entries(self, tree: str) -> Iterator[tuple[bytes, bytes]]:
+        """The sound entries of a tree; the others are noted."""
+        self.read.add(tree)
+        return self.engine.store.range(tree, b"", None, on_damage=self._note)
+
+    def _note(self, error: DamagedItem) -> None:
+        self.damage.append(str(error))
+
+    def but_damage(self, problems: Iterator[str]) -> Iterator[str]:
+        """The problems that one part finds, up to where the file itself cannot be read on."""
+        try:
+            for problem in problems:
+                yield problem
+                yield from self._noted()
+        except StorageCorrupt as error:
+            self.damage.append(str(error))
+        yield from self._noted()
+
+    def _noted(self) -> list[str]:
+        noted, self.damage = self.damage, []
+        return noted
+
+
+def _check_entries(check: _Check, tree: str) -> Iterator[str]:
+    """Read a tree of which nothing is known but the checksums."""
+    for _ in check.entries(tree):
+        pass
+    return iter(())
 
 
 def _unknown_trees(engine: Engine) -> Iterator[str]:
@@ -53,11 +102,16 @@ def _unknown_trees(engine: Engine) -> Iterator[str]:
         yield f"tree {tree} is missing"
 
 
-def _check_table(engine: Engine, table: Table, progress: Progress | None) -> Iterator[str]:
+def _check_table(check: _Check, table: Table) -> Iterator[str]:
+    engine = check.engine
+    role = damage.roles([table])[table.tree]
     items = size = 0
     complete = [index for index in table.indexes if index.filled]
     expected = {index.tree: 0 for index in complete}
-    for key, record in engine.store.range(table.tree, b"", None):
+    for key, record in check.entries(table.tree):
+        if not damage.is_readable(record):
+            yield str(damage.describe(role, "", table.tree, key))
+            continue
         items += 1
         size += size_of(record)
         item = item_of(record)
@@ -71,32 +125,41 @@ def _check_table(engine: Engine, table: Table, progress: Progress | None) -> Ite
             if entry is None:
                 continue
             expected[index.tree] += 1
-            if engine.store.get(index.tree, entry.key) != entry.record:
-                yield f"{where}: its entry in {index.tree} is missing or outdated"
-        if progress is not None and items % _EVERY == 0:
-            progress(table.name, items)
-    yield from _check_counts(engine, table, items, size, expected)
-    yield from _check_history(engine, table)
-    if progress is not None:
-        progress(table.name, items)
+            yield from _check_entry(engine, index.tree, entry, where)
+        if check.progress is not None and items % _EVERY == 0:
+            check.progress(table.name, items)
+    yield from _check_counts(check, table, items, size, expected)
+    yield from _check_history(check, table)
+    if check.progress is not None:
+        check.progress(table.name, items)
+
+
+def _check_entry(engine: Engine, tree: str, entry: Entry, where: str) -> Iterator[str]:
+    """The problem of an index entry, if it has one. A damaged one is met when its tree is read."""
+    try:
+        if engine.store.get(tree, entry.key) != entry.record:
+            yield f"{where}: its entry in {tree} is missing or outdated"
+    except DamagedItem:
+        pass
 
 
 def _check_counts(
-    engine: Engine, table: Table, items: int, size: int, expected: dict[str, int]
+    check: _Check, table: Table, items: int, size: int, expected: dict[str, int]
 ) -> Iterator[str]:
+    engine = check.engine
     if engine.counts.of(table.tree) != (items, size):
         yield (
             f"table {table.name}: its count is {engine.counts.of(table.tree)}, "
-            f"but there are {items} items of {size} bytes"
+            f"but there are {items} readable items of {size} bytes"
         )
     for tree, count in expected.items():
-        there = sum(1 for _ in engine.store.range(tree, b"", None))
+        there = sum(1 for _ in check.entries(tree))
         if there != count:
-            yield f"table {table.name}: index {tree} has {there} entries instead of {count}"
+            yield f"table {table.name}: index {tree} has {there} readable entries instead of {count}"
         if engine.counts.of(tree)[0] != there:
             yield (
                 f"table {table.name}: the count of index {tree} is "
-                f"{engine.counts.of(tree)[0]}, but it has {there} entries"
+                f"{engine.counts.of(tree)[0]}, but it has {there} readable entries"
             )
 
 
@@ -111,42 +174,45 @@ def _check_cached_vectors(engine: Engine) -> Iterator[str]:
             yield f"vector index {tree}: the vectors in memory are not those of its entries"
 
 
-def _check_history(engine: Engine, table: Table) -> Iterator[str]:
+def _check_history(check: _Check, table: Table) -> Iterator[str]:
     """The problems of a table's history: each record in it is an item with the key that it is kept for."""
     if table.history is None:
         return
-    for position, value in engine.store.range(table.history, b"", None):
+    for position, value in check.entries(table.history):
         change = history.change_in(position, value)
         if change.old and table.keyspace.key(item_of(change.old)) != change.key:
             yield f"table {table.name}: its history has an item under a key that is not its own"
 
 
-def _check_backups(engine: Engine) -> Iterator[str]:
+def _check_backups(check: _Check) -> Iterator[str]:
     """The problems of backups: a complete one has the items of which it was made."""
+    engine = check.engine
     there = set(engine.store.trees())
     for backup in backups.known(engine):
         if backup.view is None and backup.tree in there:
-            yield from _check_backup(engine, backup)
+            yield from _check_backup(check, backup)
 
 
-def _check_backup(engine: Engine, backup: backups.Backup) -> Iterator[str]:
-    sizes = [size_of(record) for _, record in engine.store.range(backup.tree, b"", None)]
+def _check_backup(check: _Check, backup: backups.Backup) -> Iterator[str]:
+    sizes = [size_of(record) for _, record in check.entries(backup.tree)]
     if (len(sizes), sum(sizes)) != (backup.items, backup.size):
         yield (
-            f"backup {backup.name} of table {backup.table.name} has {len(sizes)} items of {sum(sizes)} "
+            f"backup {backup.name} of table {backup.table.name} has {len(sizes)} readable items of {sum(sizes)} "
             f"bytes instead of {backup.items} of {backup.size}"
         )
 
 
-def _check_streams(engine: Engine) -> Iterator[str]:
+def _check_streams(check: _Check) -> Iterator[str]:
     """The problems of a stream: its open shards cover all hashes once, and each record is in its shard."""
+    engine = check.engine
     there = set(engine.store.trees())
     for stream in streams.known(engine):
         where = f"stream {stream.label} of table {stream.table}"
-        problems = [*_check_shards(engine, stream)]
+        for problem in _check_shards(engine, stream):
+            yield f"{where}: {problem}"
         if stream.tree in there:
-            problems += _check_records(engine, stream)
-        yield from (f"{where}: {problem}" for problem in problems)
+            for problem in _check_records(check, stream):
+                yield f"{where}: {problem}"
 
 
 def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
@@ -167,11 +233,12 @@ def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
         yield "it is enabled, but its table writes to another stream"
 
 
-def _check_records(engine: Engine, stream: Stream) -> Iterator[str]:
+def _check_records(check: _Check, stream: Stream) -> Iterator[str]:
+    engine = check.engine
     shards = {shard.number: shard for shard in streams.shards(engine, stream)}
     keyspace = Keyspace(stream.keys)
     latest = last_sequence(engine, stream.tree)
-    for where, value in engine.store.range(stream.tree, b"", None):
+    for where, value in check.entries(stream.tree):
         number, sequence = position_of(where)
         shard = shards.get(number)
         if shard is None:

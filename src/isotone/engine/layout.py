@@ -23,8 +23,17 @@ from typing import TypeAlias
 import msgspec
 
 from isotone import limits
-from isotone.codec import after, encode_text, encoder_for, partition_prefix, prefix_range
+from isotone.codec import (
+    HASH_SIZE,
+    after,
+    decode_components,
+    encode_text,
+    encoder_for,
+    partition_prefix,
+    prefix_range,
+)
 from isotone.engine.table_schema import KeyPart, KeySchema
+from isotone.errors import MalformedKey
 from isotone.expressions import KeyRange, equal
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import value_size
@@ -113,6 +122,18 @@ class Keyspace:
             for (name, kind, _, _), content in zip(self._components, contents, strict=True)
         }
         return self.key(item) if self.fits(item) else None
+
+    def item_key(self, key: bytes) -> Item | None:
+        """The key attributes in a key, of a table or of an index entry (those of the index); None if it has others."""
+        try:
+            values = decode_components(key[HASH_SIZE:])
+        except MalformedKey:
+            return None
+        if [next(iter(value)) for value in values[: self.length]] != [
+            part.type for part in self.schema.parts
+        ]:
+            return None
+        return dict(zip(self.names, values, strict=False))
 
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
         """The prefix of all keys of an item collection."""

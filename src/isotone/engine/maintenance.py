@@ -1,4 +1,4 @@
-"""Background work in slices: index fills, expiry (TTL), streams, tokens, backups, restores, history, replication.
+"""Background work in slices: index fills, expiry (TTL), streams, backups, restores, history, replication, upgrades.
 
 Items expire as on the service: an item may still be read for a while after its expiry; the attribute must be
 a number of seconds; an item that expired more than five years ago is taken for a mistake and not deleted.
@@ -6,13 +6,16 @@ a number of seconds; an item that expired more than five years ago is taken for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
+from typing import Final
 
 from isotone import limits
 from isotone.codec import encode_number
 from isotone.engine import (
     backfill,
     backups,
+    damage,
     history,
     items,
     replication,
@@ -23,6 +26,7 @@ from isotone.engine import (
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
 from isotone.engine.table_indexes import Table
+from isotone.errors import DamagedItem
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
@@ -36,7 +40,8 @@ def is_wanted(engine: Engine) -> bool:
 
 def _is_wanted(engine: Engine) -> bool:
     return (
-        bool(_expiring(engine))
+        engine.store.is_upgrading()
+        or bool(_expiring(engine))
         or backfill.pending(engine)
         or streams.exist(engine)
         or history.exists(engine)
@@ -55,14 +60,12 @@ def step(engine: Engine) -> float:
 
 
 def _step(engine: Engine) -> float:
-    if backfill.step(engine):
-        return 0.0
-    if sweep(engine) >= EXPIRY_SLICE:
-        return 0.0
-    if streams.maintain(engine) or history.trim(engine):
-        return 0.0
-    if backups.step(engine) or restores.step(engine):
-        return 0.0
+    for work in _WORK:
+        try:
+            if work(engine):
+                return 0.0
+        except DamagedItem as error:
+            engine.log_damage(error)  # the rest goes on
     transaction_tokens.forget_old(engine)
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
 
@@ -71,6 +74,22 @@ def finish(engine: Engine) -> None:
     """Do all work that is due now."""
     while step(engine) == 0.0:
         pass
+
+
+def upgrade(engine: Engine) -> bool:
+    """Give a slice of the entries that an older Isotone wrote their checksums; False if there are none."""
+    with engine.reading:
+        if not engine.store.is_upgrading():
+            return False
+    with engine.writing:
+        known: dict[str, damage.Role | None] = {}
+
+        def is_sound(tree: str, key: bytes, value: bytes) -> bool:
+            if tree not in known:
+                known[tree] = engine.role_of(tree)[1]
+            return damage.is_sound(known[tree], key, value)
+
+        return engine.store.upgrade(is_sound)
 
 
 def sweep(engine: Engine) -> int:
@@ -86,14 +105,23 @@ def _expiring(engine: Engine) -> list[Table]:
 
 
 def _sweep(engine: Engine, name: str) -> int:
-    with engine.writing:
-        table = engine.catalog.tables.get(name)
-        if table is None or table.schema.ttl is None:
-            return 0
-        expired = _expired(engine, table, EXPIRY_SLICE)
-        for key in expired:
-            items.delete(engine, table, key, engine.store.get(table.tree, key), expired=True)
-        return len(expired)
+    tree, key = "", b""
+    try:
+        with engine.writing:
+            table = engine.catalog.tables.get(name)
+            if table is None or table.schema.ttl is None:
+                return 0
+            tree = table.tree
+            expired = _expired(engine, table, EXPIRY_SLICE)
+            for key in expired:
+                items.delete(engine, table, key, engine.store.get(tree, key), expired=True)
+            return len(expired)
+    except DamagedItem as error:
+        if not key:
+            raise
+        engine.log_damage(error)
+        engine.skipped.add((tree, key))
+        return EXPIRY_SLICE  # the slice was undone: do it again without this item
 
 
 def _expired(engine: Engine, table: Table, most: int) -> list[bytes]:
@@ -101,5 +129,19 @@ def _expired(engine: Engine, table: Table, most: int) -> list[bytes]:
     assert table.schema.ttl is not None
     now = int(engine.clock.now())
     low = encode_number(str(max(0, now - limits.TTL_OLDEST)))
-    entries = engine.store.range(table.schema.ttl.tree, low, encode_number(str(now)))
-    return [body_of(record) for _, record in islice(entries, most)]
+    entries = engine.store.range(
+        table.schema.ttl.tree, low, encode_number(str(now)), on_damage=engine.log_damage
+    )
+    keys = (body_of(record) for _, record in entries)
+    return list(islice((key for key in keys if (table.tree, key) not in engine.skipped), most))
+
+
+_WORK: Final[tuple[Callable[[Engine], bool], ...]] = (
+    backfill.step,
+    lambda engine: sweep(engine) >= EXPIRY_SLICE,
+    streams.maintain,
+    history.trim,
+    backups.step,
+    restores.step,
+    upgrade,
+)

@@ -317,7 +317,7 @@ def _old(engine: Engine, stream: Stream, shard: Shard, most: int) -> list[bytes]
 
 def _entries(engine: Engine, stream: Stream, shard: Shard) -> Iterator[tuple[bytes, bytes]]:
     low, high = record_key(shard.number, 0), record_key(shard.number + 1, 0)
-    return engine.store.range(stream.tree, low, high)
+    return engine.store.range(stream.tree, low, high, on_damage=engine.log_damage)
 
 
 def _is_over(engine: Engine, shard: Shard) -> bool:

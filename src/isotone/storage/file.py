@@ -30,13 +30,14 @@ from isotone.errors import (
     StorageFull,
     UsageError,
 )
-from isotone.storage.interface import NoSuchTree
+from isotone.storage import file_upgrade
+from isotone.storage.interface import NOT_BYTES, NoSuchTree
 
 Durability = Literal["disk", "process", "none"]
 
 MEMORY: Final = ":memory:"
 APPLICATION_ID: Final = 0x49534F54
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
 _PAGE_SIZE: Final = 8192
@@ -137,7 +138,7 @@ def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
         connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
     if path != MEMORY:
         _use_wal(connection, path, time.monotonic() + patience)
-    if fresh:
+    if fresh or connection.execute("PRAGMA user_version").get < FORMAT:
         _mark(connection, path)
 
 
@@ -180,17 +181,27 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
 
 
 def _mark(connection: apsw.Connection, path: str) -> None:
+    """Make an empty file one of Isotone, and one of an older format one of the present format."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have initialized it first, with a later format.
+        # Another process may have done it first, or with a later format.
         if verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version={FORMAT}")
+        else:
+            to_present_format(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def to_present_format(connection: apsw.Connection) -> None:
+    """Begin the upgrade of a file of an older format, in the open transaction."""
+    if connection.execute("PRAGMA user_version").get == 1:
+        file_upgrade.begin(connection)
+        connection.execute(f"PRAGMA user_version={FORMAT}")
 
 
 def _configure(connection: apsw.Connection, durability: Durability, memory_map: int) -> None:
@@ -229,7 +240,8 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     (
         apsw.CorruptError,
         StorageCorrupt,
-        "{path} is damaged ({reason}): restore it from a backup; `isotone check` says what is wrong",
+        "{path} is damaged ({reason}): `isotone check` says what is wrong, and `isotone repair` saves the rest; or "
+        "restore it from a backup",
     ),
     (
         apsw.ReadOnlyError,
@@ -243,7 +255,12 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     ),
     (apsw.IOError, StorageError, "the disk failed under {path}: {reason} (error {number})"),
     (apsw.LockedError, UsageError, _RANGE_OPEN),
-    (apsw.ConstraintError, UsageError, "keys and values must be bytes: {reason}"),
+    (apsw.ConstraintError, UsageError, NOT_BYTES + ": {reason}"),
+    (
+        apsw.SQLError,
+        StorageCorrupt,
+        "{path} does not have the tables of this version of Isotone ({reason}): `isotone check` says what is wrong",
+    ),
     (apsw.Error, StorageError, "SQLite failed on {path}: {reason}"),
 )
 

@@ -17,13 +17,23 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
 from isotone.errors import StorageBusy, StorageCorrupt, UsageError
-from isotone.storage.file import MEMORY_MAP, connect, storage_error, verify
+from isotone.storage.checksums import CHUNK, are_intact, is_intact, seed_of
+from isotone.storage.file import (
+    FORMAT,
+    MEMORY_MAP,
+    connect,
+    storage_error,
+    to_present_format,
+    verify,
+)
+from isotone.storage.file_upgrade import copy_progress, reached_in
 from isotone.storage.interface import Store
 from isotone.storage.sqlite import SQLiteStore
 
@@ -185,6 +195,25 @@ def _check_content(connection: apsw.Connection, path: str) -> None:
         raise storage_error(error, path) from error
     if found != "ok":
         raise StorageCorrupt(f"{path} is damaged ({found}): use another backup")
+    if connection.execute("PRAGMA main.user_version").get < 2:
+        return  # it has no checksums
+    for name in _tables(connection, "main"):
+        if not _is_intact(connection, name):
+            raise StorageCorrupt(
+                f"{path} is damaged (an entry of {name} does not have its checksum): `isotone check` "
+                "says what is wrong, and `isotone repair` saves the rest"
+            )
+
+
+def _is_intact(connection: Any, name: str) -> bool:
+    tree = name.removeprefix(_PREFIX)
+    seed = seed_of(tree)
+    reached = reached_in(connection, tree)
+    rows = connection.execute(f'SELECT key, value, key_sum, value_sum FROM main."{name}"')
+    while chunk := list(islice(rows, CHUNK)):
+        if not are_intact(chunk, seed) and not all(is_intact(row, seed, reached) for row in chunk):
+            return False
+    return True
 
 
 def _is_usable(path: str) -> bool:
@@ -371,6 +400,15 @@ def _copy_tree(store: Store, copy: SQLiteStore, tree: str) -> None:
 
 
 def _replace_content(origin: apsw.Connection, target: str, progress: Progress | None) -> None:
+    if origin.execute("PRAGMA user_version").get < FORMAT:
+        # Programs that have the target open expect the present format.
+        with _part_of(target, force=True) as part:
+            _copy_pages(origin, part.connection, progress)
+            part.connection.execute("BEGIN")
+            to_present_format(part.connection)
+            part.connection.execute("COMMIT")
+            _replace_content(part.connection, target, progress)
+        return
     with _reading(target, snapshot=False) as connection:
         _copy_pages(origin, connection, progress)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get  # noqa: B018 - reading executes it
@@ -466,10 +504,13 @@ def _update(source: str, target: str, progress: Progress | None) -> int:
 
 
 # The trees; a replicator may have tables of its own in a file.
+_PREFIX: Final = "tree_"
 _TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*' ORDER BY name"
 
 
 def _update_tables(connection: apsw.Connection, progress: Progress | None) -> None:
+    to_present_format(connection)
+    copy_progress(connection)
     wanted = _tables(connection, "source")
     present = _tables(connection, "main")
     total: int = connection.execute(
@@ -494,7 +535,9 @@ def _tables(connection: Any, schema: str) -> dict[str, str]:
 _DIFFERENCES: Final = (
     "DELETE FROM main.{table} WHERE NOT EXISTS"
     " (SELECT 1 FROM source.{table} AS s WHERE s.key = main.{table}.key)",
-    "INSERT INTO main.{table} SELECT s.key, s.value FROM source.{table} AS s"
-    " LEFT JOIN main.{table} AS m ON m.key = s.key WHERE m.value IS NOT s.value"
-    " ON CONFLICT DO UPDATE SET value = excluded.value",
+    "INSERT INTO main.{table} SELECT s.key, s.value, s.key_sum, s.value_sum FROM source.{table} AS s"
+    " LEFT JOIN main.{table} AS m ON m.key = s.key"
+    " WHERE m.value IS NOT s.value OR m.key_sum IS NOT s.key_sum OR m.value_sum IS NOT s.value_sum"
+    " ON CONFLICT DO UPDATE SET value = excluded.value, key_sum = excluded.key_sum,"
+    " value_sum = excluded.value_sum",
 )

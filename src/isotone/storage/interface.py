@@ -17,11 +17,17 @@ store's durability says. If the commit fails, the work has been rolled back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
-from isotone.errors import UsageError
+from isotone.errors import DamagedItem, StorageCorrupt, UsageError
+
+DescribeDamage = Callable[[str, bytes | None], DamagedItem]
+"""Makes the exception for damage of a tree's entry; its key is None where it cannot be read."""
+
+OnDamage = Callable[[DamagedItem], object]
+"""Called with each damage that a read meets."""
 
 
 class Transaction(AbstractContextManager["Transaction"], Protocol):
@@ -36,6 +42,9 @@ class Store(Protocol):
 
     exclusive: bool
     """Whether no other process can write here, so that what was read may be cached."""
+
+    describe_damage: DescribeDamage
+    """What a read raises for damage. The owner of the store replaces it: it knows what an entry is."""
 
     busy_timeout: float
     """Seconds to wait while another process writes."""
@@ -70,7 +79,11 @@ class Store(Protocol):
         """The names of all trees, sorted."""
 
     def get(self, tree: str, key: bytes) -> bytes | None:
-        """The value at a key, or None. O(log n). Raises `NoSuchTree` for an unknown tree."""
+        """The value at a key, or None. O(log n). Raises `NoSuchTree` for an unknown tree.
+
+        Raises `DamagedItem` for a value that is not as it was written, and for a key that may be missing because a
+        key next to it has changed.
+        """
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
         """Set the value at a key. O(log n)."""
@@ -82,11 +95,19 @@ class Store(Protocol):
         """Remove a key, if it exists. O(log n)."""
 
     def range(
-        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order of key, or in reverse order.
 
-        `high=None` means the end. Lazy: it reads only the entries that the caller takes.
+        `high=None` means the end. Lazy: it reads hardly more entries than the caller takes. Raises `DamagedItem` for
+        one that is not as it was written; with `on_damage` it calls that instead, and goes on with the next one. It
+        raises in any case where the order of the tree is damaged.
         """
 
     def changed_elsewhere(self) -> bool:
@@ -98,16 +119,33 @@ class Store(Protocol):
     def check(self) -> list[str]:
         """What is wrong with the store's own structure, one message each; empty if nothing is."""
 
+    def is_upgrading(self) -> bool:
+        """Whether entries that an older Isotone wrote still lack their checksums. O(1)."""
+
+    def upgrade(self, is_sound: Callable[[str, bytes, bytes], bool]) -> bool:
+        """Give a slice of such entries their checksums, in the open transaction; False if there are none left.
+
+        `is_sound` says of a tree, a key and a value whether they are what they should be. One that is not was
+        damaged before, and counts as damaged from then on.
+        """
+
     def close(self) -> None:
         """Release files and memory. Closing twice does nothing."""
 
 
-class NoSuchTree(KeyError):
-    """The tree does not exist."""
+class NoSuchTree(StorageCorrupt, KeyError):
+    """The tree does not exist: it was dropped, or the file is damaged."""
+
+    def __init__(self, tree: str) -> None:
+        super().__init__(
+            f"tree {tree} is missing: the file is damaged, or the table was deleted meanwhile"
+        )
+        self.tree = tree
 
 
 ABANDONED: Final = "this transaction was abandoned and rolled back; begin it again"
 CLOSED: Final = "the store is closed; open it again to use it"
+NOT_BYTES: Final = "keys and values must be bytes"
 NO_TRANSACTION: Final = "a write needs an open transaction: with store.transaction(): ..."
 TRANSACTION_IN_SNAPSHOT: Final = (
     "a transaction cannot begin inside a snapshot; end the snapshot first"
@@ -126,3 +164,9 @@ def checked_tree_name(tree: str) -> str:
 def existing_tree(tree: str) -> UsageError:
     """The error for creating a tree that exists."""
     return UsageError(f"the tree {tree!r} already exists; drop it before creating it again")
+
+
+def damaged_entry(tree: str, key: bytes | None) -> DamagedItem:
+    """The error for a damaged entry, by someone who knows only the tree."""
+    which = "an entry" if key is None else f"entry {key.hex()}"
+    return DamagedItem(f"{which} of tree {tree} is damaged")

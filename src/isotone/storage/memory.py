@@ -6,7 +6,7 @@ So beginning a transaction costs nothing, and undoing it costs as much as was wr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import tee
 from typing import NoReturn
@@ -20,8 +20,11 @@ from isotone.storage.interface import (
     CLOSED,
     NO_TRANSACTION,
     TRANSACTION_IN_SNAPSHOT,
+    DescribeDamage,
     NoSuchTree,
+    OnDamage,
     checked_tree_name,
+    damaged_entry,
     existing_tree,
 )
 
@@ -38,13 +41,14 @@ class MemoryStore:
     [(b'apple', b'red'), (b'pear', b'green')]
     """
 
-    __slots__ = ("_open", "_trees")
+    __slots__ = ("_open", "_trees", "describe_damage")
     exclusive = True
     busy_timeout = 0.0
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
         self._open = _OpenBlocks()
+        self.describe_damage: DescribeDamage = damaged_entry  # never called
 
     def transaction(self, *, wait: bool = True) -> _MemoryTransaction:
         """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
@@ -136,7 +140,13 @@ class MemoryStore:
             branch.keys.remove(key)
 
     def range(
-        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
         try:
@@ -148,6 +158,14 @@ class MemoryStore:
 
     def changed_elsewhere(self) -> bool:
         """False: no other process can write here."""
+        return False
+
+    def is_upgrading(self) -> bool:
+        """False: there is no older format in memory."""
+        return False
+
+    def upgrade(self, is_sound: Callable[[str, bytes, bytes], bool]) -> bool:
+        """Do nothing: there is no older format in memory."""
         return False
 
     def check(self) -> list[str]:

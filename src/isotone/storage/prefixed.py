@@ -6,22 +6,23 @@ layers above do not see the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from isotone.storage.interface import Store, Transaction
+from isotone.storage.interface import OnDamage, Store, Transaction
 
 
 class PrefixedStore:
     """The trees of `whole` whose names begin with `prefix`. Closing it does nothing: `whole` stays open."""
 
-    __slots__ = ("_prefix", "_whole", "busy_timeout", "exclusive")
+    __slots__ = ("_prefix", "_whole", "busy_timeout", "describe_damage", "exclusive")
 
     def __init__(self, whole: Store, prefix: str) -> None:
         self._whole = whole
         self._prefix = prefix
         self.exclusive = whole.exclusive
         self.busy_timeout = whole.busy_timeout
+        self.describe_damage = whole.describe_damage
 
     def transaction(self, *, wait: bool = True) -> Transaction:
         return self._whole.transaction(wait=wait)
@@ -55,15 +56,30 @@ class PrefixedStore:
         self._whole.delete(self._prefix + tree, key)
 
     def range(
-        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
-        return self._whole.range(self._prefix + tree, low, high, reverse=reverse)
+        return self._whole.range(
+            self._prefix + tree, low, high, reverse=reverse, on_damage=on_damage
+        )
 
     def changed_elsewhere(self) -> bool:
         return self._whole.changed_elsewhere()
 
     def check(self) -> list[str]:
         return []
+
+    def is_upgrading(self) -> bool:
+        return False
+
+    def upgrade(self, is_sound: Callable[[str, bytes, bytes], bool]) -> bool:
+        """Do nothing: the upgrade of the whole store includes this part."""
+        return False
 
     def close(self) -> None:
         """Do nothing: the whole store is closed by its owner."""

@@ -16,26 +16,48 @@ program has caught the error in an inner one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple, NoReturn
 from weakref import WeakSet
+from zlib import crc32
 
 import apsw
 
-from isotone.errors import StorageError, UsageError
+from isotone.errors import DamagedItem, StorageError, UsageError
+from isotone.storage.checksums import (
+    Entry,
+    Row,
+    are_in_order,
+    are_intact,
+    is_intact,
+    is_sum_of,
+    next_size,
+    seed_of,
+)
 from isotone.storage.file import MEMORY_MAP, Durability, Waiting, connect, storage_error
+from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
+from isotone.storage.file_upgrade import TABLE as UPGRADE
+from isotone.storage.file_upgrade import step as upgrade_step
 from isotone.storage.interface import (
     ABANDONED,
     CLOSED,
     NO_TRANSACTION,
+    NOT_BYTES,
     TRANSACTION_IN_SNAPSHOT,
+    DescribeDamage,
     NoSuchTree,
+    OnDamage,
     checked_tree_name,
+    damaged_entry,
     existing_tree,
 )
 
 _LOST: Final = -1
+# What SQLite and APSW raise for a row whose bytes have changed. SQLite's texts are decoded, so a changed type counts.
+_UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
+_DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
 _MAX_PROBLEMS: Final = 100  # reported by one check
 
 
@@ -61,6 +83,7 @@ class SQLiteStore:
         "_statements",
         "_waiting",
         "busy_timeout",
+        "describe_damage",
         "path",
     )
     exclusive = False
@@ -85,6 +108,7 @@ class SQLiteStore:
         self._ready = 1
         self._snapshots = 0
         self._seen_version = self._data_version()
+        self.describe_damage: DescribeDamage = damaged_entry
         _OPEN.add(self)
 
     def transaction(self, *, wait: bool = True) -> _SQLiteTransaction:
@@ -131,30 +155,49 @@ class SQLiteStore:
 
     def get(self, tree: str, key: bytes) -> bytes | None:
         """The value at a key, or None. O(log n)."""
+        statements = self._statements[tree]
         try:
-            value: bytes | None = self._execute(self._statements[tree].get, (key,)).get
-        except apsw.Error as error:
-            raise self._failure(error, tree) from error
+            found = self._execute(statements.get, (key,)).get
+            if found is None:
+                self._check_gap(tree, key)
+                return None
+            value: bytes = found[0]
+            if crc32(value, crc32(key, statements.seed)) != found[1]:
+                self._check_unsealed(tree, key, found[1])
+        except _UNREADABLE as error:
+            raise self._read_failure(error, tree, key) from error
         return value
 
     def put(self, tree: str, key: bytes, value: bytes) -> None:
         """Set the value at a key. O(log n)."""
         if self._depth != self._ready:
             self._make_ready()
+        statements = self._statements[tree]
         try:
-            self._execute(self._statements[tree].put, (key, value))
+            key_sum = crc32(key, statements.seed)
+            self._execute(statements.put, (key, value, key_sum, crc32(value, key_sum)))
         except apsw.Error as error:
             raise self._failure(error, tree) from error
+        except TypeError:
+            raise UsageError(NOT_BYTES) from None
 
     def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
         """Put the entries whose keys do not exist, and return how many. One statement for all."""
         if self._depth != self._ready:
             self._make_ready()
         before = self._connection.total_changes()
+        statements = self._statements[tree]
+        seed = statements.seed
+        rows = (
+            (key, value, (key_sum := crc32(key, seed)), crc32(value, key_sum))
+            for key, value in entries
+        )
         try:
-            self._connection.executemany(self._statements[tree].add, entries)
+            self._connection.executemany(statements.add, rows)
         except apsw.Error as error:
             raise self._failure(error, tree) from error
+        except TypeError:
+            raise UsageError(NOT_BYTES) from None
         added: int = self._connection.total_changes() - before
         return added
 
@@ -168,16 +211,23 @@ class SQLiteStore:
             raise self._failure(error, tree) from error
 
     def range(
-        self, tree: str, low: bytes, high: bytes | None, *, reverse: bool = False
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
         bounds = (low,) if high is None else (low, high)
         cursor = self._connection.cursor()
         try:
             cursor.execute(self._statements[tree].range[high is None, reverse], bounds)
-        except apsw.Error as error:
-            raise self._failure(error, tree) from error
-        return self._entries(cursor, tree)
+        except _UNREADABLE as error:
+            raise self._read_failure(error, tree) from error
+        reading = _Range(self, cursor, tree, low, high, reverse, on_damage)
+        return chain.from_iterable(reading.chunks())
 
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last call. O(1).
@@ -190,20 +240,36 @@ class SQLiteStore:
         return changed
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file. Reads all of it."""
+        """What SQLite finds wrong with the structure of the file. Reads all of it."""
         try:
             reports = [row[0] for row in self._execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
             tables = dict(
                 self._execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
             )
         except apsw.Error as error:
-            return [f"the file cannot be read: {error}"]
+            return [str(self._failure(error))]
         expected = {self._statements[tree].create for tree in self.trees()}
         return [report for report in reports if report != "ok"] + [
             f"table {name} was not created by Isotone"
             for name, sql in tables.items()
-            if sql not in expected and not name.startswith(_OF_REPLICATOR)
+            if sql not in expected and name != UPGRADE and not name.startswith(_OF_REPLICATOR)
         ]
+
+    def is_upgrading(self) -> bool:
+        """Whether entries of an older format still lack their checksums. O(1)."""
+        try:
+            return is_pending(self._connection)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
+    def upgrade(self, is_sound: Judge) -> bool:
+        """Give a slice of old entries their checksums; False if there are none left."""
+        if self._depth != self._ready:
+            self._make_ready()
+        try:
+            return is_pending(self._connection) and upgrade_step(self._connection, is_sound)
+        except apsw.Error as error:
+            raise self._failure(error) from error
 
     def close(self) -> None:
         """Close the file; the last process to do so merges the log into it."""
@@ -213,11 +279,64 @@ class SQLiteStore:
         if not isinstance(connection, _Unusable):
             connection.close(True)
 
-    def _entries(self, cursor: apsw.Cursor, tree: str) -> Iterator[tuple[bytes, bytes]]:
+    # Checksums
+
+    def _check_gap(self, tree: str, key: bytes) -> None:
+        """Raise if a key next to one that was not found is not as it was written: it may be that key."""
+        self._check_before(tree, key)
+        self._check_after(tree, key + b"\x00")
+
+    def _check_before(self, tree: str, key: bytes | None, low: bytes | None = None) -> None:
+        """Check the last key before a key (None is the end), which must be below `low`."""
+        statements = self._statements[tree]
+        if key is None:
+            found = self._neighbour(tree, statements.last, ())
+        else:
+            found = self._neighbour(tree, statements.before, (key,))
+        if found is not None:
+            there, key_sum = found
+            if not is_sum_of(there, key_sum, statements.seed):
+                self._check_unsealed(tree, there, key_sum)
+            elif (key is not None and there >= key) or (low is not None and there >= low):
+                self._check_moment(tree)
+
+    def _check_after(self, tree: str, key: bytes, high: bytes = b"") -> None:
+        """Check the first key from a key on, which must be `high` or more."""
+        statements = self._statements[tree]
+        found = self._neighbour(tree, statements.after, (key,))
+        if found is not None:
+            there, key_sum = found
+            if not is_sum_of(there, key_sum, statements.seed):
+                self._check_unsealed(tree, there, key_sum)
+            elif there < key or there < high:
+                self._check_moment(tree)
+
+    def _neighbour(self, tree: str, sql: str, bounds: tuple[bytes, ...]) -> Any:
         try:
-            yield from cursor
-        except apsw.Error as error:
-            raise self._failure(error, tree) from error
+            return self._execute(sql, bounds).get
+        except _UNREADABLE as error:
+            raise self._read_failure(error, tree) from error
+
+    def _check_moment(self, tree: str) -> None:
+        """Raise for a key that a range has not met, unless another process may have just written it."""
+        if self._depth or self._snapshots:
+            raise self.describe_damage(tree, None)
+
+    def _check_unsealed(self, tree: str, key: Any, checksum: Any) -> None:
+        """Raise for a key or value without its checksum, unless the upgrade has not reached the entry."""
+        if checksum is None and type(key) is bytes:
+            reached = reached_in(self._connection, tree)
+            if reached is not None and key >= reached:
+                return
+        raise self.describe_damage(tree, key if type(key) is bytes else None)
+
+    def _read_failure(self, error: Exception, tree: str, key: bytes | None = None) -> Exception:
+        """Isotone's exception for one that a read has met."""
+        if isinstance(error, apsw.Error):
+            failure = self._failure(error, tree)
+            if not isinstance(error, _DAMAGED):
+                return failure
+        return self.describe_damage(tree, key)
 
     def _data_version(self) -> int:
         try:
@@ -249,6 +368,15 @@ class SQLiteStore:
         finally:
             self._waiting.allowed = True
 
+    def _end_snapshot(self) -> None:
+        try:
+            self._execute("COMMIT")
+        except apsw.Error as error:
+            # After damage it reports that again, but has ended.
+            failure = self._failure(error)
+            if self._connection.in_transaction or not isinstance(error, apsw.CorruptError):
+                raise failure from error
+
     def _make_ready(self) -> None:
         """Create the savepoints of nested transactions that now write, or raise if that is not possible."""
         if not self._depth:
@@ -279,6 +407,10 @@ class SQLiteStore:
 
     def _failure(self, error: apsw.Error, tree: str = "") -> Exception:
         """Isotone's exception for SQLite's; it also records that SQLite has rolled back the transaction."""
+        if isinstance(error, apsw.CorruptError):
+            # The cursor would raise the error again with its next statement, which it does not concern.
+            self._execute.__self__.close(True)
+            self._execute = self._connection.cursor().execute
         if self._depth and not self._connection.in_transaction:
             self._ready = _LOST
         return storage_error(error, self.path, tree, self._connection.system_errno)
@@ -347,6 +479,112 @@ class _SQLiteTransaction:
                 store._ready = min(store._ready, level - 1)
 
 
+class _Range:
+    """One range that is being read, in chunks of which each is checked before any of its entries is handed out."""
+
+    __slots__ = (
+        "_cursor",
+        "_high",
+        "_low",
+        "_on_damage",
+        "_reverse",
+        "_seed",
+        "_store",
+        "_tree",
+    )
+
+    def __init__(
+        self,
+        store: SQLiteStore,
+        cursor: Any,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        reverse: bool,
+        on_damage: OnDamage | None,
+    ) -> None:
+        self._store = store
+        self._cursor = cursor
+        self._tree = tree
+        self._low = low
+        self._high = high
+        self._reverse = reverse
+        self._on_damage = on_damage
+        self._seed = store._statements[tree].seed
+
+    def chunks(self) -> Iterator[Iterable[Entry]]:
+        """The entries, in growing chunks: the first has one, for callers who want no more."""
+        size = 1
+        latest: bytes | None = None
+        if self._on_damage is None:
+            self._check_start()
+        while True:
+            rows, error = self._read(size)
+            damage = None
+            if rows:
+                if are_intact(rows, self._seed):
+                    entries = [row[:2] for row in rows]
+                else:
+                    entries, damage = self._sound(rows)
+                if entries:
+                    if not are_in_order(entries, after=latest, reverse=self._reverse):
+                        raise self._store.describe_damage(self._tree, None)
+                    latest = entries[-1][0]
+                    yield entries
+            if damage is not None:
+                raise damage
+            if error is not None:
+                raise self._store._read_failure(error, self._tree) from error
+            if len(rows) < size:
+                break
+            size = next_size(rows)
+        if self._on_damage is None:
+            self._check_end(latest)
+
+    def _read(self, size: int) -> tuple[list[Row], Exception | None]:
+        """The next rows, and the error that ended them early."""
+        rows: list[Row] = []
+        try:
+            rows.extend(islice(self._cursor, size))
+        except _UNREADABLE as error:
+            return rows, error
+        return rows, None
+
+    def _sound(self, rows: list[Row]) -> tuple[list[Entry], DamagedItem | None]:
+        """The entries of rows of which one may be damaged, up to the first that is, and its exception."""
+        reached = reached_in(self._store._connection, self._tree)
+        entries: list[Entry] = []
+        for row in rows:
+            if is_intact(row, self._seed, reached):
+                entries.append(row[:2])
+                continue
+            damage = self._store.describe_damage(self._tree, row[0])
+            if self._on_damage is None:
+                return entries, damage
+            self._on_damage(damage)
+        return entries, None
+
+    # Next to both ends of a range a key may have changed that belongs inside. Who reads everything, with `on_damage`,
+    # meets it there.
+
+    def _check_start(self) -> None:
+        low, high = self._low, self._high
+        if self._reverse:
+            if high is not None:
+                self._store._check_after(self._tree, high)
+        elif low:
+            self._store._check_before(self._tree, low)
+
+    def _check_end(self, latest: bytes | None) -> None:
+        """Check the key at which SQLite stopped: it is next to the last one of the range, wherever it belongs."""
+        low, high = self._low, self._high
+        if self._reverse:
+            self._store._check_before(self._tree, high if latest is None else latest, low)
+        elif high is not None:
+            after = low if latest is None else latest + b"\x00"
+            self._store._check_after(self._tree, after, high)
+
+
 class _Snapshot:
     __slots__ = ("_store",)
 
@@ -365,7 +603,7 @@ class _Snapshot:
             return  # abandoned
         store._snapshots -= 1
         if not store._depth and not store._snapshots:
-            store._command("COMMIT")
+            store._end_snapshot()
 
 
 class _Unusable:
@@ -408,15 +646,24 @@ _TREES: Final = (
 )
 
 
+# Bytes whose type has changed to text would not be read as what they are.
+_KEY: Final = "CAST(key AS BLOB)"
+_VALUE: Final = "CAST(value AS BLOB)"
+
+
 class _Statements(NamedTuple):
     """The SQL of one tree; the keys of `range` are (without an upper bound, reverse)."""
 
+    seed: int
     create: str
     drop: str
     get: str
     put: str
     add: str
     delete: str
+    before: str
+    last: str
+    after: str
     range: dict[tuple[bool, bool], str]
 
 
@@ -425,16 +672,24 @@ def _statements_of(tree: str) -> _Statements:
     bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
     orders = {False: "ASC", True: "DESC"}
     return _Statements(
-        create=f"CREATE TABLE {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID",
+        seed=seed_of(tree),
+        create=f"CREATE TABLE {table} {COLUMNS} STRICT, WITHOUT ROWID",
         drop=f"DROP TABLE {table}",
-        get=f"SELECT value FROM {table} WHERE key = ?",
+        get=f"SELECT value, value_sum FROM {table} WHERE key = ?",
         # An upsert changes the row in place, where REPLACE deletes and inserts.
-        put=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        add=f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO NOTHING",
+        put=(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
+            " SET value = excluded.value, key_sum = excluded.key_sum, value_sum = excluded.value_sum"
+        ),
+        add=f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         delete=f"DELETE FROM {table} WHERE key = ?",
+        before=f"SELECT {_KEY}, key_sum FROM {table} WHERE key < ? ORDER BY key DESC LIMIT 1",
+        last=f"SELECT {_KEY}, key_sum FROM {table} ORDER BY key DESC LIMIT 1",
+        after=f"SELECT {_KEY}, key_sum FROM {table} WHERE key >= ? ORDER BY key LIMIT 1",
         range={
             (unbounded, reverse): (
-                f"SELECT key, value FROM {table} WHERE {bound} ORDER BY key {order}"
+                f"SELECT {_KEY}, {_VALUE}, key_sum, value_sum FROM {table}"
+                f" WHERE {bound} ORDER BY key {order}"
             )
             for unbounded, bound in bounds.items()
             for reverse, order in orders.items()

@@ -1,0 +1,153 @@
+"""Damage in words: to which table, item, index or stream a damaged entry belongs; and which old entries are sound.
+
+The store notices that an entry is not as it was written (`storage.checksums`), but knows only its tree and its key. Here
+the catalog tells what they mean, as far as the catalog itself could be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isotone.codec import HASH_SIZE, decode_components
+from isotone.engine.index_entries import Index
+from isotone.engine.layout import Keyspace, item_of, size_of
+from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex, Table
+from isotone.errors import DamagedItem, MalformedKey
+from isotone.values.attribute_validation import Item
+from isotone.values.size import item_size
+
+log = logging.getLogger("isotone")
+
+
+class Role(NamedTuple):
+    """What a tree holds: `table` is None for those of the database, `text` says what one of its entries is."""
+
+    text: str
+    table: Table | None = None
+    of_index: Index | None = None
+    has_items: bool = False
+
+
+def roles(tables: Iterable[Table]) -> dict[str, Role]:
+    """What each tree of these tables holds."""
+    return {tree: role for table in tables for tree, role in _roles(table)}
+
+
+def _roles(table: Table) -> Iterator[tuple[str, Role]]:
+    of = f"of table {table.name}"
+    yield table.tree, Role(f"the item {{item}} {of}", table, has_items=True)
+    for index in table.indexes:
+        if isinstance(index, ExpiryIndex):
+            yield index.tree, Role(f"the expiry of item {{item}} {of}", table, index)
+        else:
+            name = getattr(index, "name", "")
+            text = f"the entry of item {{item}} in index {name} {of}"
+            yield index.tree, Role(text, table, index, isinstance(index, SecondaryIndex))
+    stream = table.schema.stream
+    others: dict[str | None, str] = {
+        table.collections: "a size of the item collections",
+        table.history: "an entry of the history",
+        None if stream is None else stream.tree: "a record of the stream",
+    }
+    if table.replication is not None:
+        others[table.replication.stamps] = "a stamp of the replication"
+        others[table.replication.outbox] = "a waiting write of the replication"
+    for tree, text in others.items():
+        if tree is not None:
+            yield tree, Role(f"{text} {of}", table)
+
+
+def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> DamagedItem:
+    """The exception for an entry of a tree."""
+    item = None
+    if role is None:
+        text = f"an entry of {tree}"
+    elif "{item}" not in role.text:
+        text = role.text
+    else:
+        item = None if key is None else _item_key(role, key)
+        shown = "(its key cannot be read)" if item is None else json.dumps(item, ensure_ascii=False)
+        text = role.text.replace("{item}", shown)
+    where = f"{path}: " if path else ""
+    return DamagedItem(
+        f"{where}{text} is damaged: it is not as it was written. `isotone check` lists all damage, "
+        "`isotone repair` saves everything else",
+        None if role is None or role.table is None else role.table.name,
+        item,
+    )
+
+
+def _item_key(role: Role, key: bytes) -> Item | None:
+    """The key attributes of the item that an entry is of."""
+    assert role.table is not None
+    keys: Keyspace = role.table.keyspace
+    if role.of_index is None:
+        return keys.item_key(key)
+    try:
+        if isinstance(role.of_index, ExpiryIndex):
+            key = key[len(key) - _table_key_size(key, keys.length) - HASH_SIZE :]
+            return keys.item_key(key)
+        values = decode_components(key[HASH_SIZE:])
+    except (MalformedKey, IndexError):
+        return None
+    # An index entry ends with the key of its item.
+    return dict(zip(keys.names, values[-keys.length :], strict=False))
+
+
+def _table_key_size(key: bytes, length: int) -> int:
+    """How many bytes at the end of a key are its last components. The hash before them can look like anything."""
+    for start in range(len(key)):
+        try:
+            if len(decode_components(key[start + HASH_SIZE :])) == length:
+                return len(key) - start - HASH_SIZE
+        except MalformedKey:
+            continue
+    raise MalformedKey(f"the bytes {key.hex()} have no key of {length} parts")
+
+
+def log_once(known: set[str], error: DamagedItem) -> None:
+    """Log damage that background work has met and leaves alone, the first time."""
+    if str(error) not in known:
+        known.add(str(error))
+        log.error("%s", error)
+
+
+def is_readable(record: bytes) -> bool:
+    """Whether a record holds an item. One that has its checksum does; an old one may not."""
+    try:
+        item_size(item_of(record))
+    except _NO_ITEM:
+        return False
+    return True
+
+
+def is_sound(role: Role | None, key: bytes, value: bytes) -> bool:
+    """Whether an entry that has no checksum can be what was written. Costs as much as to parse it.
+
+    Only of items and their copies in indexes it is known how they must look.
+    """
+    if role is None or role.table is None or not role.has_items:
+        return True
+    try:
+        item = item_of(value)
+        if item_size(item) != size_of(value):
+            return False
+        return role.of_index is not None or role.table.keyspace.key(item) == key
+    except _NO_ITEM:
+        return False
+
+
+# What an item raises that was changed before it had a checksum.
+_NO_ITEM: Final = (
+    msgspec.DecodeError,
+    ArithmeticError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
