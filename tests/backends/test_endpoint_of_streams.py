@@ -6,6 +6,7 @@ import pytest
 
 from isotone.backends.credentials import Credentials
 from isotone.backends.endpoint import endpoint_of
+from isotone.errors import UsageError
 
 ANY = Credentials("any", "any")
 
@@ -39,6 +40,16 @@ def test_the_environment_may_name_another(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://127.0.0.1:8001")
     streams = endpoint_of("dynamodb://eu-west-1", credentials=ANY).of_streams
     assert (streams.host, streams.port, streams.is_tls) == ("127.0.0.1", 8001, False)
+
+
+@pytest.mark.parametrize("url", ["streams.internal:8001", "ftp://streams.internal", "http://"])
+def test_a_wrong_one_in_the_environment_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", url)
+    endpoint = endpoint_of("dynamodb://eu-west-1", credentials=ANY)
+    with pytest.raises(UsageError, match="is not a server's address"):
+        endpoint.of_streams  # noqa: B018 - reading it is the test
 
 
 def test_elsewhere_streams_are_at_the_same_address() -> None:

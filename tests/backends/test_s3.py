@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -320,3 +321,41 @@ def _wait_for(url: str) -> None:
         except OSError:
             assert time.monotonic() < deadline, "moto's server did not start"
             time.sleep(0.1)
+
+
+# An endpoint that answers oddly
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+
+
+class Answering:
+    """A sender that gives prepared answers, one after the other."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+
+    def send(self, *_: Any) -> Answer:
+        return self._answers.pop(0)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_an_endpoint_that_stops_giving_ranges_doubles_nothing() -> None:
+    first = Answer(206, b"0123456789", {b"etag": b"x", b"content-range": b"bytes 0-9/15"})
+    buckets = S3Buckets(Answering(first, Answer(200, b"0123456789abcde")))
+    with buckets.open(BUCKET, "key") as file:
+        assert file.read() == b"0123456789abcde"
+
+
+@pytest.mark.parametrize("token", ["", "again"])
+def test_a_list_that_does_not_say_how_it_goes_on_ends(token: str) -> None:
+    page = f"<List><IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken></List>"
+    buckets = S3Buckets(Answering(*[Answer(200, page.encode())] * 3))
+    with pytest.raises(ObjectStoreError, match="does not say how it goes on"):
+        buckets.list(BUCKET, "")

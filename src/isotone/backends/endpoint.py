@@ -97,10 +97,13 @@ class Endpoint(Address):
             os.environ.get("AWS_ENDPOINT_URL_DYNAMODB_STREAMS")
             or f"https://{streams_host(self.host)}"
         )
-        parts = urlsplit(url)
+        parts = _parts_of(url)
+        if parts.scheme not in _PORTS or not parts.hostname:
+            raise _bad_address(url)
         port = parts.port or _PORTS[parts.scheme]
-        host = parts.hostname or self.host
-        return replace(self, url=url, host=host, port=port, is_tls=parts.scheme == "https")
+        return replace(
+            self, url=url, host=parts.hostname, port=port, is_tls=parts.scheme == "https"
+        )
 
 
 def endpoint_of(

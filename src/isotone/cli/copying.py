@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone import moving
-from isotone.cli.database import check_exists
+from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain, explanation
@@ -25,8 +25,7 @@ _WIDEST: Final = 60  # characters of a value that is shown
 
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
-    ends = "a file, http://…, https://… or dynamodb://region"
-    parser.add_argument("source", metavar="SOURCE", help=ends)
+    parser.add_argument("source", metavar="SOURCE", help=ADDRESSES)
     parser.add_argument("target", metavar="TARGET", help="the same, for the other side")
     tables = "a table; TABLE=OTHER if it is called otherwise at the target; all if none is given"
     parser.add_argument("tables", metavar="TABLE", nargs="*", help=tables)

@@ -11,6 +11,10 @@ from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 
 MEMORY: Final = ":memory:"
+ADDRESSES: Final = (
+    "a file, http://…, https://…, dynamodb://region, alternator://… or azure-table://…"
+)
+"""What may be given where any engine will do, for `--help`."""
 
 _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from isotone import moving
-from isotone.cli.database import check_exists
+from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.program import Command, complain
 from isotone.errors import UsageError
@@ -25,7 +25,7 @@ _FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="SOURCE", help="a file, http://…, https://… or dynamodb://region")
+    add("source", metavar="SOURCE", help=ADDRESSES)
     add("table", metavar="TABLE")
     to = "a file, a folder (with / at its end), or - for standard output, the default"
     add("target", metavar="TO", nargs="?", default=_STANDARD, help=to)
@@ -90,7 +90,7 @@ isotone export shop.db Orders | jq .total
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FROM", help="a file, a folder with exports, or - for standard input")
-    add("target", metavar="TARGET", help="a file, http://…, https://… or dynamodb://region")
+    add("target", metavar="TARGET", help=ADDRESSES)
     add("table", metavar="TABLE")
     add("--format", choices=_FORMATS, help="the format, where the name of FROM does not say it")
     types = "types of CSV columns: S, N, B, BOOL or JSON, as in total:N,paid:BOOL"

@@ -11,7 +11,7 @@ import msgspec
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.database import check_exists
+from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
@@ -27,7 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
     add("module", metavar="MODULE", nargs="?", help=names)
-    add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add("address", metavar="ADDRESS", help=ADDRESSES)
     add("--dry-run", action="store_true", help="write nothing, and print what would be rewritten")
     change = "a function that takes an item as a dict, and returns what it should be"
     add("--change", metavar="MODULE:NAME", help=change)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import isotone
 from isotone.cli import modules
+from isotone.cli.database import ADDRESSES
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError
@@ -27,7 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
     add("module", metavar="MODULE", help=names)
-    add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add("address", metavar="ADDRESS", help=ADDRESSES)
     add(
         "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"
     )

@@ -18,7 +18,7 @@ import msgspec
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.database import MEMORY
+from isotone.cli.database import ADDRESSES, MEMORY
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _OVER: Final = "\r\x1b[K"  # erases the current line
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("worker", metavar="MODULE:NAME", help="the worker, or a function that returns it")
-    add("address", metavar="ADDRESS", help="a file, http://…, https://… or dynamodb://region")
+    add("address", metavar="ADDRESS", help=ADDRESSES)
     add("--workers", metavar="N", type=int, default=1, help="threads that share the shards")
     add(
         "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"

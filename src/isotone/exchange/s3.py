@@ -103,7 +103,12 @@ class S3Buckets:
                 yield StoredObject(unquote_plus(_text(entry, "Key")), int(_text(entry, "Size")))
             if _text(page, "IsTruncated") != "true":
                 return
-            query["continuation-token"] = _text(page, "NextContinuationToken")
+            following = _text(page, "NextContinuationToken")
+            if following in ("", query.get("continuation-token")):
+                raise ObjectStoreError(
+                    "S3Failure", "The list of objects does not say how it goes on"
+                )
+            query["continuation-token"] = following
 
     def _put_in_parts(self, bucket: Bucket, key: str, content: bytes) -> str:
         headers = _encryption(bucket)
@@ -185,7 +190,8 @@ class _Object(io.RawIOBase):
             return
         body = reply.body
         if reply.status == 200:  # the whole object, from an endpoint without ranges
-            self._position = self._size = len(body)
+            body = body[self._position :]
+            self._position = self._size = len(reply.body)
         else:
             self._etag = _etag(reply)
             self._size = int(reply.headers[b"content-range"].rpartition(b"/")[2])
