@@ -41,8 +41,9 @@ format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-files: $(READY) ## write the map of the source, docs/design/files.md
+files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md
 	$(BIN)/python -m tests.docs.file_map
+	$(BIN)/python -m tests.docs.lint_page
 
 bench: $(READY) ## measure us and our peers in the same run (installs the peers it can)
 	$(BIN)/python -m bench.peers

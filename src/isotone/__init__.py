@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from isotone.advisor.drawing import draw as draw
     from isotone.advisor.explain import explain as explain
     from isotone.advisor.explanation import Explanation as Explanation
+    from isotone.advisor.lint.finding import LintReport as LintReport
+    from isotone.advisor.lint.linting import lint as lint
     from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import backup as backup
@@ -139,6 +141,7 @@ _HOMES = {
     "Inferred": "isotone.inference",
     "KSUID": "isotone.codec.ids",
     "Key": "isotone.model.declaring.keys",
+    "LintReport": "isotone.advisor.lint.finding",
     "Local": "isotone.model.declaring.table",
     "ManualClock": "isotone.clock",
     "Merge": "isotone.model.reading.merging",
@@ -181,6 +184,7 @@ _HOMES = {
     "headroom_notices": "isotone.model.writing.headroom",
     "in_order": "isotone.model.declaring.keys",
     "infer": "isotone.inference",
+    "lint": "isotone.advisor.lint.linting",
     "merge": "isotone.model.reading.merging",
     "on_headroom": "isotone.model.writing.headroom",
     "open": "isotone.backends.embedded",
@@ -229,6 +233,7 @@ __all__ = [
     "Index",
     "Inferred",
     "Key",
+    "LintReport",
     "Local",
     "ManualClock",
     "Merge",
@@ -271,6 +276,7 @@ __all__ = [
     "headroom_notices",
     "in_order",
     "infer",
+    "lint",
     "merge",
     "on_headroom",
     "raw",

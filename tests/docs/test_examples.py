@@ -27,6 +27,7 @@ RUN_ELSEWHERE = {"docs/azure.md", "docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
 ONLY_PARSED = {
+    "lint",
     "copy",
     "diff",
     "demo",

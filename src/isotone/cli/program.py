@@ -62,6 +62,7 @@ COMMANDS: Final = {
     "workbench": Entry("workbench", "show and edit tables in the browser", opens=True),
     "shell": Entry("shell", "type these commands at a prompt"),
     "worker": Entry("worker", "call handlers with each change of a table"),
+    "lint": Entry("linting", "find what will hurt in a model or a table"),
     "verify": Entry("verifying", "find items that are not what a program would write"),
     "rewrite": Entry("rewriting", "bring items to what a program writes now"),
     "simulate": Entry("simulating", "forecast load, hot keys and cost of a workload"),

@@ -135,6 +135,32 @@ def _ignored(table: Table, capabilities: Capabilities) -> Iterator[str]:
             )
 
 
+def gaps_of(table: Table, capabilities: Capabilities) -> Iterator[tuple[str, str]]:
+    """What an engine does not have of a table and its entities, or ignores of it, each with what to do instead."""
+    needs: list[tuple[str, Iterator[str | None], str]] = [
+        (need.feature, need.what(table), need.instead) for need in _OF_TABLES
+    ]
+    needs += [
+        (need.feature, map(need.what, table.entities.values()), need.instead)
+        for need in _OF_ENTITIES
+    ]
+    for feature, found, instead in needs:
+        if capabilities.lacking([feature]):
+            name = feature.replace("_", " ")
+            for what in filter(None, found):
+                yield f"{what} needs {name}, which {capabilities.engine} does not have", instead
+    for layout in (table.keys, *table.layouts.values()):
+        for attribute in layout.attributes:
+            if attribute.type not in capabilities.key_types:
+                yield (
+                    f"key attribute {attribute.name!r} of table {table.name!r} has type {attribute.type}, which "
+                    f"{capabilities.engine} does not have in keys",
+                    "let the key be composed of the field as text: Key(…).sort(field)",
+                )
+    for warning in _ignored(table, capabilities):
+        yield warning, "leave it out, or accept that"
+
+
 def features_of(table: Table) -> Iterator[str]:
     """The features that a table needs, by the fields of `Capabilities`."""
     return (need.feature for need in _OF_TABLES if next(need.what(table), None) is not None)

@@ -1,0 +1,366 @@
+"""What lint finds in a table: in the keys of a sample of its items, in their sizes, and in what its queries drop."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from isotone import limits
+from isotone.advisor.explain import explain
+from isotone.advisor.lint.finding import Finding, Place
+from isotone.advisor.lint.settings import Thresholds
+from isotone.advisor.table_sample import (
+    TableSample,
+    collections,
+    key_of,
+    names_of,
+)
+from isotone.inference import KeyShape
+from isotone.model import Calls, Read, Steps
+from isotone.values.notation import value_text
+from isotone.values.size import item_size
+from isotone.values.types import Item
+
+_PIECE: Final = re.compile(r"[^#|]+|[#|]+")
+_LITERAL: Final = re.compile(r"[A-Z][A-Z_]*")
+_WORD: Final = re.compile(r"[^\W\d_]{3,}(?:[ .'@-][^\W_]+)*")
+_DISPLAY_DATES: Final = re.compile(
+    r"(?i)\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{4}"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2},? \d{4}"
+)
+_ENOUGH: Final = 20  # items with a key of a form, from which its values are judged
+_FEW: Final = 10  # distinct values of a component that has few
+_SEVERAL: Final = 3  # values of a number that show that it has no width
+_NARROWEST: Final = 3  # digits; narrower ones are hours, shards and the like
+_MB: Final = limits.MB
+
+_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
+
+
+def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Finding]:
+    """The findings of a table's items and indexes."""
+    items = [item for item in contents.items if not _is_own(contents, item)]
+    shape = contents.shape
+    views: list[tuple[str | None, KeyShape]] = [(None, shape.key)]
+    views += [(index.name, index.key) for index in shape.indexes]
+    seen: set[str] = set()
+    for index, key in views:
+        for part in key.parts:
+            if part.type == "S" and part.name not in seen:
+                seen.add(part.name)
+                is_sort = part.name in names_of(key, "sort")
+                yield from _check_texts(contents, index, part.name, items, thresholds, sort=is_sort)
+    yield from _sequential(contents, items, thresholds)
+    yield from _partitions(contents, items, thresholds)
+    yield from _large_items(contents, items, thresholds)
+    if contents.count >= thresholds.partition_items:
+        yield from _empty_indexes(contents, items)
+
+
+def _is_own(contents: TableSample, item: Item) -> bool:
+    text = item[contents.shape.key.partition[0].name].get("S", "")
+    return text in _OWN or text.startswith(tuple(f"{mark}#" for mark in _OWN))
+
+
+def _place(contents: TableSample, index: str | None, key: str) -> Place:
+    return Place(table=contents.shape.name, index=index or "", key=key)
+
+
+# Keys that are texts
+
+
+class _Column:
+    """The values at one position of keys of one form, with an example of a whole key."""
+
+    def __init__(self, form: str, example: str) -> None:
+        self.form = form
+        self.example = example
+        self.values: list[str] = []
+
+
+def _columns(texts: Sequence[str]) -> list[list[_Column]]:
+    """The components of keys, by form: literals in capitals tell forms apart."""
+    forms: dict[tuple[str, ...], list[_Column]] = {}
+    for text in texts:
+        pieces = _PIECE.findall(text)
+        values, form = [], []
+        for number, piece in enumerate(pieces):
+            is_separator = _PIECE.match(piece) is not None and piece[0] in "#|"
+            last = number == len(pieces) - 1
+            is_literal = is_separator or (_LITERAL.fullmatch(piece) is not None and not last)
+            if is_literal and not is_separator and number and pieces[number - 1][0] not in "#|":
+                is_literal = False
+            form.append(piece if is_literal else "{}")
+            if not is_literal:
+                values.append(piece)
+        columns = forms.setdefault(tuple(form), [_Column("".join(form), text) for _ in values])
+        for column, value in zip(columns, values, strict=True):
+            column.values.append(value)
+    return [*forms.values()]
+
+
+def _check_texts(
+    contents: TableSample,
+    index: str | None,
+    name: str,
+    items: Sequence[Item],
+    thresholds: Thresholds,
+    *,
+    sort: bool,
+) -> Iterator[Finding]:
+    texts = [item[name]["S"] for item in items if "S" in item.get(name, ())]
+    place = _place(contents, index, name)
+    for columns in _columns(texts):
+        for column in columns:
+            for check in (_widths, _cases, _dates):
+                yield from check(column, place)
+            yield from _headroom(column, place, thresholds)
+        if sort:
+            yield from _reverse(columns, place)
+
+
+def _widths(column: _Column, place: Place) -> Iterator[Finding]:
+    numbers = {value for value in column.values if value.isdigit() and value.isascii()}
+    if len(numbers) < _SEVERAL or len(numbers) < len(set(column.values)):
+        return
+    widths = {len(value) for value in numbers}
+    unpadded = not any(value.startswith("0") and len(value) > 1 for value in numbers)
+    if len(widths) > 1 and unpadded:
+        short, long = min(numbers, key=len), max(numbers, key=len)
+        yield Finding(
+            "ISO101",
+            place,
+            f"keys {column.form} have numbers of {min(widths)} to {max(widths)} digits: {long} sorts before or after "
+            f"{short} by its first digit.",
+            "Ranges return wrong items, and the greatest number is not the last one.",
+            f"Write them with zeros, {short.zfill(max(widths) + 2)}: field(max={'9' * (max(widths) + 2)}).",
+        )
+
+
+def _headroom(column: _Column, place: Place, thresholds: Thresholds) -> Iterator[Finding]:
+    numbers = [value for value in column.values if value.isdigit() and value.isascii()]
+    if len(set(numbers)) < _SEVERAL or len(numbers) < len(column.values):
+        return
+    wide = {len(value) for value in numbers}
+    padded = any(value.startswith("0") for value in numbers)
+    if len(wide) != 1 or not padded or max(wide) < _NARROWEST:
+        return
+    greatest, room = max(map(int, numbers)), 10 ** wide.pop() - 1
+    least = min(map(int, numbers))
+    # Numbers in descending order begin at the end of the range: their room is at its beginning.
+    share = greatest / room if least < room / 2 else 1 - least / room
+    if share > thresholds.headroom:
+        yield Finding(
+            "ISO102",
+            place,
+            f"keys {column.form} have used {share:.0%} of the {room:,} numbers that their width holds.",
+            "The first number that does not fit is refused, or sorts before all others.",
+            f"Declare field(max={room}9, was={room}), and run store.rewrite while the table is small.",
+        )
+
+
+def _cases(column: _Column, place: Place) -> Iterator[Finding]:
+    distinct = set(column.values)
+    folded: dict[str, set[str]] = defaultdict(set)
+    for value in distinct:
+        folded[value.casefold()].add(value)
+    same = next((sorted(values) for values in folded.values() if len(values) > 1), None)
+    words = [value for value in distinct if _WORD.fullmatch(value)]
+    is_text = len(words) == len(distinct)
+    if same is not None and is_text:
+        what = f"have {same[0]!r} and {same[1]!r}, which are two keys."
+    elif (
+        is_text
+        and any(map(str.islower, words))
+        and any(w[0].isupper() and not w.isupper() for w in words)
+    ):
+        capital = next(word for word in words if word[0].isupper() and not word.isupper())
+        small = next(word for word in words if word.islower())
+        what = f"mix capitals and small letters: {capital!r} sorts before {small!r}, whatever they are."
+    else:
+        return
+    yield Finding(
+        "ISO103",
+        place,
+        f"keys {column.form} {what}",
+        "A search in another spelling finds nothing, and the order is not that of a dictionary.",
+        'Store one case in keys, field(case="lower"), and the spelling in an attribute.',
+    )
+
+
+def _dates(column: _Column, place: Place) -> Iterator[Finding]:
+    whole = [value for value in column.values if _DISPLAY_DATES.fullmatch(value)]
+    for value in whole[:1]:
+        yield Finding(
+            "ISO104",
+            place,
+            f"keys {column.form} have dates as they are displayed: {value!r}.",
+            "They do not sort by time, so no range of days can be read.",
+            "Write dates as 2026-01-31: Attr[date] or Attr[datetime].",
+        )
+
+
+def _reverse(columns: Sequence[_Column], place: Place) -> Iterator[Finding]:
+    for many, few in itertools.pairwise(columns):
+        count = len(many.values)
+        if count < _ENOUGH or len(set(many.values)) < 0.9 * count:
+            continue
+        kinds = set(few.values)
+        if 1 < len(kinds) <= _FEW and all(map(_LITERAL.fullmatch, kinds)):
+            yield Finding(
+                "ISO105",
+                place,
+                f"keys {many.form} have {len(set(many.values))} values before {len(kinds)} "
+                f"({', '.join(sorted(kinds)[:3])}).",
+                "A query by the second component reads the whole collection.",
+                "Put the component with few values first, or add an index in that order.",
+            )
+
+
+def _sequential(
+    contents: TableSample, items: Sequence[Item], thresholds: Thresholds
+) -> Iterator[Finding]:
+    part = contents.shape.key.partition[0]
+    groups: dict[str, set[int]] = defaultdict(set)
+    for item in items:
+        ((_, content),) = item[part.name].items()
+        found = re.fullmatch(r"(.*?)(\d+)", str(content))
+        if part.type != "B" and found is not None and len(found[2]) < 19:
+            groups[found[1]].add(int(found[2]))
+    for prefix, numbers in groups.items():
+        if len(numbers) < thresholds.sequential:
+            continue
+        if len(numbers) >= 0.9 * (max(numbers) - min(numbers) + 1):
+            yield Finding(
+                "ISO106",
+                _place(contents, None, part.name),
+                f"partition keys {prefix}{min(numbers)} to {prefix}{max(numbers)} are consecutive numbers.",
+                "One counter decides how many items per second can be created, and keys can be guessed.",
+                "Use KSUID.new() or uuid7(), and keep the number as an attribute.",
+            )
+
+
+# Sizes
+
+
+def _partitions(
+    contents: TableSample, items: Sequence[Item], thresholds: Thresholds
+) -> Iterator[Finding]:
+    shape = contents.shape
+    scale = contents.count / max(len(contents.items), 1)
+    views: list[tuple[str | None, list[Item]]] = [(None, [*items])]
+    views += [
+        (index.name, contents.entries(index.name))
+        for index in shape.indexes
+        if index.kind == "global"
+    ]
+    has_local = any(index.kind == "local" for index in shape.indexes)
+    for index, entries in views:
+        key = key_of(shape, index)
+        for group in collections(key, entries).values():
+            name = " ".join(value_text(group[0][part.name]) for part in key.partition)
+            count, share = round(len(group) * scale), len(group) / len(entries)
+            place = _place(contents, index, name)
+            if count >= thresholds.partition_items and share >= thresholds.partition_share:
+                yield Finding(
+                    "ISO201",
+                    place,
+                    f"one partition has {share:.0%} of {'the table' if index is None else index}: about {count:,} items.",
+                    "It bears 3,000 read and 1,000 write units per second, however large the table is.",
+                    "Divide it by an owner, by month, or by a shard number.",
+                )
+            if index is None and has_local:
+                size = round(sum(map(item_size, group)) * scale)
+                if size >= thresholds.collection_bytes:
+                    yield Finding(
+                        "ISO203",
+                        place,
+                        f"the collection has about {size / _MB / 1024:.1f} GB, and the table a local index.",
+                        "At 10 GB, writes that add to it are refused.",
+                        "Copy the table to one with a global index, or divide the partition.",
+                    )
+
+
+def _large_items(
+    contents: TableSample, items: Sequence[Item], thresholds: Thresholds
+) -> Iterator[Finding]:
+    large = [(size, item) for item in items if (size := item_size(item)) >= thresholds.item_bytes]
+    if not large:
+        return
+    size, item = max(large, key=lambda each: each[0])
+    key = " ".join(value_text(item[part.name]) for part in contents.shape.key.parts)
+    others = f", and {len(large) - 1} more of the sample are large" if len(large) > 1 else ""
+    yield Finding(
+        "ISO204",
+        _place(contents, None, key),
+        f"an item has {size // limits.KB} KB of the 400 KB that it may have{others}.",
+        f"Each read of it costs {-(-size // (8 * limits.KB))} units, each write {-(-size // limits.KB)}.",
+        "Move what grows into items of its own, or large values into a bucket.",
+    )
+
+
+def _empty_indexes(contents: TableSample, items: Sequence[Item]) -> Iterator[Finding]:
+    for index in contents.shape.indexes:
+        if items and not index.item_count and not contents.entries(index.name):
+            part = "the sample" if not contents.is_whole else "the table"
+            yield Finding(
+                "ISO301",
+                Place(table=contents.shape.name, index=index.name),
+                f"no item of {part} is in the index.",
+                "It serves no query, and a program that begins to fill it pays for each write twice.",
+                "Remove it, or find out why the program does not write its attributes.",
+            )
+
+
+# Filters
+
+
+def check_query(
+    calls: Calls, read: Read[Any], place: Place, sample: int, thresholds: Thresholds
+) -> Steps[list[Finding]]:
+    """The finding of a query whose filter drops most of what it reads, by the data."""
+    if not read.filters:
+        return []
+    steps: Callable[..., Steps[Any]] = explain
+    explained = yield from steps(calls, read, sample=sample)
+    cost = explained.estimate
+    if cost.items_read < thresholds.filtered_items or cost.hit_rate >= thresholds.hit_rate:
+        return []
+    return [
+        Finding(
+            "ISO401",
+            place,
+            f"{explained.title} returns {cost.items_returned:,} of {cost.items_read:,} items ({cost.hit_rate:.0%}).",
+            f"{explained.wasted_units:g} of {cost.units:g} units are for what the filter drops.",
+            f"{explained.advice[:1].upper()}{explained.advice[1:]}.",
+        )
+    ]
+
+
+def check_observations(observations: Sequence[Any], thresholds: Thresholds) -> Iterator[Finding]:
+    """The findings of requests that a program has made, as `isotone.Observation`s."""
+    scanned: Counter[tuple[str, str | None, str]] = Counter()
+    returned: Counter[tuple[str, str | None, str]] = Counter()
+    units: Counter[tuple[str, str | None, str]] = Counter()
+    for each in observations:
+        text = str(each.request.get("FilterExpression", ""))
+        if not text or each.operation not in ("Query", "Scan"):
+            continue
+        what = (", ".join(each.tables), each.index, each.operation)
+        scanned[what] += each.scanned
+        returned[what] += each.returned
+        units[what] += each.units
+    for what, count in scanned.items():
+        table, index, operation = what
+        rate = returned[what] / max(count, 1)
+        if count >= thresholds.filtered_items and rate < thresholds.hit_rate:
+            yield Finding(
+                "ISO401",
+                Place(table=table, index=index or ""),
+                f"{operation} requests with a filter have returned {returned[what]:,} of {count:,} items ({rate:.0%}).",
+                f"{units[what] * (1 - rate):,.0f} of {units[what]:,.0f} units were for what the filter drops.",
+                "Declare an index whose key answers the filter, or a sparse one; isotone explain names it.",
+            )

@@ -1,0 +1,159 @@
+"""A finding of lint, and a report of several: as text, as JSON values and as SARIF."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
+from typing import Any, Final
+
+from isotone.advisor.lint.catalogue import RULES
+
+_SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_HELP: Final = "https://github.com/isotone/isotone/blob/main/docs/lint.md"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a finding is: a line of a file, or a table, an index and a key; `name` says what is there."""
+
+    file: str = ""
+    line: int = 0
+    table: str = ""
+    index: str = ""
+    key: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        if self.file:
+            return f"{self.file}:{self.line}"
+        if not self.table:
+            return self.name
+        index = f".{self.index}" if self.index else ""
+        key = f" {self.key}" if self.key else ""
+        return f"{self.table}{index}{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault: its code, its place, what is wrong, what it costs, and what to do."""
+
+    code: str
+    place: Place
+    reason: str
+    cost: str
+    mend: str
+
+    @property
+    def level(self) -> str:
+        """`warning`, or `note` for what is not wrong yet."""
+        return RULES[self.code].level
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place}: {self.code} {self.reason}\n    cost: {self.cost}\n    mend: {self.mend}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that a comment or the configuration suppresses, and the reason."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What lint has found. `checked` says what was looked at."""
+
+    findings: tuple[Finding, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
+    checked: tuple[str, ...] = ()
+
+    @property
+    def codes(self) -> Counter[str]:
+        """How often each code was found."""
+        return Counter(finding.code for finding in self.findings)
+
+    def __bool__(self) -> bool:
+        """Whether there are findings."""
+        return bool(self.findings)
+
+    def only(self, codes: frozenset[str]) -> LintReport:
+        """The report of these codes alone."""
+        kept = tuple(each for each in self.findings if each.code in codes)
+        hidden = tuple(each for each in self.suppressed if each.finding.code in codes)
+        return replace(self, findings=kept, suppressed=hidden)
+
+    def text(self) -> str:
+        """The report for a terminal."""
+        count = len(self.findings)
+        lines = [str(finding) for finding in self.findings]
+        total = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
+        hidden = f", {len(self.suppressed)} suppressed" if self.suppressed else ""
+        checked = f" in {', '.join(self.checked)}" if self.checked else ""
+        lines.append(f"{total}{hidden}{checked}")
+        return "\n".join(lines)
+
+    __str__ = text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {
+            "findings": [asdict(each) | {"level": each.level} for each in self.findings],
+            "suppressed": [
+                {"finding": asdict(each.finding), "reason": each.reason} for each in self.suppressed
+            ],
+            "checked": list(self.checked),
+        }
+
+    def to_sarif(self) -> dict[str, Any]:
+        """The report in SARIF 2.1.0, which code hosts show beside the lines."""
+        used = sorted({each.code for each in self._all()})
+        rules = [
+            {
+                "id": code,
+                "shortDescription": {"text": RULES[code].title},
+                "fullDescription": {"text": RULES[code].why},
+                "help": {"text": RULES[code].mend},
+                "helpUri": f"{_HELP}#{code.lower()}",
+                "defaultConfiguration": {"level": RULES[code].level},
+            }
+            for code in used
+        ]
+        results = [_sarif_result(each, used, None) for each in self.findings]
+        results += [_sarif_result(each.finding, used, each.reason) for each in self.suppressed]
+        driver = {"name": "isotone lint", "informationUri": _HELP, "rules": rules}
+        return {
+            "$schema": _SARIF,
+            "version": "2.1.0",
+            "runs": [{"tool": {"driver": driver}, "results": results}],
+        }
+
+    def _all(self) -> Sequence[Finding]:
+        return [*self.findings, *(each.finding for each in self.suppressed)]
+
+
+def _sarif_result(finding: Finding, rules: Sequence[str], reason: str | None) -> dict[str, Any]:
+    place = finding.place
+    location: dict[str, Any] = {}
+    if place.file:
+        location["physicalLocation"] = {
+            "artifactLocation": {"uri": PurePath(place.file).as_posix()},
+            "region": {"startLine": max(place.line, 1)},
+        }
+    else:
+        location["logicalLocations"] = [{"fullyQualifiedName": str(place), "kind": "resource"}]
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": rules.index(finding.code),
+        "level": finding.level,
+        "message": {"text": f"{finding.reason} Cost: {finding.cost} Mend: {finding.mend}"},
+        "locations": [location],
+    }
+    if reason is not None:
+        kind = "inSource" if place.file else "external"
+        result["suppressions"] = [{"kind": kind, "justification": reason}]
+    return result

@@ -1,0 +1,277 @@
+"""What lint finds in declarations: tables, entities and their keys. Nothing is read."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from isotone.advisor.lint.finding import Finding, Place
+from isotone.advisor.lint.settings import Settings
+from isotone.advisor.lint.sources import place_of_entity, place_of_value
+from isotone.backends.engines import ENGINES
+from isotone.codec.ids import KSUID, ULID
+from isotone.errors import UsageError
+from isotone.model import EntitySchema, Table, gaps_of
+from isotone.structures import Adjacency, Feed, Leaderboard, Queue, SortedSet, TimeSeries
+
+_TIMELIKE: Final = re.compile(r"(?i)(^|_)(date|day|time|timestamp)$|_(at|on)$")
+_NUMBERLIKE: Final = re.compile(
+    r"(?i)(^|_)(number|no|count|amount|price|score|rank|position|year|age|quantity|total)$"
+)
+_NAMELIKE: Final = re.compile(r"(?i)(^|_)(e_?mail|user_?name|login|handle|host_?name|domain)$")
+_FEW: Final = 100  # values that an int may have to count as a choice
+
+
+def check_table(table: Table, modules: tuple[str, ...], settings: Settings) -> Iterator[Finding]:
+    """The findings of a table and of its entities."""
+    place = place_of_value(table, f"table {table.name}", modules)
+    for schema in table.entities.values():
+        for check in _OF_ENTITIES:
+            yield from check(schema)
+    yield from _unused_indexes(table, place)
+    yield from _overloaded_indexes(table)
+    for name in settings.engines:
+        yield from _portability(table, name, place)
+
+
+# Keys
+
+
+def _own_keys(schema: EntitySchema) -> list[Any]:
+    """The keys that an entity declares, not those that it has from the entity that it is a kind of."""
+    inherited = set() if schema.base is None else set(schema.base.keys)
+    return [key for name, key in schema.keys.items() if name not in inherited]
+
+
+def _components(schema: EntitySchema) -> Iterator[tuple[Any, Any, Any, int, Any]]:
+    """Each component of each key: key, slot, component, position, and its codec or None."""
+    for key in _own_keys(schema):
+        for slot in key.slots:
+            template = getattr(slot, "template", None)
+            for number, component in enumerate(slot.components):
+                codec = None if template is None else template.codecs[number]
+                yield key, slot, component, number, codec
+
+
+def _text_components(schema: EntitySchema) -> Iterator[tuple[Any, Any]]:
+    """The fields in keys that are plain texts, each with the first of its keys."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for key, slot, component, _, _ in _components(schema):
+        is_text = slot.attribute.type == "S" and present_type(component.field.annotation) is str
+        if is_text and component.field.options.codec is None:
+            found.setdefault(component.field.name, (key, component.field))
+    yield from found.values()
+
+
+def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
+    for key, _, component, _, codec in _components(schema):
+        if type(codec).__name__ == "Unpadded":
+            field = component.field
+            yield Finding(
+                "ISO101",
+                place_of_entity(schema.entity, key.name),
+                f"{schema.tag}.{key.name} has raw({field.name}), so 10 comes before 2.",
+                f"Ranges of {field.name} are refused, and items do not lie in its order.",
+                f"Write {field.name} with its greatest value, field(max=99_999), and store.rewrite, unless only "
+                "other programs need the present form.",
+            )
+    for key, field in _text_components(schema):
+        if _NUMBERLIKE.search(field.name):
+            yield Finding(
+                "ISO101",
+                place_of_entity(schema.entity, field.name),
+                f"{field.name} is a text in {schema.tag}.{key.name}, and sounds like a number.",
+                "As a text, 10 comes before 2.",
+                f"Declare {field.name}: Attr[int] = field(max=99_999).",
+            )
+
+
+def _mixed_case(schema: EntitySchema) -> Iterator[Finding]:
+    for key, field in _text_components(schema):
+        if _NAMELIKE.search(field.name) and field.options.case is None:
+            yield Finding(
+                "ISO103",
+                place_of_entity(schema.entity, field.name),
+                f"{field.name} is in {schema.tag}.{key.name} as it was typed.",
+                "Ann@example.com and ann@example.com are two keys, and capitals sort first.",
+                f'Declare {field.name}: Attr[str] = field(case="lower").',
+            )
+
+
+def _display_dates(schema: EntitySchema) -> Iterator[Finding]:
+    for key, field in _text_components(schema):
+        if _TIMELIKE.search(field.name):
+            yield Finding(
+                "ISO104",
+                place_of_entity(schema.entity, field.name),
+                f"{field.name} is a text in {schema.tag}.{key.name}, and sounds like a time.",
+                "Nothing ensures that such texts sort by time.",
+                f"Declare {field.name}: Attr[datetime] or Attr[date].",
+            )
+
+
+def _reverse_composites(schema: EntitySchema) -> Iterator[Finding]:
+    for key in _own_keys(schema):
+        components = [component for slot in key.sort for component in slot.components]
+        for many, few in itertools.pairwise(components):
+            if _has_many_values(many.field) and _has_few_values(few.field):
+                yield Finding(
+                    "ISO105",
+                    place_of_entity(schema.entity, key.name),
+                    f"{schema.tag}.{key.name} sorts by {many.field.name} before {few.field.name}.",
+                    f"A query by {few.field.name} reads all items and filters them.",
+                    f"Write .sort({few.field.name}, {many.field.name}), or an index in that order.",
+                )
+
+
+def _time_partitions(schema: EntitySchema) -> Iterator[Finding]:
+    for key in _own_keys(schema):
+        components = [component for slot in key.partition for component in slot.components]
+        if components and all(_is_time(component.field) for component in components):
+            names = ", ".join(component.field.name for component in components)
+            yield Finding(
+                "ISO202",
+                place_of_entity(schema.entity, key.name),
+                f"{schema.tag}.{key.name} has no other partition than the time {names}.",
+                "All writes of the present share one partition: 1,000 write units per second.",
+                "Add what distinguishes writers to the partition, or a shard number.",
+            )
+
+
+def _extra_reads(schema: EntitySchema) -> Iterator[Finding]:
+    for key in _own_keys(schema):
+        index = schema.table.indexes.get(key.index) if key.index else None
+        if index is None or index.kind != "local" or index.projection == "ALL":
+            continue
+        kept = set() if index.projection == "KEYS_ONLY" else set(index.projection)
+        kept |= {part.name for part in (*schema.table.keys.attributes, *index.keys.attributes)}
+        held = {
+            component.field.name
+            for slot in (*schema.primary.slots, *key.slots)
+            for component in slot.components
+        }
+        missing = [
+            field.name
+            for field in schema.fields.values()
+            if field.attribute not in kept and field.name not in held
+        ]
+        if missing:
+            yield Finding(
+                "ISO303",
+                place_of_entity(schema.entity, key.name),
+                f"local index {key.index} does not project {', '.join(missing)} of {schema.tag}.",
+                "Each item that is read by it costs one more read, or lacks these fields.",
+                f'Project them: Local(…, projection=({", ".join(repr(name) for name in missing)},)), or "ALL".',
+            )
+
+
+_OF_ENTITIES: Final[Sequence[Callable[[EntitySchema], Iterator[Finding]]]] = (
+    _widthless_numbers,
+    _mixed_case,
+    _display_dates,
+    _reverse_composites,
+    _time_partitions,
+    _extra_reads,
+)
+
+
+def present_type(annotation: Any) -> Any:
+    """The type of a field's values except None."""
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [each for each in get_args(annotation) if each is not NoneType]
+        return kinds[0] if len(kinds) == 1 else annotation
+    return annotation
+
+
+def _has_many_values(field: Any) -> bool:
+    """Whether nearly each item has a value of its own: a time, an id, a number of wide range."""
+    kind = present_type(field.annotation)
+    if _has_few_values(field) or not isinstance(kind, type):
+        return False
+    if issubclass(kind, KSUID | ULID | UUID | datetime | Decimal | float):
+        return True
+    return issubclass(kind, int) and (field.options.max is None or field.options.max >= _FEW)
+
+
+def _has_few_values(field: Any) -> bool:
+    """Whether a field has a handful of values."""
+    kind = present_type(field.annotation)
+    if get_origin(kind) is Literal:
+        return True
+    return isinstance(kind, type) and (issubclass(kind, Enum) or kind is bool)
+
+
+def _is_time(field: Any) -> bool:
+    kind = present_type(field.annotation)
+    return isinstance(kind, type) and issubclass(kind, date | datetime)
+
+
+# Indexes
+
+
+def _of_structures() -> dict[str, Any]:
+    """The indexes that structures add to a table, whose entities are bound when they are used."""
+    layouts = (Adjacency, Feed, Leaderboard, Queue, SortedSet, TimeSeries)
+    return {name: index for each in layouts for name, index in each.layout().indexes.items()}
+
+
+def _unused_indexes(table: Table, place: Place) -> Iterator[Finding]:
+    used = {key.index for schema in table.entities.values() for key in schema.keys.values()}
+    known = _of_structures()
+    for name, index in table.indexes.items():
+        if name not in used and known.get(name) != index and table.entities:
+            yield Finding(
+                "ISO301",
+                place,
+                f"no entity has a key on index {name} of table {table.name}.",
+                "Items of other programs that have its attributes are written twice.",
+                f"Remove {name} from the table, or declare Index({name!r}, …) in an entity.",
+            )
+
+
+def _overloaded_indexes(table: Table) -> Iterator[Finding]:
+    """Indexes that are sparse for one entity, and have all items of another one."""
+    for name in table.indexes:
+        keys = [
+            (schema, key)
+            for schema in table.entities.values()
+            if schema.base is None
+            for key in schema.indexes
+            if key.index == name
+        ]
+        sparse = [(schema, key) for schema, key in keys if key.when is not None]
+        full = [(schema, key) for schema, key in keys if key.when is None and not _is_sparse(key)]
+        for schema, key in full if sparse else ():
+            other = sparse[0][0].tag
+            yield Finding(
+                "ISO302",
+                place_of_entity(schema.entity, key.name),
+                f"{schema.tag}.{key.name} writes an entry of every item into {name}, which is sparse for {other}.",
+                f"Reading all of {name} for {other} pays for each {schema.tag}, too.",
+                f"Give {schema.tag} another index, and declare {name} with one_kind=True.",
+            )
+
+
+def _is_sparse(key: Any) -> bool:
+    """Whether entities without a value have no entry."""
+    return any(component.field.wire.optional for component in key.components)
+
+
+def _portability(table: Table, engine: str, place: Place) -> Iterator[Finding]:
+    if engine not in ENGINES:
+        raise UsageError(f"{engine!r} is no engine; the engines are {', '.join(sorted(ENGINES))}")
+    for gap, instead in gaps_of(table, ENGINES[engine]):
+        yield Finding(
+            "ISO501",
+            place,
+            f"{gap}.",
+            f"The program does not work, or works otherwise, on {ENGINES[engine].engine}.",
+            f"{instead[0].upper()}{instead[1:]}.",
+        )

@@ -1,0 +1,94 @@
+"""The settings of lint: which codes, which thresholds, what is ignored and why; from `pyproject.toml` or by name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from isotone import limits
+from isotone.advisor.lint.catalogue import RULES, codes_of
+from isotone.errors import UsageError
+
+_GB: Final = 1024 * limits.MB
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From when on a figure is a finding. Bytes are bytes, shares are between 0 and 1."""
+
+    hit_rate: float = 0.35
+    filtered_items: int = 100
+    """Items that a filtered read must read to be looked at."""
+    partition_share: float = 0.5
+    partition_items: int = 1000
+    """Items that a partition must have to be looked at."""
+    item_bytes: int = 320 * limits.KB
+    collection_bytes: int = 8 * _GB
+    headroom: float = 0.3
+    sequential: int = 50
+    """Consecutive partition keys that are a sequence."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                raise UsageError(f"threshold {each.name} is {value!r}; give a number above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What lint looks for. `ignore` has a reason for each code; `engines` are those that the model must run on."""
+
+    select: frozenset[str] = field(default_factory=lambda: frozenset(RULES))
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    engines: tuple[str, ...] = ()
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+
+_KNOWN: Final = frozenset({"select", "ignore", "engines", "thresholds"})
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """The settings of a table `[tool.isotone.lint]`; raises `UsageError` for what it does not know."""
+    if unknown := sorted(given.keys() - _KNOWN):
+        raise UsageError(
+            f"{unknown[0]!r} is not a setting of lint; the settings are {', '.join(sorted(_KNOWN))}"
+        )
+    ignore = given.get("ignore", {})
+    if not isinstance(ignore, Mapping):
+        raise UsageError('ignore is a table of codes with reasons: ignore = {ISO103 = "…"}')
+    thresholds = given.get("thresholds", {})
+    names = {each.name for each in fields(Thresholds)}
+    if unknown := sorted(thresholds.keys() - names):
+        raise UsageError(
+            f"{unknown[0]!r} is not a threshold; the thresholds are {', '.join(sorted(names))}"
+        )
+    return Settings(
+        selected(given.get("select", ())),
+        {code: str(why) for each, why in ignore.items() for code in sorted(codes_of(each))},
+        tuple(given.get("engines", ())),
+        Thresholds(**thresholds),
+    )
+
+
+def selected(names: Sequence[str]) -> frozenset[str]:
+    """The codes that some codes, or beginnings of codes, name; all without any."""
+    if isinstance(names, str):
+        names = [names]
+    return frozenset(code for each in names for code in codes_of(each)) or frozenset(RULES)
+
+
+def configured(folder: Path) -> Settings:
+    """The settings in the `pyproject.toml` of a folder or of one above it."""
+    for each in (folder, *folder.parents):
+        file = each / "pyproject.toml"
+        if file.exists():
+            try:
+                found = tomllib.loads(file.read_text(encoding="utf-8"))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise UsageError(f"{file}: {error}") from None
+            return settings_of(found.get("tool", {}).get("isotone", {}).get("lint", {}))
+    return Settings()

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tests.advisor import planted, suppressing
+from tests.examples.printed import FOLDER, NAMES
+
+import isotone
+from isotone import Attr, Entity, Global, Key, Local, Number, Table, field
+from isotone.advisor.lint import RULES, LintReport, Settings, Thresholds, lint
+from isotone.advisor.lint.settings import settings_of
+from isotone.errors import UsageError
+
+OF_DATA = "planted_data"
+
+
+def of(report: LintReport, code: str) -> Any:
+    return [finding for finding in report.findings if finding.code == code]
+
+
+# Models
+
+
+@pytest.mark.parametrize("code", sorted(planted.PLANTED))
+def test_each_planted_fault_of_a_model_is_found(code: str) -> None:
+    (finding, *_) = of(lint(planted), code)
+    assert finding.place.file.endswith("planted.py")
+    assert finding.place.line > 0
+    assert finding.reason
+    assert finding.cost
+    assert finding.mend
+
+
+def test_nothing_else_is_found_in_them() -> None:
+    assert set(lint(planted).codes) == planted.PLANTED
+
+
+def test_a_finding_is_on_the_line_of_its_declaration() -> None:
+    lines = Path(planted.__file__).read_text(encoding="utf-8").splitlines()
+    for code, text in [
+        ("ISO101", "primary = Key("),
+        ("ISO103", "email: Attr"),
+        ("ISO104", "hired_at: Attr"),
+        ("ISO105", "reverse = Index"),
+        ("ISO301", "shop = Table"),
+        ("ISO303", "by_due = Index"),
+    ]:
+        (finding,) = of(lint(planted), code)
+        assert text in lines[finding.place.line - 1], code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_found_in_the_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    report = lint(importlib.import_module(name))
+    assert not report.findings, report.text()
+
+
+def test_an_engine_that_lacks_something() -> None:
+    report = lint(planted, settings=Settings(engines=("azure-table",)))
+    reasons = [finding.reason for finding in of(report, "ISO501")]
+    assert any(
+        "index 'due' of table 'planted_shop' needs local indexes" in each for each in reasons
+    )
+    assert not of(lint(planted, settings=Settings(engines=("dynamodb",))), "ISO501")
+    with pytest.raises(UsageError, match="'mars' is no engine"):
+        lint(planted, settings=Settings(engines=("mars",)))
+
+
+def test_suppressions() -> None:
+    report = lint(suppressing)
+    assert [each.reason for each in report.suppressed if each.finding.code == "ISO202"] == [
+        "a hundred visits a day"
+    ]
+    (without_reason,) = of(report, "ISO001")
+    assert "ignore[ISO103] has no reason" in without_reason.reason
+    reasons = [each.reason for each in of(report, "ISO002")]
+    assert sorted(reasons) == [
+        "ignore[ISO202] suppresses nothing.",
+        "ignore[ISO999] names ISO999, which is no code.",
+    ]
+
+
+def test_settings_of_a_project() -> None:
+    settings = settings_of(
+        {"select": ["ISO1"], "ignore": {"ISO103": "as typed", "ISO104": ""}, "engines": ["isotone"]}
+    )
+    report = lint(planted, settings=settings)
+    assert set(report.codes) == {"ISO101", "ISO105"}
+    assert {each.finding.code for each in report.suppressed} == {"ISO103", "ISO104"}
+    report = lint(planted, settings=settings_of({"ignore": {"ISO104": ""}}))
+    (finding,) = of(report, "ISO001")
+    assert str(finding.place) == "pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"selection": []}, "'selection' is not a setting"),
+        ({"select": ["XYZ"]}, "'XYZ' is not a code"),
+        ({"ignore": ["ISO103"]}, "ignore is a table of codes with reasons"),
+        ({"thresholds": {"hits": 1}}, "'hits' is not a threshold"),
+        ({"thresholds": {"hit_rate": 0}}, "threshold hit_rate is 0"),
+    ],
+)
+def test_settings_that_do_not_exist(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        settings_of(given)
+
+
+def test_what_cannot_be_checked() -> None:
+    with pytest.raises(UsageError, match="needs something to check"):
+        lint()
+    with pytest.raises(UsageError, match="has no table"):
+        lint(ModuleType("empty"))
+
+
+# Data: for each code, items that have the fault, and items that do not
+
+
+class Planted(Entity, table=Table(OF_DATA)):
+    owner: Attr[str] = field()
+    at: Attr[datetime] = field()
+    status: Attr[str] = field(default="PLACED")
+
+    primary = Key("OWNER", owner).sort(at)
+
+
+SMALL = Thresholds(
+    partition_items=100, item_bytes=20_000, collection_bytes=200_000, filtered_items=20
+)
+KEYS: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
+    "ISO101": (lambda n: f"ORDER#{n}", lambda n: f"ORDER#{n:09}"),
+    "ISO102": (lambda n: f"ORDER#{n + 400:03}" if n else "ORDER#001", lambda n: f"ORDER#{n:06}"),
+    "ISO103": (
+        lambda n: f"USER#{'Anna' if n % 2 else 'anna'}{'x' * n}",
+        lambda n: f"USER#anna{'x' * n}",
+    ),
+    "ISO104": (lambda n: f"DAY#{n % 28 + 1:02}/02/2026", lambda n: f"DAY#2026-02-{n % 28 + 1:02}"),
+    "ISO105": (
+        lambda n: f"2026-01-01T00:{n:02}:00Z#{'SHIPPED' if n % 2 else 'PLACED'}",
+        lambda n: f"{'SHIPPED' if n % 2 else 'PLACED'}#2026-01-01T00:{n:02}:00Z",
+    ),
+}
+
+
+def with_items(items: list[dict[str, Any]], **options: Any) -> isotone.Store:
+    store = isotone.connect(":memory:", check_keys=False)
+    store.create_tables(Table(OF_DATA, **options))
+    for item in items:
+        store.backend.execute("PutItem", {"TableName": OF_DATA, "Item": item})
+    return store
+
+
+def keyed(keys: list[tuple[str, str]], **more: Any) -> list[dict[str, Any]]:
+    return [{"PK": {"S": pk}, "SK": {"S": sk}, **more} for pk, sk in keys]
+
+
+@pytest.mark.parametrize("code", sorted(KEYS))
+def test_each_planted_fault_of_keys_is_found(code: str) -> None:
+    bad, good = KEYS[code]
+    found = lint(store=with_items(keyed([("CUSTOMER#a", bad(n)) for n in range(50)])))
+    (finding,) = of(found, code)
+    assert (finding.place.table, finding.place.key) == (OF_DATA, "SK")
+    clean = lint(store=with_items(keyed([("CUSTOMER#a", good(n)) for n in range(50)])))
+    assert not clean.findings, clean.text()
+
+
+def test_consecutive_partition_keys_are_found() -> None:
+    store = with_items(keyed([(f"ORDER#{n:05}", "x") for n in range(1, 80)]))
+    (finding,) = of(lint(store=store), "ISO106")
+    assert finding.place.key == "PK"
+    store = with_items(keyed([(f"ORDER#{n * n:05}", "x") for n in range(1, 80)]))
+    assert not of(lint(store=store), "ISO106")
+
+
+def test_a_partition_with_most_items_is_found() -> None:
+    keys = [("ALL", f"{n:05}") for n in range(150)] + [(f"O#{n * n}", "x") for n in range(20)]
+    found = lint(store=with_items(keyed(keys)), settings=Settings(thresholds=SMALL))
+    (finding,) = of(found, "ISO201")
+    assert '"ALL"' in finding.place.key
+    spread = [(f"O#{n % 10}", f"{n:05}") for n in range(150)]
+    found = lint(store=with_items(keyed(spread)), settings=Settings(thresholds=SMALL))
+    assert not of(found, "ISO201")
+
+
+def test_a_large_collection_with_a_local_index_is_found() -> None:
+    items = keyed([("A", f"{n:05}") for n in range(30)], body={"S": "x" * 10_000})
+    local = {"by_due": Local(Number("due"))}
+    found = lint(store=with_items(items, indexes=local), settings=Settings(thresholds=SMALL))
+    assert of(found, "ISO203")
+    found = lint(store=with_items(items), settings=Settings(thresholds=SMALL))
+    assert not of(found, "ISO203")
+
+
+def test_a_large_item_is_found() -> None:
+    items = [*keyed([("A", "1")], body={"S": "x" * 30_000}), *keyed([("A", "2")])]
+    found = lint(store=with_items(items), settings=Settings(thresholds=SMALL))
+    (finding,) = of(found, "ISO204")
+    assert '"1"' in finding.place.key
+    assert not of(lint(store=with_items(items)), "ISO204")
+
+
+def test_an_index_without_items_is_found() -> None:
+    items = keyed([(f"O#{n * n}", "x") for n in range(120)])
+    indexes = {"GSI1": Global("GSI1PK")}
+    found = lint(store=with_items(items, indexes=indexes), settings=Settings(thresholds=SMALL))
+    (finding,) = of(found, "ISO301")
+    assert finding.place.index == "GSI1"
+
+
+def test_a_filter_that_drops_most_is_found_by_the_data() -> None:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(planted.shop)
+        store.put_many(
+            planted.Order(
+                customer="ann",
+                number=n,
+                status="SHIPPED" if n % 10 == 0 else "PLACED",
+                ordered_at=datetime.fromisoformat("2026-01-01T00:00:00Z"),
+                title="x",
+            )
+            for n in range(40)
+        )
+        found = lint(planted, store=store, settings=Settings(thresholds=SMALL))
+        (finding,) = of(found, "ISO401")
+        assert finding.place.name == "shipped"
+        assert "returns 4 of 40 items" in finding.reason
+        assert not of(lint(planted, store=store), "ISO401")  # too few items to matter
+
+
+def test_a_filter_that_drops_most_is_found_in_observations() -> None:
+    observed: list[isotone.Observation] = []
+    with isotone.connect(":memory:", observe=[isotone.at_end(observed.append)]) as store:
+        store.create_tables(planted.shop)
+        for n in range(150):
+            at = datetime.fromisoformat("2026-01-01T00:00:00Z")
+            store.put(
+                planted.Order(customer="a", number=n, status="PLACED", ordered_at=at, title="")
+            )
+        store.all(
+            planted.Order.primary.where(planted.Order.customer == "a").filter(
+                planted.Order.status == "SHIPPED"
+            )
+        )
+    (finding,) = of(lint(observations=observed), "ISO401")
+    assert finding.place.table == "planted_shop"
+
+
+def test_with_an_async_store() -> None:
+    async def ask() -> LintReport:
+        async with isotone.aconnect() as store:
+            await store.create_tables(planted.shop)
+            return await lint(planted, store=store)
+
+    assert set(asyncio.run(ask()).codes) == planted.PLANTED
+
+
+# Reports
+
+
+def test_each_code_is_found_by_a_test() -> None:
+    of_model = planted.PLANTED | {"ISO501", "ISO001", "ISO002"}
+    of_data = {*KEYS, "ISO106", "ISO201", "ISO203", "ISO204", "ISO301", "ISO401"}
+    assert of_model | of_data == RULES.keys()
+
+
+def test_forms_of_a_report() -> None:
+    report = lint(planted, suppressing)
+    assert report.text().splitlines()[-1].endswith("in planted_shop, suppressed_days")
+    told = json.loads(json.dumps(report.to_dict()))
+    assert told["findings"][0]["place"]["line"]
+    (run,) = json.loads(json.dumps(report.to_sarif()))["runs"]
+    assert len(run["results"]) == len(report.findings) + len(report.suppressed)
+    location = run["results"][0]["locations"][0]["physicalLocation"]
+    assert location["region"]["startLine"] == report.findings[0].place.line
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+    assert not lint(Planted)
+    assert str(lint(Planted)) == f"no findings in {OF_DATA}"
