@@ -22,6 +22,7 @@
     ├── BatchIncomplete             part of a batch was not processed
     ├── DeadlineExceeded            the retries of a call used up its time
     ├── Unsupported                 the engine lacks a feature that a table or a structure needs
+    ├── ChangesLost                 a stream dropped changes that a copy still needed
     ├── BadRow                      a row of a file is not an item that its table takes
     ├── ReadIncomplete              a read stopped before it had everything
     │   ├── BudgetSpent             it reached its limit of units or requests
