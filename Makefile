@@ -45,6 +45,9 @@ files: $(READY) ## write what is made of the source: docs/design/files.md, docs/
 	$(BIN)/python -m tests.docs.file_map
 	$(BIN)/python -m tests.docs.lint_page
 
+pictures: $(READY) ## draw the pictures of the pages, from the code of the pages
+	$(BIN)/python -m tests.docs.pictures
+
 bench: $(READY) ## measure us and our peers in the same run (installs the peers it can)
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench

@@ -19,12 +19,14 @@ from isotone.advisor.drawn_collections import (
     gap_text,
     hidden_text,
     kinds_of,
+    shortened,
     text_of,
 )
 from isotone.text_table import cell, printable, width
 
 _CHARACTER: Final = 7.83  # pixels of a column at 13 px
-_SMALL: Final = 6.7  # at 11 px
+_SMALL: Final = 6.7  # at 12 px
+_BOLD: Final = 7.2  # at 11 px, bold
 _ROW: Final = 28
 _HEAD: Final = 62  # title and names of the key attributes
 _MARGIN: Final = 20
@@ -50,7 +52,7 @@ font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,san
 .isotone-drawing text{fill:var(--ink);font-size:13px;white-space:pre}
 .isotone-drawing .key{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .isotone-drawing .title{font-size:16px;font-weight:600}
-.isotone-drawing .soft{fill:var(--soft);font-size:12px}
+.isotone-drawing .soft{fill:var(--soft);font-size:12px;font-weight:400}
 .isotone-drawing .name{fill:var(--soft);font-size:11px;font-weight:600;letter-spacing:.04em}
 .isotone-drawing .literal{fill:var(--soft)}
 .isotone-drawing .f0{fill:var(--c0)}.isotone-drawing .f1{fill:var(--c1)}.isotone-drawing .f2{fill:var(--c2)}
@@ -126,7 +128,7 @@ class _Panel:
         sorts = [view.sort_name, *(text_of(item.sort) for item in items)]
         self._sort = _columns(sorts) * _CHARACTER + _PAD
         kind = max((width(item.kind) for item in items), default=0)
-        self._kind = kind * _SMALL + 30 if kind else 0
+        self._kind = kind * _BOLD + 32 if kind else 0
         details = max((width(_details(item)) for item in items), default=0)
         self._details = min(details, _WIDEST_DETAILS) * _SMALL + (_PAD if details else 0)
         inner = self._sort + self._kind + self._details
@@ -139,9 +141,10 @@ class _Panel:
 
     def draw(self) -> Iterator[str]:
         view = self._view
-        after = width(view.title) * 9.6 + 10
-        yield f'<text class="title" x="0" y="18">{_text(view.title)}</text>'
-        yield f'<text class="soft" x="{after:g}" y="18">{_text(view.subtitle)}</text>'
+        yield (
+            f'<text class="title" x="0" y="18">{_text(view.title)}'
+            f'<tspan class="soft" dx="10">{_text(view.subtitle)}</tspan></text>'
+        )
         x = self._partition + _GUTTER
         yield f'<text class="name" x="{_PAD}" y="48">{_text(view.partition_name)}</text>'
         yield f'<text class="name" x="{x:g}" y="48">{_text(view.sort_name)}</text>'
@@ -187,7 +190,7 @@ class _Panel:
         if self._view.direction is None:
             return
         x = edge + 18
-        low, high = first + 7, last - 7
+        low, high = first + 4, last - 4
         start, end, way = (low, high, -1) if self._view.direction == "forward" else (high, low, 1)
         yield (
             f'<path class="arrow" d="M{x:g} {start:g}V{end:g}M{x - 4:g} {end + way * 5:g}L{x:g} {end:g}'
@@ -204,7 +207,7 @@ class _Panel:
         yield self._key(item.sort, x, middle + 4.5, self._sort)
         x = round(x + self._sort, 1)
         if item.kind:
-            wide = round(width(item.kind) * _SMALL + 14, 1)
+            wide = round(width(item.kind) * _BOLD + 16, 1)
             hue = self._kinds[item.kind] % _HUES
             yield f'<rect class="badge k{hue}" x="{x:g}" y="{middle - 9:g}" width="{wide:g}" height="18" rx="9"/>'
             yield (
@@ -218,15 +221,10 @@ class _Panel:
         yield "</g>"
 
     def _key(self, parts: KeyParts, x: float, y: float, space: float) -> str:
-        whole = printable(text_of(parts))
-        if width(whole) > _WIDEST_KEY:
-            spans = _text(cell(whole, _WIDEST_KEY))
-        else:
-            spans = "".join(
-                f'<tspan class="{self._hue(part.field)}">{_text(printable(part.text))}</tspan>'
-                for part in parts
-                if part.text
-            )
+        spans = "".join(
+            f'<tspan class="{self._hue(part.field)}">{_text(part.text)}</tspan>'
+            for part in shortened(parts, _WIDEST_KEY)
+        )
         return f'<text class="key" x="{x:g}" y="{y:g}">{spans}</text>'
 
     def _hue(self, field: str) -> str:

@@ -14,6 +14,7 @@ from isotone.advisor.drawn_collections import (
     fields_of,
     gap_text,
     hidden_text,
+    shortened,
     text_of,
 )
 from isotone.text_table import cell, printable, width
@@ -47,15 +48,13 @@ class _Pen:
 
     def key(self, parts: KeyParts, wide: int, *extra: str) -> str:
         """A key in its colours, cut or padded to a width."""
-        whole = printable(text_of(parts))
-        if width(whole) > wide:
-            return self.paint(cell(whole, wide), *extra)
+        shown = shortened(parts, wide)
         painted = ""
-        for part in parts:
+        for part in shown:
             number = self._fields.get(part.field)
             codes = (_DIM,) if number is None else (_COLOURS[number % len(_COLOURS)],)
-            painted += self.paint(printable(part.text), *(extra or codes))
-        return painted + " " * (wide - width(whole))
+            painted += self.paint(part.text, *(extra or codes))
+        return painted + " " * (wide - width(text_of(shown)))
 
 
 class _Box:

@@ -47,6 +47,7 @@ def draw(
     tables: Iterable[Table] = (),
     items: int = MOST_ITEMS,
     collections: int = MOST_COLLECTIONS,
+    attributes: Iterable[str] = (),
     sample: int = DEFAULT_SAMPLE,
 ) -> CollectionDrawing: ...
 @overload
@@ -57,6 +58,7 @@ def draw(
     tables: Iterable[Table] = (),
     items: int = MOST_ITEMS,
     collections: int = MOST_COLLECTIONS,
+    attributes: Iterable[str] = (),
     sample: int = DEFAULT_SAMPLE,
 ) -> Coroutine[Any, Any, CollectionDrawing]: ...
 @overload
@@ -67,6 +69,7 @@ def draw(
     tables: Iterable[Table] = (),
     items: int = MOST_ITEMS,
     collections: int = MOST_COLLECTIONS,
+    attributes: Iterable[str] = (),
     sample: int = DEFAULT_SAMPLE,
 ) -> Steps[CollectionDrawing]: ...
 def draw(
@@ -76,35 +79,42 @@ def draw(
     tables: Iterable[Table] = (),
     items: int = MOST_ITEMS,
     collections: int = MOST_COLLECTIONS,
+    attributes: Iterable[str] = (),
     sample: int = DEFAULT_SAMPLE,
 ) -> Any:
     """Draw item collections: a table with its indexes, one of its keys, or a query with the range that it reads.
 
     `what` is a `Table`, the name of a table, an entity, a key such as `Order.by_status`, or a query. At most `items` of
-    each collection and so many `collections` are shown; `tables` name the parts of keys if `what` is a name. Reads
-    `sample` items by a scan. With an `AsyncStore`, await the result.
+    each collection and so many `collections` are shown, of each item the `attributes`, or the first ones that it has.
+    `tables` name the parts of keys if `what` is a name. Reads `sample` items by a scan. With an `AsyncStore`, await
+    the result.
 
     >>> drawing = isotone.draw(store, Order.by_status.where(Order.customer_id == "2b5a41c0"))
     >>> drawing.views[0].title
     'GSI1'
     """
-    return store.run(_drawn(what, tuple(tables), items, collections, sample))
+    return store.run(_drawn(what, tuple(tables), items, collections, tuple(attributes), sample))
 
 
 def _drawn(
-    what: Drawn, tables: tuple[Table, ...], items: int, groups: int, most: int
+    what: Drawn,
+    tables: tuple[Table, ...],
+    items: int,
+    groups: int,
+    shown: tuple[str, ...],
+    most: int,
 ) -> Steps[CollectionDrawing]:
     if isinstance(what, Read):
         contents = yield from read_sample(what.table.name, most)
         plan = plan_of_read(what, contents.shape)
-        view = read_view(contents, plan, KeyNames([what.table, *tables]), items)
+        view = read_view(contents, plan, KeyNames([what.table, *tables], shown), items)
         return CollectionDrawing((view,))
     name, models, views = _target(what)
     contents = yield from read_sample(name, most)
-    shown = views if views is not None else (None, *(i.name for i in contents.shape.indexes))
-    names = KeyNames([*models, *tables])
+    indexes = views if views is not None else (None, *(i.name for i in contents.shape.indexes))
+    names = KeyNames([*models, *tables], shown)
     return CollectionDrawing(
-        tuple(plain_view(contents, index, names, items, groups) for index in shown)
+        tuple(plain_view(contents, index, names, items, groups) for index in indexes)
     )
 
 
@@ -198,7 +208,7 @@ def _collection(
 ) -> Collection:
     shape = contents.shape
     key = key_of(shape, index)
-    keys = [shape.key, *(each.key for each in shape.indexes)]
+    keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
 
     def joined(part: tuple[str, ...], item: Item) -> KeyParts:
         found: list[KeyPart] = []
@@ -220,7 +230,7 @@ def _collection(
                 DrawnItem(
                     joined(names_of(key, "sort"), entry),
                     names.kind(shape.name, entry),
-                    names.attributes(shape.name, key, keys, entry),
+                    names.attributes(shape.name, index, keys, entry),
                     states[position],
                 )
             )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from isotone.text_table import printable, width
+
 State = Literal["", "returned", "dropped"]
 """Of an item: outside of the range that is read, read and returned, or read and dropped by the filter."""
 
@@ -27,6 +29,22 @@ KeyParts = tuple[KeyPart, ...]
 def text_of(parts: KeyParts) -> str:
     """The key that the parts form."""
     return "".join(part.text for part in parts)
+
+
+def shortened(parts: KeyParts, widest: int) -> KeyParts:
+    """The key, printable, and cut if it takes more columns."""
+    shown = tuple(KeyPart(printable(part.text), part.field) for part in parts if part.text)
+    left = widest - (width(text_of(shown)) > widest)
+    kept: list[KeyPart] = []
+    for part in shown:
+        if width(part.text) > left:
+            cut = part.text[:left]
+            while width(cut) > left:
+                cut = cut[:-1]
+            return (*kept, KeyPart(f"{cut}…", part.field))
+        kept.append(part)
+        left -= width(part.text)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from isotone.advisor.drawn_collections import KeyPart, KeyParts
@@ -18,6 +18,7 @@ _TAG: Final = "_type"
 _OWN: Final = frozenset({"_v", "_type"})
 _MOST_ATTRIBUTES: Final = 3
 _WIDEST_VALUE: Final = 20
+_WHOLE_SECOND: Final = re.compile(r"\.000000Z$")
 _PIECES: Final = re.compile(r"([^#]+|#)")
 _INDEX_KEY: Final = re.compile(r"(?i)[gl]si|pk$|sk$")
 _LITERAL: Final = re.compile(r"[A-Z_]*[A-Z][A-Z_]*")
@@ -28,10 +29,16 @@ def readable(value: AttributeValue) -> str:
     return str(value["S"]) if "S" in value else value_text(value)
 
 
+def _shown(value: AttributeValue) -> str:
+    """A value beside a key: short, and a time without the fraction of a whole second."""
+    return cell(_WHOLE_SECOND.sub("Z", readable(value)), _WIDEST_VALUE)
+
+
 class KeyNames:
     """Names the parts of keys, the kinds of items, and the attributes worth showing."""
 
-    def __init__(self, tables: Iterable[Table] = ()) -> None:
+    def __init__(self, tables: Iterable[Table] = (), attributes: Sequence[str] = ()) -> None:
+        self._attributes = attributes
         self._tables = {table.name: table for table in tables}
 
     def schema(self, table: str, item: Item) -> EntitySchema | None:
@@ -63,11 +70,16 @@ class KeyNames:
         return pieces(value, name)
 
     def attributes(
-        self, table: str, shown: KeyShape, keys: Iterable[KeyShape], item: Item
+        self, table: str, index: str | None, keys: Mapping[str | None, KeyShape], item: Item
     ) -> tuple[tuple[str, str], ...]:
         """Some attributes beside the key that is shown, with their values as text."""
-        in_keys = {part.name for key in keys for part in key.parts if _is_composed(part.name, item)}
-        in_keys |= {part.name for part in shown.parts}
+        in_keys = {
+            part.name
+            for key in keys.values()
+            for part in key.parts
+            if _is_composed(part.name, item)
+        }
+        in_keys |= {part.name for part in keys[index].parts}
         schema = self.schema(table, item)
         names = {name: name for name in item}
         hidden: set[str] = set()
@@ -75,11 +87,20 @@ class KeyNames:
             names = {field.attribute: field.name for field in schema.fields.values()}
             hidden = {field.name for field in schema.identity.values()}
             hidden |= {field.name for field in schema.fields.values() if field.options.hidden}
+            shown = [key for key in schema.keys.values() if key.index == index]
+            hidden |= {component.field.name for key in shown for component in key.components}
             hidden |= {
                 field.name for field in schema.fields.values() if field.options.role != "plain"
             }
+        if self._attributes:
+            titles = {title: name for name, title in names.items() if name in item}
+            return tuple(
+                (title, _shown(item[titles[title]]))
+                for title in self._attributes
+                if title in titles
+            )
         chosen = [
-            (title, cell(readable(item[name]), _WIDEST_VALUE))
+            (title, _shown(item[name]))
             for name, title in names.items()
             if name in item and name not in in_keys | _OWN and title not in hidden
         ]
