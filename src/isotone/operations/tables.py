@@ -304,9 +304,9 @@ _TABLE_SETTINGS = (
 )
 
 
-def _settings(request: object, members: tuple[str, ...]) -> dict[str, Any]:
+def _settings(request: Any, members: tuple[str, ...]) -> dict[str, Any]:
     """Members that are stored and described unchanged, under AWS's names."""
-    names = {field.name: field.encode_name for field in msgspec.structs.fields(type(request))}  # type: ignore[arg-type]
+    names = dict(zip(request.__struct_fields__, request.__struct_encode_fields__, strict=True))
     given = {names[name]: getattr(request, name) for name in members if name in names}
     return {name: plain(value) for name, value in given.items() if value is not None}
 
