@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,47 +21,49 @@ from isotone.operations.api import ACTIONS
 CLI = page("docs/cli.md")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Page) -> None:
-    for link in page.links:
+def test_links_lead_somewhere() -> None:
+    for at, link in [(each, link) for each in PAGES for link in each.links]:
         path, _, anchor = link.partition("#")
-        target = (page.path.parent / path).resolve() if path else page.path
-        assert target.exists(), f"{page.name}: {link} does not exist"
+        target = (at.path.parent / path).resolve() if path else at.path
+        assert target.exists(), f"{at.name}: {link} does not exist"
         if anchor:
-            assert anchor in Page(target).anchors, f"{page.name}: {link} names no heading"
+            assert anchor in anchors_of(target), f"{at.name}: {link} names no heading"
 
 
-def files_that_name_pages() -> list[Path]:
-    folders = [ROOT / name for name in ("src", "tests", "examples", "bench")]
-    return [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in (".py", ".md", ".toml") and "docs/" in path.read_text(encoding="utf-8")
-    ]
+@cache
+def anchors_of(path: Path) -> set[str]:
+    return set(Page(path).anchors)
 
 
-@pytest.mark.parametrize(
-    "path", files_that_name_pages(), ids=lambda path: path.relative_to(ROOT).as_posix()
-)
-def test_pages_that_are_named_exist(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    for name, anchor in re.findall(r"\b(docs/[\w/-]+\.md)(?:#([\w-]+))?", text):
-        assert (ROOT / name).is_file(), f"{path.relative_to(ROOT)}: there is no {name}"
-        assert not anchor or anchor in page(name).anchors, f"{name} has no heading #{anchor}"
+def test_pages_that_are_named_exist() -> None:
+    checked = 0
+    for folder in ("src", "tests", "examples", "bench"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".py", ".md", ".toml"):
+                continue
+            text = path.read_text(encoding="utf-8")
+            for name, anchor in re.findall(r"\b(docs/[\w/-]+\.md)(?:#([\w-]+))?", text):
+                checked += 1
+                where = path.relative_to(ROOT)
+                assert (ROOT / name).is_file(), f"{where}: there is no {name}"
+                assert not anchor or anchor in anchors_of(ROOT / name), (
+                    f"{where}: {name} has no heading #{anchor}"
+                )
+    assert checked
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_tests_that_are_named_exist(page: Page) -> None:
-    for path in re.findall(r"`(tests/[\w/]+\.py)`", page.text):
-        assert (ROOT / path).is_file(), f"{page.name}: there is no {path}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_modules_that_are_named_exist(page: Page) -> None:
-    layers = "|".join(path.name for path in (ROOT / "src/isotone").iterdir() if path.is_dir())
-    for path in re.findall(rf"`((?:{layers})/[\w/]+\.py)`", page.text):
-        assert (ROOT / "src/isotone" / path).is_file(), f"{page.name}: there is no {path}"
+@pytest.mark.parametrize("folder", ["tests", "src/isotone"])
+def test_files_that_are_named_exist(folder: str) -> None:
+    root, below = ROOT / folder, r"[\w/]+\.py"
+    if folder == "tests":
+        form, root = rf"`(tests/{below})`", ROOT
+    else:
+        layers = "|".join(path.name for path in root.iterdir() if path.is_dir())
+        form = rf"`((?:{layers})/{below})`"
+    named = [(each, path) for each in PAGES for path in re.findall(form, each.text)]
+    missing = [f"{each.name}: {path}" for each, path in named if not (root / path).is_file()]
+    assert named
+    assert missing == []
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -111,9 +114,9 @@ def error_classes() -> list[type[Exception]]:
     return sorted(set(found) - internal, key=lambda each: each.__name__)
 
 
-@pytest.mark.parametrize("error", error_classes(), ids=lambda error: error.__name__)
-def test_every_error_is_documented(error: type[Exception]) -> None:
-    assert f"`{error.__name__}`" in page("docs/errors.md").text
+def test_every_error_is_documented() -> None:
+    text, names = page("docs/errors.md").text, [error.__name__ for error in error_classes()]
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def test_the_tree_of_errors_is_that_of_the_classes() -> None:
@@ -134,9 +137,9 @@ def test_the_tree_of_errors_is_that_of_the_classes() -> None:
         assert shown[each.__name__] in [base.__name__ for base in each.__bases__]
 
 
-@pytest.mark.parametrize("name", [name for name in isotone.__all__ if not name.startswith("_")])
-def test_every_public_name_is_documented(name: str) -> None:
-    assert re.search(rf"`isotone\.{name}\b", page("docs/api.md").text)
+def test_every_public_name_is_documented() -> None:
+    text, names = page("docs/api.md").text, [n for n in isotone.__all__ if n[0] != "_"]
+    assert [name for name in names if not re.search(rf"`isotone\.{name}\b", text)] == []
 
 
 @pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)
@@ -154,9 +157,9 @@ def test_every_name_for_tests_is_documented(name: str) -> None:
     assert name in page("docs/testing.md").text
 
 
-@pytest.mark.parametrize("operation", ACTIONS)
-def test_every_operation_is_in_the_list(operation: str) -> None:
-    assert operation in page("docs/compatibility.md").section("Supported actions")
+def test_every_operation_is_in_the_list() -> None:
+    section = page("docs/compatibility.md").section("Supported actions")
+    assert [operation for operation in ACTIONS if operation not in section] == []
 
 
 def test_every_difference_names_a_test_that_exists() -> None:
