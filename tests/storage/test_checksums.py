@@ -9,10 +9,13 @@ from zlib import crc32
 
 import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.storage.old_format import to_format_1
 
 from isotone.errors import DamagedItem, StorageError
 from isotone.storage import file_copies
+from isotone.storage.checksums import Sums
 from isotone.storage.file import FORMAT
 from isotone.storage.sqlite import SQLiteStore
 
@@ -162,10 +165,10 @@ def test_an_old_file_is_read_and_written_at_once_and_upgraded_in_slices(path: Pa
     assert upgrade(store) > 2
     assert dict(store.range("t", b"", None)) == wanted
     assert store.check() == []
-    (none,) = store._execute("SELECT count(*) FROM tree_other WHERE value_sum IS NULL").fetchall()
+    (none,) = store._execute("SELECT count(*) FROM tree_other WHERE row_sum IS NULL").fetchall()
     assert none == (0,)
     # From now on an entry without checksums is damaged.
-    store._execute("UPDATE tree_t SET value_sum = NULL WHERE key = ?", (b"020",))
+    store._execute("UPDATE tree_t SET row_sum = NULL WHERE key = ?", (b"020",))
     with pytest.raises(DamagedItem):
         store.get("t", b"020")
     store.close()
@@ -202,6 +205,34 @@ def test_a_process_that_has_an_old_backup_restored_under_it_goes_on(
 
 
 def test_the_sums_are_what_the_format_says(store: SQLiteStore) -> None:
-    row = store._execute("SELECT key_sum, value_sum FROM tree_t WHERE key = ?", (b"010",)).get
-    key_sum = crc32(b"t" + b"010")
-    assert row == (key_sum, crc32(b"value of 010", key_sum))
+    row = store._execute("SELECT key_sum, row_sum FROM tree_t WHERE key = ?", (b"010",)).get
+    number = crc32(b"t")
+    start = crc32(number.to_bytes(4, "little"))
+    of_key, of_row = crc32(b"010", start), crc32(b"010value of 010", start)
+    assert row == tuple((each ^ number).to_bytes(4, "little") for each in (of_key, of_row))
+
+
+@settings(max_examples=200)
+@given(
+    rows=st.lists(
+        st.tuples(st.binary(max_size=40), st.binary(max_size=200)), min_size=1, max_size=9
+    ),
+    data=st.data(),
+)
+def test_a_changed_bit_among_many_rows_is_always_noticed(
+    rows: list[tuple[bytes, bytes]], data: st.DataObject
+) -> None:
+    sums = Sums("t")
+    sealed = [(key, value, sums.of_row(key, value)) for key, value in rows]
+    assert sums.all_hold(sealed)
+    assert not Sums("u").all_hold(sealed)
+    at = data.draw(st.integers(0, len(sealed) - 1))
+    part = data.draw(st.sampled_from([part for part in range(3) if sealed[at][part]]))
+    content = bytearray(sealed[at][part])
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    content[bit // 8] ^= 1 << bit % 8
+    changed = list(sealed[at])
+    changed[part] = bytes(content)
+    sealed[at] = tuple(changed)  # type: ignore[assignment]  # three parts, as before
+    assert not sums.all_hold(sealed)
+    assert not sums.holds(sealed[at], None)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import apsw
 
 from isotone.errors import StorageBusy, StorageCorrupt, UsageError
-from isotone.storage.checksums import CHUNK, are_intact, is_intact, seed_of
+from isotone.storage.checksums import CHUNK, Sums
 from isotone.storage.file import (
     FORMAT,
     MEMORY_MAP,
@@ -207,11 +207,11 @@ def _check_content(connection: apsw.Connection, path: str) -> None:
 
 def _is_intact(connection: Any, name: str) -> bool:
     tree = name.removeprefix(_PREFIX)
-    seed = seed_of(tree)
+    sums = Sums(tree)
     reached = reached_in(connection, tree)
-    rows = connection.execute(f'SELECT key, value, key_sum, value_sum FROM main."{name}"')
+    rows = connection.execute(f'SELECT key, value, row_sum FROM main."{name}"')
     while chunk := list(islice(rows, CHUNK)):
-        if not are_intact(chunk, seed) and not all(is_intact(row, seed, reached) for row in chunk):
+        if not sums.all_hold(chunk) and not all(sums.holds(row, reached) for row in chunk):
             return False
     return True
 
@@ -535,9 +535,9 @@ def _tables(connection: Any, schema: str) -> dict[str, str]:
 _DIFFERENCES: Final = (
     "DELETE FROM main.{table} WHERE NOT EXISTS"
     " (SELECT 1 FROM source.{table} AS s WHERE s.key = main.{table}.key)",
-    "INSERT INTO main.{table} SELECT s.key, s.value, s.key_sum, s.value_sum FROM source.{table} AS s"
+    "INSERT INTO main.{table} SELECT s.key, s.value, s.key_sum, s.row_sum FROM source.{table} AS s"
     " LEFT JOIN main.{table} AS m ON m.key = s.key"
-    " WHERE m.value IS NOT s.value OR m.key_sum IS NOT s.key_sum OR m.value_sum IS NOT s.value_sum"
+    " WHERE m.value IS NOT s.value OR m.key_sum IS NOT s.key_sum OR m.row_sum IS NOT s.row_sum"
     " ON CONFLICT DO UPDATE SET value = excluded.value, key_sum = excluded.key_sum,"
-    " value_sum = excluded.value_sum",
+    " row_sum = excluded.row_sum",
 )

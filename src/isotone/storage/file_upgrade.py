@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
-from zlib import crc32
 
 import apsw
 
-from isotone.storage.checksums import UNREADABLE, seed_of
+from isotone.storage.checksums import UNREADABLE, Sums
 
 TABLE: Final = "upgrade"
 _CREATE: Final = (
@@ -28,7 +27,7 @@ _SLICE: Final = 250  # entries
 _SLICE_SIZE: Final = 512 * 1024  # bytes of values after which a slice ends
 
 _OLD_COLUMNS: Final = "(key BLOB PRIMARY KEY, value BLOB NOT NULL)"
-COLUMNS: Final = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, key_sum INTEGER, value_sum INTEGER)"
+COLUMNS: Final = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, key_sum BLOB, row_sum BLOB)"
 
 Judge = Callable[[str, bytes, bytes], bool]
 """Whether an entry of a tree is what it should be: tree, key, value."""
@@ -117,26 +116,25 @@ def step(connection: Any, is_sound: Judge) -> bool:
 
 def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes | None:
     """Seal a slice of a tree; returns its last key, or None at the end of the tree."""
-    seed = seed_of(tree)
-    sums: list[tuple[int, int, bytes]] = []
+    tree_sums = Sums(tree)
+    sums: list[tuple[bytes, bytes, bytes]] = []
     size = 0
     is_whole = True
     rows = connection.cursor().execute(
-        f'SELECT key, value, value_sum FROM "tree_{tree}" WHERE key >= ? ORDER BY key', (reached,)
+        f'SELECT key, value, row_sum FROM "tree_{tree}" WHERE key >= ? ORDER BY key', (reached,)
     )
     last = reached
-    for key, value, value_sum in rows:
+    for key, value, row_sum in rows:
         last = key
         size += len(value)
-        if value_sum is None:
-            key_sum = crc32(key, seed)
-            value_sum = crc32(value, key_sum) if is_sound(tree, key, value) else UNREADABLE
-            sums.append((key_sum, value_sum, key))
+        if row_sum is None:
+            row_sum = tree_sums.of_row(key, value) if is_sound(tree, key, value) else UNREADABLE
+            sums.append((tree_sums.of_key(key), row_sum, key))
         if len(sums) == _SLICE or size > _SLICE_SIZE:
             is_whole = False
             break
     rows.close()
     connection.cursor().executemany(
-        f'UPDATE "tree_{tree}" SET key_sum = ?, value_sum = ? WHERE key = ?', sums
+        f'UPDATE "tree_{tree}" SET key_sum = ?, row_sum = ? WHERE key = ?', sums
     )
     return None if is_whole else last

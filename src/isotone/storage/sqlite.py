@@ -26,16 +26,7 @@ from zlib import crc32
 import apsw
 
 from isotone.errors import DamagedItem, StorageError, UsageError
-from isotone.storage.checksums import (
-    Entry,
-    Row,
-    are_in_order,
-    are_intact,
-    is_intact,
-    is_sum_of,
-    next_size,
-    seed_of,
-)
+from isotone.storage.checksums import FIRST, Entry, Row, Sums, are_in_order, next_size
 from isotone.storage.file import MEMORY_MAP, Durability, Waiting, connect, storage_error
 from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import TABLE as UPGRADE
@@ -161,9 +152,11 @@ class SQLiteStore:
             if found is None:
                 self._check_gap(tree, key)
                 return None
-            value: bytes = found[0]
-            if crc32(value, crc32(key, statements.seed)) != found[1]:
-                self._check_unsealed(tree, key, found[1])
+            value: bytes
+            value, row_sum = found
+            start = statements.start
+            if row_sum is None or crc32(row_sum, crc32(value, crc32(key, start))) != start:
+                self._check_unsealed(tree, key, row_sum)
         except _UNREADABLE as error:
             raise self._read_failure(error, tree, key) from error
         return value
@@ -174,8 +167,8 @@ class SQLiteStore:
             self._make_ready()
         statements = self._statements[tree]
         try:
-            key_sum = crc32(key, statements.seed)
-            self._execute(statements.put, (key, value, key_sum, crc32(value, key_sum)))
+            sums = statements.sums
+            self._execute(statements.put, (key, value, sums.of_key(key), sums.of_row(key, value)))
         except apsw.Error as error:
             raise self._failure(error, tree) from error
         except TypeError:
@@ -187,11 +180,8 @@ class SQLiteStore:
             self._make_ready()
         before = self._connection.total_changes()
         statements = self._statements[tree]
-        seed = statements.seed
-        rows = (
-            (key, value, (key_sum := crc32(key, seed)), crc32(value, key_sum))
-            for key, value in entries
-        )
+        sums = statements.sums
+        rows = ((key, value, sums.of_key(key), sums.of_row(key, value)) for key, value in entries)
         try:
             self._connection.executemany(statements.add, rows)
         except apsw.Error as error:
@@ -295,7 +285,7 @@ class SQLiteStore:
             found = self._neighbour(tree, statements.before, (key,))
         if found is not None:
             there, key_sum = found
-            if not is_sum_of(there, key_sum, statements.seed):
+            if not statements.sums.hold(there, key_sum):
                 self._check_unsealed(tree, there, key_sum)
             elif (key is not None and there >= key) or (low is not None and there >= low):
                 self._check_moment(tree)
@@ -306,7 +296,7 @@ class SQLiteStore:
         found = self._neighbour(tree, statements.after, (key,))
         if found is not None:
             there, key_sum = found
-            if not is_sum_of(there, key_sum, statements.seed):
+            if not statements.sums.hold(there, key_sum):
                 self._check_unsealed(tree, there, key_sum)
             elif there < key or there < high:
                 self._check_moment(tree)
@@ -488,8 +478,8 @@ class _Range:
         "_low",
         "_on_damage",
         "_reverse",
-        "_seed",
         "_store",
+        "_sums",
         "_tree",
     )
 
@@ -510,11 +500,11 @@ class _Range:
         self._high = high
         self._reverse = reverse
         self._on_damage = on_damage
-        self._seed = store._statements[tree].seed
+        self._sums = store._statements[tree].sums
 
     def chunks(self) -> Iterator[Iterable[Entry]]:
         """The entries, in growing chunks: the first has one, for callers who want no more."""
-        size = 1
+        size = FIRST
         latest: bytes | None = None
         if self._on_damage is None:
             self._check_start()
@@ -522,15 +512,15 @@ class _Range:
             rows, error = self._read(size)
             damage = None
             if rows:
-                if are_intact(rows, self._seed):
-                    entries = [row[:2] for row in rows]
-                else:
-                    entries, damage = self._sound(rows)
-                if entries:
-                    if not are_in_order(entries, after=latest, reverse=self._reverse):
+                sound = rows
+                if not self._sums.all_hold(rows):
+                    sound, damage = self._sound(rows)
+                if sound:
+                    keys, values, _ = zip(*sound, strict=True)
+                    if not are_in_order(keys, after=latest, reverse=self._reverse):
                         raise self._store.describe_damage(self._tree, None)
-                    latest = entries[-1][0]
-                    yield entries
+                    latest = keys[-1]
+                    yield zip(keys, values, strict=True)
             if damage is not None:
                 raise damage
             if error is not None:
@@ -550,19 +540,19 @@ class _Range:
             return rows, error
         return rows, None
 
-    def _sound(self, rows: list[Row]) -> tuple[list[Entry], DamagedItem | None]:
-        """The entries of rows of which one may be damaged, up to the first that is, and its exception."""
+    def _sound(self, rows: list[Row]) -> tuple[list[Row], DamagedItem | None]:
+        """The rows that are not damaged, up to the first that is, and its exception."""
         reached = reached_in(self._store._connection, self._tree)
-        entries: list[Entry] = []
+        sound: list[Row] = []
         for row in rows:
-            if is_intact(row, self._seed, reached):
-                entries.append(row[:2])
+            if self._sums.holds(row, reached):
+                sound.append(row)
                 continue
             damage = self._store.describe_damage(self._tree, row[0])
             if self._on_damage is None:
-                return entries, damage
+                return sound, damage
             self._on_damage(damage)
-        return entries, None
+        return sound, None
 
     # Next to both ends of a range a key may have changed that belongs inside. Who reads everything, with `on_damage`,
     # meets it there.
@@ -654,7 +644,8 @@ _VALUE: Final = "CAST(value AS BLOB)"
 class _Statements(NamedTuple):
     """The SQL of one tree; the keys of `range` are (without an upper bound, reverse)."""
 
-    seed: int
+    sums: Sums
+    start: int
     create: str
     drop: str
     get: str
@@ -669,17 +660,19 @@ class _Statements(NamedTuple):
 
 def _statements_of(tree: str) -> _Statements:
     table = f'"{_PREFIX}{tree}"'
+    sums = Sums(tree)
     bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
     orders = {False: "ASC", True: "DESC"}
     return _Statements(
-        seed=seed_of(tree),
+        sums=sums,
+        start=sums.start,
         create=f"CREATE TABLE {table} {COLUMNS} STRICT, WITHOUT ROWID",
         drop=f"DROP TABLE {table}",
-        get=f"SELECT value, value_sum FROM {table} WHERE key = ?",
+        get=f"SELECT value, row_sum FROM {table} WHERE key = ?",
         # An upsert changes the row in place, where REPLACE deletes and inserts.
         put=(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET value = excluded.value, key_sum = excluded.key_sum, value_sum = excluded.value_sum"
+            " SET value = excluded.value, key_sum = excluded.key_sum, row_sum = excluded.row_sum"
         ),
         add=f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         delete=f"DELETE FROM {table} WHERE key = ?",
@@ -688,8 +681,7 @@ def _statements_of(tree: str) -> _Statements:
         after=f"SELECT {_KEY}, key_sum FROM {table} WHERE key >= ? ORDER BY key LIMIT 1",
         range={
             (unbounded, reverse): (
-                f"SELECT {_KEY}, {_VALUE}, key_sum, value_sum FROM {table}"
-                f" WHERE {bound} ORDER BY key {order}"
+                f"SELECT {_KEY}, {_VALUE}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
             )
             for unbounded, bound in bounds.items()
             for reverse, order in orders.items()
