@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock files bench oracle redis crash clients browser workbench clean
+.PHONY: help demo test long check format lock files pictures bench oracle redis crash clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

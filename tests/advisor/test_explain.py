@@ -245,6 +245,19 @@ def test_a_part_of_the_table_gives_an_estimate(store: isotone.Store) -> None:
     assert nothing.estimate.units == pytest.approx(measured(nothing).units, rel=0.2)
 
 
+def test_an_engine_that_does_not_report_units(store: isotone.Store) -> None:
+    class Silent:
+        def execute(self, operation: str, request: Any) -> Any:
+            response = store.backend.execute(operation, request)
+            response.pop("ConsumedCapacity", None)
+            return response
+
+    with isotone.connect(Silent()) as silent:
+        explained = isotone.explain(silent, Ticket.primary.where(BLUE), run=True)
+        assert explained.estimate.units == 1.0
+        assert measured(explained).basis == "the engine does not report units"
+
+
 def test_as_json_and_as_html(store: isotone.Store) -> None:
     query = Ticket.primary.where(BLUE).filter(Ticket.urgency == "HIGH")
     explained = isotone.explain(store, query, run=True)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import io
 import json
 from collections.abc import Callable
+from contextlib import chdir, redirect_stdout, suppress
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.advisor import planted, suppressing
+from tests.docs.pages import PAGES, Page
 from tests.examples.printed import FOLDER, NAMES
 
 import isotone
@@ -62,6 +65,43 @@ def test_nothing_is_found_in_the_examples(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.syspath_prepend(FOLDER)
     report = lint(importlib.import_module(name))
     assert not report.findings, report.text()
+
+
+# Pages whose models are those of other programs, or are meant to be wrong.
+WITH_FAULTS = {"docs/adopting.md", "docs/migrating.md", "docs/lint.md"}
+# Pages that have tests of their own for their code.
+RUN_ELSEWHERE = {"docs/azure.md", "docs/testing.md"}
+CLEAN = [
+    page
+    for page in PAGES
+    if page.name not in WITH_FAULTS | RUN_ELSEWHERE and " = Table(" in page.text
+]
+
+
+@pytest.mark.parametrize("page", CLEAN, ids=lambda page: page.name)
+def test_nothing_is_found_in_the_models_of_the_docs(page: Page, tmp_path: Path) -> None:
+    for table in tables_of(page, tmp_path):
+        report = lint(table)
+        assert not report.findings, report.text()
+
+
+def tables_of(page: Page, folder: Path) -> set[Table]:
+    """The tables that a page declares: runs its blocks, as far as they run without a server."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    with chdir(folder), redirect_stdout(io.StringIO()):
+        for block in page.blocks("python"):
+            if " = Table(" in block.text or "(Entity, table=" in block.text:
+                with suppress(Exception):
+                    exec(compile(block.text, page.name, "exec"), namespace)
+    return {
+        value
+        for value in namespace.values()
+        if isinstance(value, Table) and any(map(is_of_page, value.entities.values()))
+    }
+
+
+def is_of_page(schema: Any) -> bool:
+    return not schema.entity.__module__.startswith("isotone.")
 
 
 def test_an_engine_that_lacks_something() -> None:

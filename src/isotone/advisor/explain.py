@@ -23,6 +23,7 @@ from isotone.advisor.statement_plan import plan_of_statement
 from isotone.advisor.table_sample import (
     DEFAULT_SAMPLE,
     TableSample,
+    basis_of,
     collections,
     key_of,
     read_sample,
@@ -338,7 +339,7 @@ class _Explaining:
         if run:
             response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
             measured = replace(
-                explained.estimate, units=units_of(response), basis="as the engine reports"
+                explained.estimate, units=units_of(response), basis=basis_of(response)
             )
             explained = replace(explained, measured=measured)
         return explained

@@ -14,7 +14,7 @@ from typing import Any, Final
 from isotone import limits
 from isotone.advisor.explanation import Cost
 from isotone.advisor.read_plan import ReadPlan
-from isotone.advisor.table_sample import TableSample, place, units_of
+from isotone.advisor.table_sample import TableSample, basis_of, place, units_of
 from isotone.model import Call, Steps
 from isotone.values.size import item_size, read_units
 from isotone.values.types import Item
@@ -189,7 +189,7 @@ def _fetched(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> li
 def measure_read(plan: ReadPlan) -> Steps[Cost]:
     """Run the read, page by page, and count."""
     operation, request = plan.request
-    cost = Cost(basis="as the engine reports")
+    cost = Cost()
     following: dict[str, Any] = {**request, "ReturnConsumedCapacity": "TOTAL"}
     while True:
         missing = None
@@ -217,7 +217,8 @@ def _measured(operation: str, response: Any) -> Cost:
     units = units_of(response)
     if operation == "GetItem":
         found = int("Item" in response)
-        return Cost(1, found, found, units, item_size(response.get("Item", {})))
+        size = item_size(response.get("Item", {}))
+        return Cost(1, found, found, units, size, basis=basis_of(response))
     returned = response.get("Count", len(response.get("Items", ())))
     read = response.get("ScannedCount", returned)
-    return Cost(1, read, returned, units)
+    return Cost(1, read, returned, units, basis=basis_of(response))

@@ -88,6 +88,12 @@ def units_of(response: Any) -> float:
     return float(sum(each.get("CapacityUnits", 0.0) for each in several))
 
 
+def basis_of(response: Any) -> str:
+    """Where measured units come from; says so if the engine does not report any."""
+    reports = "ConsumedCapacity" in response
+    return "as the engine reports" if reports else "the engine does not report units"
+
+
 def index_of(shape: TableShape, name: str) -> IndexShape:
     """An index by its name; raises `UsageError` with the names of all."""
     for index in shape.indexes:

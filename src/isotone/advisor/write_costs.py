@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone.advisor.explanation import Cost, EntryWrite
-from isotone.advisor.table_sample import entry_of, place, units_of
+from isotone.advisor.table_sample import basis_of, entry_of, place, units_of
 from isotone.backends.interface import Request, as_text
 from isotone.errors import ConditionalCheckFailedException, UsageError
 from isotone.expressions import condition, update
@@ -150,4 +150,4 @@ def measure_write(plan: WritePlan) -> Steps[Cost]:
         response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
     except ConditionalCheckFailedException:
         return Cost(1, basis="the condition was false, and the engine does not tell its units")
-    return Cost(1, units=units_of(response), basis="as the engine reports")
+    return Cost(1, units=units_of(response), basis=basis_of(response))

@@ -60,10 +60,12 @@ def _components(schema: EntitySchema) -> Iterator[tuple[Any, Any, Any, int, Any]
                 yield key, slot, component, number, codec
 
 
-def _text_components(schema: EntitySchema) -> Iterator[tuple[Any, Any]]:
-    """The fields in keys that are plain texts, each with the first of its keys."""
+def _text_components(schema: EntitySchema, *, sort: bool) -> Iterator[tuple[Any, Any]]:
+    """The fields in keys that are plain texts, each with the first of its keys; with `sort`, those that order items."""
     found: dict[str, tuple[Any, Any]] = {}
     for key, slot, component, _, _ in _components(schema):
+        if sort and slot not in key.sort:
+            continue
         is_text = slot.attribute.type == "S" and present_type(component.field.annotation) is str
         if is_text and component.field.options.codec is None:
             found.setdefault(component.field.name, (key, component.field))
@@ -82,7 +84,7 @@ def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
                 f"Write {field.name} with its greatest value, field(max=99_999), and store.rewrite, unless only "
                 "other programs need the present form.",
             )
-    for key, field in _text_components(schema):
+    for key, field in _text_components(schema, sort=True):
         if _NUMBERLIKE.search(field.name):
             yield Finding(
                 "ISO101",
@@ -94,7 +96,7 @@ def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
 
 
 def _mixed_case(schema: EntitySchema) -> Iterator[Finding]:
-    for key, field in _text_components(schema):
+    for key, field in _text_components(schema, sort=False):
         if _NAMELIKE.search(field.name) and field.options.case is None:
             yield Finding(
                 "ISO103",
@@ -106,7 +108,7 @@ def _mixed_case(schema: EntitySchema) -> Iterator[Finding]:
 
 
 def _display_dates(schema: EntitySchema) -> Iterator[Finding]:
-    for key, field in _text_components(schema):
+    for key, field in _text_components(schema, sort=True):
         if _TIMELIKE.search(field.name):
             yield Finding(
                 "ISO104",
