@@ -93,6 +93,20 @@ def _dynoxide(port: int, folder: Path, *where: str) -> Sequence[str]:
     return [str(DYNOXIDE), "--port", str(port), *where]
 
 
+def _verifying(port: int, folder: Path, *more: str) -> Sequence[str]:
+    """Isotone with the key of the requests in its credentials."""
+    file = folder / "users.json"
+    key = {"access_key_id": requests.KEY.access_key, "secret_access_key": requests.KEY.secret_key}
+    file.write_text(json.dumps({"users": {"bench": {"keys": [key]}}}))
+    file.chmod(0o600)
+    return _isotone(port, folder, "--no-workbench", "--credentials", str(file), *more)
+
+
+ISOTONE_VERIFYING: Final = Server("Isotone (memory), signatures verified", _verifying)
+ISOTONE_AUDITED: Final = Server(
+    "Isotone (memory), signatures verified, audit log",
+    lambda port, folder: _verifying(port, folder, "--audit-log", str(folder / "audit.log")),
+)
 ISOTONE_MEMORY: Final = Server("Isotone (memory)", _isotone)
 ISOTONE_FILE: Final = Server(
     "Isotone (file, durable)",

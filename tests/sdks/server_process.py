@@ -70,7 +70,7 @@ def start_server(
     )
     assert process.stdout is not None
     announced = process.stdout.readline()
-    found = re.search(r"http://\S+", announced)
+    found = re.search(r"https?://\S+", announced)
     if found is None:
         process.kill()
         raise AssertionError(f"the server did not start: {announced or process.wait()!r}")

@@ -111,6 +111,19 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
         action="store_true",
         help="listen beyond this machine without credentials: whoever can reach it reads and writes everything",
     )
+    parser.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="encrypt connections: the certificate, in PEM, with those that signed it",
+    )
+    parser.add_argument(
+        "--tls-key", metavar="FILE", help="the key of the certificate (default: in the same file)"
+    )
+    parser.add_argument(
+        "--audit-log",
+        metavar="FILE",
+        help="add a line of JSON for each request: who, from where, what, and what came of it; - for standard output",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
     parser.add_argument(
         "--log-level",
@@ -127,6 +140,9 @@ class _Address(TypedDict):
     allow_origins: list[str]
     credentials: str | None
     insecure: bool
+    tls_cert: str | None
+    tls_key: str | None
+    audit_log: str | None
 
 
 def _address(arguments: argparse.Namespace) -> _Address:
@@ -138,6 +154,9 @@ def _address(arguments: argparse.Namespace) -> _Address:
         "allow_origins": arguments.allow_origin,
         "credentials": arguments.credentials,
         "insecure": arguments.insecure,
+        "tls_cert": arguments.tls_cert,
+        "tls_key": arguments.tls_key,
+        "audit_log": arguments.audit_log,
     }
 
 
@@ -162,8 +181,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         regions=arguments.regions,
     )
     what = "memory" if path == MEMORY else path
-    # Pages are not verified: a server with credentials is shown by `isotone workbench`, with the user's own.
-    shows = not arguments.no_workbench and arguments.credentials is None
+    shows = not arguments.no_workbench and _may_show_pages(arguments)
     pages = workbench_of(database, path, arguments.model) if shows else None
 
     def ready(url: str) -> None:
@@ -185,6 +203,11 @@ def _serve(arguments: argparse.Namespace) -> int:
         else:
             serve(database, **_address(arguments), ready=ready, nodes=nodes, pages=pages)
     return 0
+
+
+def _may_show_pages(arguments: argparse.Namespace) -> bool:
+    """Pages are neither verified nor audited: `isotone workbench` shows such a server, with a user's own key."""
+    return arguments.credentials is None and arguments.audit_log is None
 
 
 def _nodes(text: str | None) -> list[tuple[str, int]]:
@@ -287,7 +310,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
     with contextlib.closing(embedded.open(arguments.file)) as database:
         load(database)
-        shows = arguments.credentials is None
+        shows = _may_show_pages(arguments)
         pages = workbench_of(database, arguments.file, None) if shows else None
         serve(database, **_address(arguments), ready=ready, pages=pages)
     return 0

@@ -3,6 +3,12 @@
     request     decodes requests and encodes responses, without a socket
     auth        parses signatures, and reports what is missing from them
     admission   refuses other hosts, and web pages that nobody allowed
+    users       the credentials file: users, their keys, and what they may do
+    signatures  verifies signatures of version 4
+    policies    decides what a user may do
+    audit       a line for each request: who, what, and what came of it
+    gate        puts these four before the dispatcher
+    tls         the certificate of encrypted connections
     response    builds response bytes: headers, checksum, compression
     dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
     pages       the seam for web pages, which others answer

@@ -175,8 +175,10 @@ class Connection(asyncio.Protocol):
             self._check_size()
 
     def eof_received(self) -> bool:
-        """Keep our side open while there are answers to send."""
+        """Keep our side open while there are answers to send, which TLS does not allow."""
         self._finishing = True
+        if not self._transport.can_write_eof():
+            return False
         return self._outstanding is not None or bool(self._backlog)
 
     def pause_writing(self) -> None:

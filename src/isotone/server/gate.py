@@ -1,7 +1,7 @@
-"""Lets in the requests of users: verifies each signature, and asks what its user may do.
+"""Stands before the dispatcher: lets in the requests of users, and writes the audit log.
 
-A server without credentials has no gate. A gate reads the requests of its connections and stands before the
-dispatcher: what it refuses is not decompressed, not decoded, and reaches no database.
+With credentials it verifies each signature, and asks what its user may do: what it refuses is not decompressed, not
+decoded, and reaches no database. A server with neither credentials nor an audit log has no gate.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
+from typing import Final
+
+import msgspec
 
 from isotone.clock import Clock
 from isotone.errors import ApiError, UnrecognizedClientException, UsageError
+from isotone.server.audit import AuditLog, Entry, tables_of
+from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
     Address,
     Answer,
@@ -22,29 +27,30 @@ from isotone.server.dispatcher import (
     Service,
     logged_failure,
 )
-from isotone.server.policies import Context, Permissions, check_user
-from isotone.server.request import Call, Caller, Read, Spelling, read_verified
+from isotone.server.policies import Access, Context, Permissions, check_user
+from isotone.server.request import (
+    Call,
+    Caller,
+    Read,
+    Spelling,
+    by_lower_name,
+    operation_of,
+    read,
+    read_verified,
+)
 from isotone.server.response import Page, Refusal
 from isotone.server.signatures import UNKNOWN_KEY, Verifier
 from isotone.server.users import Users, read_users, readable_by_others
 
+_AWS_CHUNKED: Final = b"aws-chunked"
+
 log = logging.getLogger("isotone.server")
 
-_AWS_CHUNKED = b"aws-chunked"
 
+class Door:
+    """The users of a credentials file: whose requests they are, and what they may do."""
 
-class Gate:
-    """Stands before a dispatcher; for one event loop."""
-
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        service: Service,
-        credentials: str | PathLike[str],
-        clock: Clock,
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._service = service
+    def __init__(self, credentials: str | PathLike[str], clock: Clock) -> None:
         self._credentials = credentials
         self._clock = clock
         self._users, self._permissions = _loaded(credentials)
@@ -60,27 +66,7 @@ class Gate:
         self._verifier.use(self._users.find_key)
         log.info("the credentials were read again: %d users", len(self._users.by_name))
 
-    def reader(self, transport: asyncio.BaseTransport) -> Read:
-        """What reads the requests of a connection."""
-        peer = transport.get_extra_info("peername")
-        source = str(peer[0]) if isinstance(peer, tuple) else ""
-        secure = transport.get_extra_info("sslcontext") is not None
-        return partial(self._read, source, secure)
-
-    def _read(
-        self,
-        source: str,
-        secure: bool,
-        method: bytes,
-        url: bytes,
-        headers: Mapping[bytes, bytes],
-        spelled: Spelling,
-        body: bytes,
-    ) -> Call | Page | Refusal:
-        verify = partial(self._verified, source, secure)
-        return read_verified(method, url, headers, spelled, body, verify)
-
-    def _verified(
+    def verified(
         self,
         source: str,
         secure: bool,
@@ -89,6 +75,7 @@ class Gate:
         headers: dict[bytes, bytes],
         body: bytes,
     ) -> tuple[Caller, str, bytes]:
+        """Who sent a request, its region, and its body without signatures. Raises the service's error."""
         found = self._verifier.verify(method, url, headers, body, secure=secure)
         if found.in_chunks:
             codings = headers.get(b"content-encoding", b"").lower().split(b",")
@@ -97,49 +84,171 @@ class Gate:
         caller = Caller(found.login.key.access_key_id, found.login.name, source, secure)
         return caller, found.region, found.body
 
+    def asks(self, caller: Caller | None) -> bool:
+        """Whether it depends on a request what its user may do. Raises the service's error for one who is no user."""
+        if caller is None or caller.user not in self._permissions:  # removed meanwhile
+            raise UnrecognizedClientException(UNKNOWN_KEY)
+        return not self._permissions[caller.user].are_all
+
+    def check(self, call: Call, account: str, needed: list[Access]) -> None:
+        """Raise the service's error if the user may not do what a request asks for."""
+        caller = call.caller
+        assert caller is not None
+        assert caller.user is not None
+        context = Context(
+            caller.user, account, call.region, caller.source, caller.secure, self._clock.now()
+        )
+        for access in needed:
+            refused = self._permissions[caller.user].refusal(access, context)
+            if refused is not None:
+                raise refused
+
+
+class Gate:
+    """Stands before a dispatcher; for one event loop."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        service: Service,
+        door: Door | None,
+        audit: AuditLog | None,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._service = service
+        self._door = door
+        self._audit = audit
+
+    def reload(self) -> None:
+        """Read the credentials again, and open the audit log again."""
+        if self._door is not None:
+            self._door.reload()
+        if self._audit is not None:
+            self._audit.reopen()
+
+    def stop(self) -> None:
+        """Close the audit log."""
+        if self._audit is not None:
+            self._audit.close()
+
+    # Reading
+
+    def reader(self, transport: asyncio.BaseTransport) -> Read:
+        """What reads the requests of a connection."""
+        secure = transport.get_extra_info("sslcontext") is not None
+        source = _source(transport)
+        reading: Read = partial(self._unverified, source, secure)
+        if self._door is not None:
+            verify = partial(self._door.verified, source, secure)
+            reading = partial(read_verified, verify=verify)
+        return reading if self._audit is None else partial(self._audited, source, reading)
+
+    @staticmethod
+    def _unverified(
+        source: str,
+        secure: bool,
+        method: bytes,
+        url: bytes,
+        headers: Mapping[bytes, bytes],
+        spelled: Spelling,
+        body: bytes,
+    ) -> Call | Page | Refusal:
+        """Read a request whose signature nobody verifies, and note whose it claims to be."""
+        request = read(method, url, headers, spelled, body)
+        if type(request) is Call:
+            caller = Caller(_claimed_key(headers, url) or "", None, source, secure)
+            request = msgspec.structs.replace(request, caller=caller)
+        return request
+
+    def _audited(
+        self,
+        source: str,
+        reading: Read,
+        method: bytes,
+        url: bytes,
+        headers: Mapping[bytes, bytes],
+        spelled: Spelling,
+        body: bytes,
+    ) -> Call | Page | Refusal:
+        """Read a request; what is refused already leaves its line now."""
+        request = reading(method, url, headers, spelled, body)
+        if type(request) is Refusal or (type(request) is Page and request.status >= 400):
+            assert self._audit is not None
+            entry = Entry(
+                key=_claimed_key(headers, url),
+                source=source,
+                action=operation_of(headers),
+            )
+            result = request.error if isinstance(request, Refusal) else request.status
+            self._audit.write(entry, result)
+        return request
+
     def refused(self, transport: asyncio.BaseTransport, page: Page) -> None:
         """A request was refused before it was read."""
+        if self._audit is not None:
+            self._audit.write(Entry(source=_source(transport)), page.status)
 
     # As a dispatcher
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
+        if self._audit is None:
+            return self._refusal(call, []) or self._dispatcher.submit(call, answer)
+        needed: list[Access] = []
+        result: Result | None = self._refusal(call, needed)
+        caller = call.caller
+        assert caller is not None
+        entry = Entry(
+            key=caller.access_key_id or None,
+            user=caller.user,
+            source=caller.source,
+            action=call.operation,
+            tables=tables_of([each.resource for each in needed]),
+        )
+        if result is None:
+            result = self._dispatcher.submit(call, partial(self._answer, entry, answer))
+        if result is not None:
+            self._audit.write(entry, result)
+        return result
+
+    def _answer(self, entry: Entry, answer: Answer, result: Result) -> None:
+        assert self._audit is not None
+        self._audit.write(entry, result)
+        answer(result)
+
+    def _refusal(self, call: Call, needed: list[Access]) -> ApiError | None:
+        """Why a request is refused. What it needs permission for is added to `needed`, if anybody wants to know."""
         try:
-            refused = self._refusal(call)
-        except ApiError as error:  # of a request that cannot be read
+            asks = self._door is not None and self._door.asks(call.caller)
+            if not asks and self._audit is None:
+                return None
+            service = self._service.in_region(call.region)
+            needed += service.accesses(call.operation, call.body)
+            if asks and self._door is not None:
+                self._door.check(call, service.account, needed)
+        except ApiError as error:  # also of a request that cannot be read, and so does nothing
             return error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
             return logged_failure(error, call.operation)
-        return refused or self._dispatcher.submit(call, answer)
-
-    def _refusal(self, call: Call) -> ApiError | None:
-        """Why the user may not do what a request asks for."""
-        caller = call.caller
-        if caller is None or caller.user not in self._permissions:  # the user was removed meanwhile
-            return UnrecognizedClientException(UNKNOWN_KEY)
-        permissions = self._permissions[caller.user]
-        if permissions.are_all:
-            return None
-        service = self._service.in_region(call.region)
-        context = Context(
-            caller.user,
-            service.account,
-            call.region,
-            caller.source,
-            caller.secure,
-            self._clock.now(),
-        )
-        for access in service.accesses(call.operation, call.body):
-            refused = permissions.refusal(access, context)
-            if refused is not None:
-                return refused
         return None
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)
 
 
-def _loaded(credentials: str | PathLike[str]) -> tuple[Users, dict[str, Permissions]]:
+def _source(transport: asyncio.BaseTransport) -> str:
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if isinstance(peer, tuple) else ""
+
+
+def _claimed_key(headers: Mapping[bytes, bytes], url: bytes) -> str | None:
+    """The access key id of a signature, right or wrong."""
+    lowered = by_lower_name(headers)
+    signature = None if lowered is None else parse_signature(lowered, url.partition(b"?")[2])
+    return None if signature is None else signature.access_key
+
+
+def _loaded(credentials: str | PathLike[str]) -> tuple[Users, dict[str | None, Permissions]]:
     """The users of a file, and what each may do."""
     users = read_users(credentials)
     for name, user in users.by_name.items():

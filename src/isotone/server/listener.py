@@ -22,10 +22,12 @@ from typing import Final
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for, is_loopback
+from isotone.server.audit import AuditLog
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
-from isotone.server.gate import Gate
+from isotone.server.gate import Door, Gate
 from isotone.server.pages import Pages, Visits
+from isotone.server.tls import certificate
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -53,22 +55,25 @@ class Listener:
         allow_origins: Sequence[str] = (),
         credentials: str | PathLike[str] | None = None,
         insecure: bool = False,
+        tls_cert: str | PathLike[str] | None = None,
+        tls_key: str | PathLike[str] | None = None,
+        audit_log: str | PathLike[str] | None = None,
         clock: Clock | None = None,
         pages: Pages | None = None,
     ) -> None:
-        if pages is not None and credentials is not None:
+        if pages is not None and not (credentials is audit_log is None):
             raise UsageError(
-                "web pages are not verified, so a server with credentials has none; serve them by isotone workbench"
+                "web pages are neither verified nor audited, so a server with credentials or an audit log has none; "
+                "serve them by isotone workbench"
             )
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
         self._dispatcher = dispatcher(service, self._loop, nodes)
         self._visits = None if pages is None else Visits(pages, self._loop)
-        self._gate: Gate | None = None
-        if credentials is not None:
-            self._gate = Gate(self._dispatcher, service, credentials, clock or SystemClock())
-        self._may_leave_loopback = insecure or self._gate is not None
+        self._certificate = certificate(tls_cert, tls_key)
+        self._gate = self._new_gate(credentials, audit_log, clock or SystemClock())
+        self._may_leave_loopback = insecure or credentials is not None
         self._allow_hosts = allow_hosts
         self._allow_origins = allow_origins
         self._admission = Admission()
@@ -80,6 +85,19 @@ class Listener:
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.AbstractServer | None = None
         self._stopping = False
+
+    def _new_gate(
+        self,
+        credentials: str | PathLike[str] | None,
+        audit_log: str | PathLike[str] | None,
+        clock: Clock,
+    ) -> Gate | None:
+        """What stands before the dispatcher; None if there is nothing to ask and nothing to note."""
+        if credentials is None and audit_log is None:
+            return None
+        door = None if credentials is None else Door(credentials, clock)
+        audit = None if audit_log is None else AuditLog(audit_log, clock)
+        return Gate(self._dispatcher, self._service, door, audit)
 
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
@@ -94,21 +112,32 @@ class Listener:
             origins=self._allow_origins,
         )
         self._server = await self._loop.create_server(
-            self._new_connection, sock=listening, backlog=_BACKLOG
+            self._new_connection,
+            sock=listening,
+            backlog=_BACKLOG,
+            ssl=self._certificate,
+            ssl_handshake_timeout=None if self._certificate is None else self._patience.head,
         )
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         self._service.start_maintenance()
-        return url_of(listening)
+        return url_of(listening, secure=self._certificate is not None)
 
     @property
     def has_files(self) -> bool:
         """Whether there is anything to read again."""
-        return self._gate is not None
+        return self._gate is not None or self._certificate is not None
 
     def reload(self) -> None:
-        """Read the files of the options again."""
+        """Read the files of the options again; what is broken stays as it is."""
         if self._gate is not None:
             self._gate.reload()
+        if self._certificate is not None:
+            try:
+                self._certificate.load()
+            except UsageError as error:
+                log.error("the certificate stays as it is: %s", error)
+            else:
+                log.info("the certificate was read again")
 
     async def stop(self, grace: float = _GRACE) -> None:
         """Stop accepting, answer received requests, close every connection."""
@@ -128,6 +157,8 @@ class Listener:
         if self._sweeper is not None:
             self._sweeper.cancel()
         await asyncio.sleep(0)  # lets the aborted connections close their sockets
+        if self._gate is not None:
+            self._gate.stop()
 
     def _new_connection(self) -> Connection:
         return Connection(
@@ -201,12 +232,13 @@ def _refusal(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host}:{port}: {error.strerror}"
 
 
-def url_of(listening: socket.socket) -> str:
+def url_of(listening: socket.socket, *, secure: bool = False) -> str:
     """The URL of the socket for clients on this machine."""
+    scheme = "https" if secure else "http"
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "localhost"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _affordable_connections() -> int:
@@ -242,15 +274,23 @@ def serve(
     allow_origins: Sequence[str] = (),
     credentials: str | PathLike[str] | None = None,
     insecure: bool = False,
+    tls_cert: str | PathLike[str] | None = None,
+    tls_key: str | PathLike[str] | None = None,
+    audit_log: str | PathLike[str] | None = None,
     pages: Pages | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
-    `credentials` is a file with users and their keys: then signatures are verified. Beyond loopback it is required, unless
-    the server is to be `insecure`. The file is read again on SIGHUP. `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
+    `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
     that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. `allow_hosts` are names to
-    answer to, `allow_origins` the web pages that may send requests; "*" allows all. `pages` says who answers requests for
-    web pages. A second signal ends the process immediately. Raises `UsageError` if the address cannot be used.
+    answer to, `allow_origins` the web pages that may send requests; "*" allows all.
+
+    `credentials` is a file with users and their keys: then signatures are verified. An address beyond loopback needs it,
+    or `insecure`. With `tls_cert` connections are encrypted; the key is in the same file, or in `tls_key`. `audit_log` is
+    a file to which a line for each request is added, or "-" for standard output. On SIGHUP these files are read again.
+
+    `pages` says who answers requests for web pages. A second signal ends the process immediately. Raises `UsageError`
+    if the address or a file cannot be used.
     """
     loop = new_event_loop()
 
@@ -263,6 +303,9 @@ def serve(
             allow_origins=allow_origins,
             credentials=credentials,
             insecure=insecure,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            audit_log=audit_log,
             pages=pages,
         )
 
@@ -349,6 +392,9 @@ def running_server(
     allow_origins: Sequence[str] = (),
     credentials: str | PathLike[str] | None = None,
     insecure: bool = False,
+    tls_cert: str | PathLike[str] | None = None,
+    tls_key: str | PathLike[str] | None = None,
+    audit_log: str | PathLike[str] | None = None,
     clock: Clock | None = None,
     pages: Pages | None = None,
 ) -> Iterator[str]:
@@ -373,6 +419,9 @@ def running_server(
             allow_origins=allow_origins,
             credentials=credentials,
             insecure=insecure,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            audit_log=audit_log,
             clock=clock,
             pages=pages,
         )

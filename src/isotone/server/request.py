@@ -304,6 +304,15 @@ def _style(headers: Mapping[bytes, bytes]) -> Style | None:
     return style._replace(cors=headers.get(b"origin", b""), coding=coding)
 
 
+def operation_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """The action that the headers name, in any case; None if they name none."""
+    target = next(
+        (value for name, value in headers.items() if name.lower() == b"x-amz-target"), b""
+    )
+    match = _TARGET.fullmatch(target)
+    return None if match is None else match[1].decode()
+
+
 def _operation(target: bytes) -> str:
     operation = _operations.get(target)
     if operation is not None:

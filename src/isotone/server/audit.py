@@ -1,0 +1,150 @@
+"""The audit log: who asked for what, from where, and what came of it. One line of JSON for each request.
+
+    {"time": "2026-01-01T12:00:00.123Z", "key": "ISOT…", "user": "ann", "source": "10.0.0.7", "action": "PutItem",
+     "tables": ["Orders"], "outcome": "ok", "status": 200, "error": null}
+
+A line has neither secrets nor values of items: of an error only its name, as messages quote values. It is written when
+the request is answered. If it cannot be, because the disk is full, the request is answered all the same, and the line
+goes to the server's own log as an error: nothing is lost silently.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Final
+
+import msgspec
+
+from isotone.clock import Clock
+from isotone.errors import (
+    AccessDeniedException,
+    ApiError,
+    ConnectionFailed,
+    ExpiredTokenException,
+    IncompleteSignatureException,
+    InvalidSignatureException,
+    MissingAuthenticationTokenException,
+    UnrecognizedClientException,
+)
+
+STANDARD_OUTPUT: Final = "-"
+_LONGEST: Final = 256  # characters of what a client made up
+_REFUSALS: Final = (
+    AccessDeniedException,
+    ExpiredTokenException,
+    IncompleteSignatureException,
+    InvalidSignatureException,
+    MissingAuthenticationTokenException,
+    UnrecognizedClientException,
+)
+_TABLE_OF_ARN: Final = re.compile(r".*:(?:global-)?table/([^/]+).*")
+
+log = logging.getLogger("isotone.server")
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One request. `key` is that of the signature, also of a wrong one; `user` is known of a right one only."""
+
+    key: str | None = None
+    user: str | None = None
+    source: str
+    action: str | None = None
+    tables: Sequence[str] = ()
+
+
+class _Line(msgspec.Struct, frozen=True):
+    time: str
+    key: str | None
+    user: str | None
+    source: str
+    action: str | None
+    tables: Sequence[str]
+    outcome: str
+    status: int
+    error: str | None
+
+
+class AuditLog:
+    """A file to which lines are added, or standard output. Raises OSError if it cannot be opened."""
+
+    def __init__(self, target: str | PathLike[str], clock: Clock) -> None:
+        self._target = target
+        self._clock = clock
+        self._file = self._opened()
+        self._is_torn = False  # the last line is there in part
+
+    def _opened(self) -> int:
+        if self._target == STANDARD_OUTPUT:
+            return os.dup(1)
+        return os.open(self._target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def reopen(self) -> None:
+        """Go on in the file that has the name now: the one until now may have been moved away."""
+        try:
+            file = self._opened()
+        except OSError as error:
+            log.error("the audit log stays where it is: %s: %s", self._target, error.strerror)
+            return
+        os.close(self._file)
+        self._file, self._is_torn = file, False
+
+    def close(self) -> None:
+        """Close the file; lines that come later go to the server's log."""
+        os.close(self._file)
+        self._file = -1
+
+    def write(self, entry: Entry, result: bytes | ApiError | ConnectionFailed | int) -> None:
+        """Add a line for a request and its result: an answer, an error, or the status of one that was not read."""
+        outcome, status, error = _outcome(result)
+        moment = datetime.fromtimestamp(self._clock.now(), UTC)
+        line = _Line(
+            f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z",
+            _short(entry.key),
+            entry.user,
+            entry.source,
+            _short(entry.action),
+            entry.tables,
+            outcome,
+            status,
+            error,
+        )
+        self._add(msgspec.json.encode(line) + b"\n")
+
+    def _add(self, line: bytes) -> None:
+        try:
+            whole = b"\n" + line if self._is_torn else line
+            written = os.write(self._file, whole)
+            self._is_torn = written < len(whole)
+            reason = "only a part of it was written"
+        except OSError as error:
+            written, whole, reason = 0, line, str(error.strerror)
+        if written < len(whole):
+            log.error("the audit log cannot be written (%s): %s", reason, line.decode().rstrip())
+
+
+def tables_of(resources: Sequence[str]) -> list[str]:
+    """The names of the tables in ARNs, each once."""
+    found = (_TABLE_OF_ARN.fullmatch(resource) for resource in resources)
+    return list(dict.fromkeys(_short(each[1]) or "" for each in found if each is not None))
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else text[:_LONGEST]
+
+
+def _outcome(
+    result: bytes | ApiError | ConnectionFailed | int,
+) -> tuple[str, int, str | None]:
+    """What came of a request in a word, the status of its answer, and the name of the error."""
+    if isinstance(result, ApiError):
+        return "refused" if isinstance(result, _REFUSALS) else "error", result.status, result.code
+    if isinstance(result, ConnectionFailed):
+        return "error", 0, type(result).__name__
+    if isinstance(result, int):
+        return "refused", result, None
+    return "ok", 200, None

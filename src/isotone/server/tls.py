@@ -1,0 +1,61 @@
+"""TLS of the server: a certificate and its key, which are replaced together while it runs."""
+
+from __future__ import annotations
+
+import ssl
+from os import PathLike
+from typing import Any
+
+from isotone.errors import UsageError
+
+
+class Certificate(ssl.SSLContext):
+    """A context for the connections that begin from now on; each one keeps the certificate that it began with.
+
+    `load` takes a new pair. One that is broken changes nothing.
+    """
+
+    _current: ssl.SSLContext
+    _files: tuple[str | PathLike[str], str | PathLike[str] | None]
+
+    def load(self) -> None:
+        """Read the files again; raises `UsageError` if they are no certificate with its key."""
+        self._current = _context(*self._files)
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        return self._current.wrap_bio(*arguments, **options)
+
+
+def certificate(
+    cert: str | PathLike[str] | None, key: str | PathLike[str] | None
+) -> Certificate | None:
+    """The certificate in these files, the key by default in the same one; None without any. Raises `UsageError`."""
+    if cert is None:
+        if key is not None:
+            raise UsageError("--tls-key needs the certificate, too: give --tls-cert FILE")
+        return None
+    made = Certificate(ssl.PROTOCOL_TLS_SERVER)
+    made._files = cert, key
+    made.load()
+    return made
+
+
+def _context(cert: str | PathLike[str], key: str | PathLike[str] | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    where = str(cert) if key is None else f"{cert} and {key}"
+    try:
+        context.load_cert_chain(cert, key, password=_refuse_password)
+    except ssl.SSLError as error:
+        reason = error.reason or "no certificate with its key was found"
+        raise UsageError(f"{where} cannot be used for TLS: {reason}") from None
+    except OSError as error:
+        raise UsageError(f"{where} cannot be read: {error.strerror or error}") from None
+    return context
+
+
+def _refuse_password() -> str:
+    raise UsageError(
+        "the key for TLS is encrypted; give one that is not, readable by its owner alone"
+    )

@@ -1,0 +1,256 @@
+"""The audit log: a line for each request, whatever comes of it, and never what must not be in it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import http.client
+import json
+import logging
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from tests.sdks.server_process import start_server
+from tests.server.fakes import FakeService, headers_of
+from tests.server.signing import write_credentials
+
+import isotone
+from isotone.clock import ManualClock
+from isotone.errors import UsageError
+from isotone.server import running_server
+from isotone.server.audit import AuditLog, Entry
+
+SECRET = "what nobody should read in a log"
+KEY = {"id": {"S": SECRET}}
+SCHEMA = {
+    "TableName": "Orders",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def database():
+    with isotone.open() as database:
+        database.execute("CreateTable", SCHEMA)
+        yield database
+
+
+def client(url, name="ann", secret=None):
+    return boto3.Session().client(
+        "dynamodb",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=f"ISOT{name.upper()}",
+        aws_secret_access_key=secret or f"a secret of {name}",
+        config=Config(retries={"max_attempts": 0}),
+    )
+
+
+def test_each_request_leaves_a_line(database, tmp_path):
+    credentials = write_credentials(tmp_path / "users.json", ann={}, reader={"read_only": True})
+    log = tmp_path / "audit.log"
+    calls = [
+        ("ann", None, "put_item", {"TableName": "Orders", "Item": {**KEY, "total": {"N": "1"}}}),
+        ("ann", None, "get_item", {"TableName": "Orders", "Key": KEY}),
+        ("ann", None, "list_tables", {}),
+        ("ann", None, "put_item", {"TableName": "Orders", "Item": KEY, "ConditionExpression": "attribute_not_exists(id)"}),
+        ("ann", None, "batch_get_item", {"RequestItems": {"Orders": {"Keys": [KEY]}, "Nothing": {"Keys": [KEY]}}}),
+        ("ann", None, "execute_statement", {"Statement": f"SELECT * FROM \"Orders\" WHERE id = '{SECRET}'"}),
+        ("ann", None, "execute_statement", {"Statement": "nonsense"}),
+        ("reader", None, "delete_item", {"TableName": "Orders", "Key": KEY}),
+        ("ann", "wrong", "get_item", {"TableName": "Orders", "Key": KEY}),
+        ("eve", None, "get_item", {"TableName": "Orders", "Key": KEY}),
+    ]  # fmt: skip
+    with running_server(database, credentials=credentials, audit_log=log) as url:
+        for name, secret, method, request in calls:
+            with contextlib.suppress(ClientError):
+                getattr(client(url, name, secret), method)(**request)
+    found = [
+        (each["key"], each["user"], each["action"], each["tables"], each["outcome"], each["status"], each["error"])
+        for each in lines(log)
+    ]  # fmt: skip
+    ann, reader = ("ISOTANN", "ann"), ("ISOTREADER", "reader")
+    assert found == [
+        (*ann, "PutItem", ["Orders"], "ok", 200, None),
+        (*ann, "GetItem", ["Orders"], "ok", 200, None),
+        (*ann, "ListTables", [], "ok", 200, None),
+        (*ann, "PutItem", ["Orders"], "error", 400, "ConditionalCheckFailedException"),
+        (*ann, "BatchGetItem", ["Orders", "Nothing"], "error", 400, "ResourceNotFoundException"),
+        (*ann, "ExecuteStatement", ["Orders"], "ok", 200, None),
+        (*ann, "ExecuteStatement", [], "error", 400, "ValidationException"),
+        (*reader, "DeleteItem", ["Orders"], "refused", 400, "AccessDeniedException"),
+        ("ISOTANN", None, "GetItem", [], "refused", 400, "InvalidSignatureException"),
+        ("ISOTEVE", None, "GetItem", [], "refused", 400, "UnrecognizedClientException"),
+    ]
+    assert {each["source"] for each in lines(log)} == {"127.0.0.1"}
+    text = log.read_text()
+    assert SECRET not in text
+    assert "a secret of" not in text
+    assert "Signature" not in text.replace("InvalidSignatureException", "")
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def ask(url, method="POST", path="/", body=b"{}", **headers):
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    try:
+        connection.request(method, path, body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_what_is_refused_before_it_is_read_leaves_a_line(tmp_path):
+    log, service = tmp_path / "audit.log", FakeService()
+    with running_server(service, audit_log=log) as url:
+        ask(url, **headers_of("GetItem"), Origin="http://evil.example")
+        ask(url, **headers_of("GetItem"), Host="evil.example")
+        ask(url, path="/elsewhere", **headers_of("GetItem"))
+        ask(url, **{"Content-Type": "application/x-amz-json-1.0"})
+        ask(url, method="GET", body=None)  # a health check is no request of the API
+    found = [
+        (each["action"], each["outcome"], each["status"], each["error"]) for each in lines(log)
+    ]
+    assert found == [
+        (None, "refused", 403, None),
+        (None, "refused", 403, None),
+        ("GetItem", "refused", 404, None),
+        (None, "error", 400, "UnknownOperationException"),
+    ]
+    assert service.reads == []
+
+
+def test_without_credentials_the_key_is_what_the_client_says(database, tmp_path):
+    log = tmp_path / "audit.log"
+    with running_server(database, audit_log=log) as url:
+        client(url, "anybody").list_tables()
+    (line,) = lines(log)
+    assert (line["key"], line["user"], line["outcome"]) == ("ISOTANYBODY", None, "ok")
+    moment = datetime.fromisoformat(line["time"])
+    assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
+
+
+def test_many_writes_at_once_leave_a_line_each(database, tmp_path):
+    log = tmp_path / "audit.log"
+    with running_server(database, audit_log=log) as url, ThreadPoolExecutor(8) as pool:
+
+        def put(number):
+            item = {"id": {"S": str(number)}}
+            client(url).put_item(TableName="Orders", Item=item)
+
+        list(pool.map(put, range(40)))
+    assert len(lines(log)) == 40
+
+
+# The file
+
+
+@pytest.fixture
+def audit(tmp_path):
+    return AuditLog(tmp_path / "audit.log", ManualClock(1_767_268_800.25))
+
+
+def test_a_line(audit, tmp_path):
+    audit.write(Entry(source="::1", key="k" * 1000, action="GetItem"), b"{}")
+    (line,) = lines(tmp_path / "audit.log")
+    assert line == {
+        "time": "2026-01-01T12:00:00.250Z",
+        "key": "k" * 256,
+        "user": None,
+        "source": "::1",
+        "action": "GetItem",
+        "tables": [],
+        "outcome": "ok",
+        "status": 200,
+        "error": None,
+    }
+
+
+def test_on_a_full_disk_the_line_goes_to_the_log_of_the_server(
+    audit, tmp_path, monkeypatch, caplog
+):
+    entry = Entry(source="::1", action="GetItem")
+    written = os.write
+
+    def full(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with caplog.at_level(logging.ERROR, "isotone.server"):
+        audit.write(entry, b"{}")
+    assert "the audit log cannot be written (No space left on device): {" in caplog.text
+    assert '"action":"GetItem"' in caplog.text
+    monkeypatch.setattr(os, "write", lambda file, data: written(file, data[:10]))
+    audit.write(entry, b"{}")
+    assert "only a part of it was written" in caplog.text
+    monkeypatch.setattr(os, "write", written)
+    audit.write(entry, b"{}")
+    torn, whole = (tmp_path / "audit.log").read_text().splitlines()
+    assert len(torn) == 10
+    assert json.loads(whole)["action"] == "GetItem", "after half a line a new one begins"
+
+
+def test_requests_are_answered_while_the_disk_is_full(database, tmp_path, monkeypatch, caplog):
+    target = Path("/dev/full")
+    if not target.exists():
+        pytest.skip("there is no /dev/full")
+    with running_server(database, audit_log=target) as url:
+        client(url).put_item(TableName="Orders", Item=KEY)
+    assert caplog.text.count("the audit log cannot be written") == 1
+    assert SECRET not in caplog.text
+
+
+def test_a_file_that_cannot_be_opened(database, tmp_path):
+    with (
+        pytest.raises(OSError, match="No such file"),
+        running_server(database, audit_log=tmp_path / "none" / "audit.log"),
+    ):
+        pass
+
+
+def test_a_server_with_an_audit_log_has_no_pages(database, tmp_path):
+    with (
+        pytest.raises(UsageError, match="neither verified nor audited"),
+        running_server(database, audit_log=tmp_path / "audit.log", pages=lambda visit: None),
+    ):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP")
+def test_after_a_signal_the_log_goes_on_in_a_new_file(tmp_path):
+    log, moved = tmp_path / "audit.log", tmp_path / "audit.log.1"
+    with start_server(None, "--audit-log", str(log)) as server:
+        client(server.url).list_tables()
+        log.rename(moved)
+        client(server.url).list_tables()
+        server.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 30
+        while not log.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        client(server.url).list_tables()
+        assert server.stop() == 0
+    assert (len(lines(moved)), len(lines(log))) == (2, 1)
+
+
+def test_standard_output(tmp_path):
+    with start_server(None, "--audit-log", "-") as server:
+        client(server.url).list_tables()
+        assert server.process.stdout is not None
+        line = json.loads(server.process.stdout.readline())
+        assert (line["action"], line["outcome"]) == ("ListTables", "ok")
+        assert server.stop() == 0
