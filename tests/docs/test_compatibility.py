@@ -966,3 +966,36 @@ def test_43_a_batch_of_statements_is_refused_as_a_whole(bench: Bench, tmp_path: 
             client.batch_execute_statement(Statements=statements)
         client.close()
     assert bench.client.scan(TableName="items")["Count"] == 0
+
+
+def test_44_tables_of_a_batch_are_checked_in_their_order(bench: Bench) -> None:
+    bench.client.create_table(
+        TableName="aside",
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    faults: dict[str, Any] = {"items": {"p": {"N": "1"}}, "aside": {"p": {"S": ""}}}
+    told = []
+    for names in (("items", "aside"), ("aside", "items")):
+        with pytest.raises(bench.client.exceptions.ClientError) as error:
+            bench.client.batch_get_item(
+                RequestItems={name: {"Keys": [faults[name]]} for name in names}
+            )
+        told.append(error.value.response["Error"]["Message"])
+    assert told[0] == "The provided key element does not match the schema"
+    assert "cannot contain an empty string value" in told[1]
+
+
+def test_45_an_incremental_export_has_no_filter(bench: Bench) -> None:
+    with pytest.raises(
+        bench.client.exceptions.ClientError,
+        match=r"ValidationException.*FilterSpecification is only supported for FULL_EXPORT",
+    ):
+        bench.client.export_table_to_point_in_time(
+            TableArn="items",
+            S3Bucket="exports",
+            ExportType="INCREMENTAL_EXPORT",
+            IncrementalExportSpecification={},
+            FilterSpecification={"FilterExpression": "attribute_exists(a)"},
+        )

@@ -137,3 +137,86 @@ def test_a_transaction_tells_placeholders_without_expressions_last(
         assert ask.refused("TransactWriteItems", TransactItems=entries).message == message
     alone = ask.refused("TransactWriteItems", TransactItems=[useless]).message
     assert alone == "ExpressionAttributeNames can only be specified when using expressions"
+
+
+def test_a_false_condition_is_told_before_an_update_of_the_key(ask: Asker) -> None:
+    ask.table()
+    update = {"TableName": "tab", "Key": KEY, "UpdateExpression": "REMOVE p"}
+    of_key = "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key"
+    assert ask.refused("UpdateItem", **update).message == of_key
+    false = {**update, "ConditionExpression": "attribute_exists(zz)"}
+    assert ask.refused("UpdateItem", **false).message == "The conditional request failed"
+    cancelled = ask.refused("TransactWriteItems", TransactItems=[{"Update": false}])
+    assert [each["Code"] for each in cancelled.members["CancellationReasons"]] == [
+        "ConditionalCheckFailed"
+    ]
+    legacy = {"AttributeUpdates": {"p": {"Action": "PUT", "Value": {"S": "b"}}}}
+    expected = {"Expected": {"zz": {"Value": {"S": "a"}}}}
+    both = ask.refused("UpdateItem", TableName="tab", Key=KEY, **legacy, **expected)
+    assert both.message == "The conditional request failed"
+    assert ask.refused("UpdateItem", TableName="tab", Key=KEY, **legacy).message == of_key
+
+
+def test_a_reserved_word_is_told_after_a_wrong_value(ask: Asker) -> None:
+    ask.table()
+    reserved = {"ConditionExpression": "attribute_exists(status)"}
+    wrong = {"UpdateExpression": "SET a = :v", "ExpressionAttributeValues": {":v": NO_NUMBER}}
+    error = ask.refused("UpdateItem", TableName="tab", Key=KEY, **wrong, **reserved)
+    assert error.message == COUNT + NUMERIC
+    error = ask.refused("PutItem", TableName="tab", Item={**KEY, "z": NO_NUMBER}, **reserved)
+    assert error.message == COUNT + NUMERIC
+
+
+def test_several_types_of_one_value_are_told_with_the_placeholder_by_updates_and_deletes(
+    ask: Asker,
+) -> None:
+    ask.table()
+    several = {"ExpressionAttributeValues": {":v": {"S": "a", "N": "1"}}}
+    many = (
+        "Supplied AttributeValue has more than one datatypes set, "
+        "must contain exactly one of the supported datatypes"
+    )
+    of_value = f"ExpressionAttributeValues contains invalid value: {many} for key :v"
+    condition = {"ConditionExpression": "a = :v", **several}
+    assert ask.refused("DeleteItem", TableName="tab", Key=KEY, **condition).message == of_value
+    assert ask.refused("PutItem", TableName="tab", Item=KEY, **condition).message == many
+    update = {"UpdateExpression": "SET a = :v", **several}
+    assert ask.refused("UpdateItem", TableName="tab", Key=KEY, **update).message == of_value
+
+
+@pytest.mark.parametrize("empty", ["SSESpecification", "WarmThroughput", "OnDemandThroughput"])
+def test_an_empty_change_of_a_table_is_none(ask: Asker, empty: str) -> None:
+    ask.table()
+    error = ask.refused("UpdateTable", TableName="tab", **{empty: {}})
+    assert error.message.startswith("At least one of ProvisionedThroughput, BillingMode")
+    ask("UpdateTable", TableName="tab", DeletionProtectionEnabled=False, **{empty: {}})
+
+
+def test_names_are_limited_by_their_size_and_not_in_number(ask: Asker) -> None:
+    ask.table()
+    names = {f"#n{number}": "a" for number in range(70_000)}
+    filtered = {"FilterExpression": " AND ".join(["attribute_exists(#n0)"])}
+    error = ask.refused("Scan", TableName="tab", ExpressionAttributeNames=names, **filtered)
+    assert error.message.startswith(
+        "Value provided in ExpressionAttributeNames unused in expressions"
+    )
+    long = {"TableName": "tab", "Key": KEY, "ProjectionExpression": "#n"}
+    assert ask("GetItem", **long, ExpressionAttributeNames={"#n": "a" * 65_535}) == {}
+    error = ask.refused("GetItem", **long, ExpressionAttributeNames={"#n": "a" * 65_536})
+    assert "failed to satisfy constraint" in error.message
+
+
+def test_legacy_conditions_have_as_many_values_as_a_request(ask: Asker) -> None:
+    ask.table()
+    ask("PutItem", TableName="tab", Item={**KEY, "a": {"N": "19999"}})
+    among = {
+        "ComparisonOperator": "IN",
+        "AttributeValueList": [{"N": str(n)} for n in range(20_000)],
+    }
+    assert ask("Scan", TableName="tab", ScanFilter={"a": among})["Count"] == 1
+    absent = {f"b{number}": {"ComparisonOperator": "NULL"} for number in range(3000)}
+    assert ask("Scan", TableName="tab", ScanFilter=absent)["Count"] == 1
+    present = {**absent, "a": {"ComparisonOperator": "NULL"}}
+    assert ask("Scan", TableName="tab", ScanFilter=present)["Count"] == 0
+    assert ask("Scan", TableName="tab", ScanFilter=present, ConditionalOperator="OR")["Count"] == 1
+    ask("DeleteItem", TableName="tab", Key=KEY, Expected={n: {"Exists": False} for n in absent})

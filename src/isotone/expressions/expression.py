@@ -18,7 +18,7 @@ from isotone.expressions.nodes import Node, references, resolve, walk_up
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.render import Writer
 from isotone.expressions.rules import OperandCheck, add_checks, check_words
-from isotone.limits import EXPRESSION_SIZE
+from isotone.limits import EXPRESSION_OPERATORS, EXPRESSION_SIZE
 from isotone.values.types import Item
 
 NameMap: TypeAlias = Mapping[str, str]
@@ -37,6 +37,7 @@ class Expression(ABC):
     """
 
     PARAMETER: ClassVar[str]
+    MOST_OPERATORS: ClassVar[float] = EXPRESSION_OPERATORS
 
     __slots__ = (
         "_checks",
@@ -98,7 +99,7 @@ class Expression(ABC):
         If building a check raises, the checks before it still run first: they may find an error of a value.
         """
         try:
-            add_checks(nodes, self._checks)
+            add_checks(nodes, self._checks, self.MOST_OPERATORS)
         except Refusal as refusal:
             if not self._checks:
                 raise

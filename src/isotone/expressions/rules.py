@@ -152,7 +152,7 @@ _MISPLACED: Final = {
 # Operands
 
 
-def add_checks(nodes: Iterable[Any], checks: Checks) -> None:
+def add_checks(nodes: Iterable[Any], checks: Checks, most_operators: float) -> None:
     """Append the checks of nodes in DynamoDB's order, whose names are resolved. O(nodes).
 
     Raises if an expression of these nodes is wrong with any values, after appending the checks that come
@@ -168,7 +168,7 @@ def add_checks(nodes: Iterable[Any], checks: Checks) -> None:
         if kind in _RULES:
             _RULES[kind](node, checks)
     # DynamoDB stops counting at the first operator beyond the limit.
-    if operators > EXPRESSION_OPERATORS:
+    if operators > most_operators:
         raise Refusal(messages.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
 

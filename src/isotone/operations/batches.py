@@ -174,8 +174,9 @@ def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, l
 
 
 def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
-    """An entry with the keys from the first unprocessed one on."""
-    left = msgspec.to_builtins(msgspec.structs.replace(entry, keys=entry.keys[first:]))
+    """An entry with the keys from the first unprocessed one on. AWS does not name AttributesToGet among its members."""
+    rest = msgspec.structs.replace(entry, keys=entry.keys[first:], attributes_to_get=None)
+    left = msgspec.to_builtins(rest)
     return {name: value for name, value in left.items() if value is not None}
 
 

@@ -137,10 +137,11 @@ def update_change(
     """The change that applies an update expression to an item, which need not exist."""
     physical, key_item = requested_key(table.keyspace, key)
     written = frozenset() if update is None else update.attributes_written
-    if not written.isdisjoint(table.keyspace.names):
-        raise _key_updated(table, written)
+    changes_key = not written.isdisjoint(table.keyspace.names)
 
     def make(old: Item | None, old_size: int) -> Sized | None:
+        if changes_key:  # which the service tells only where the condition holds
+            raise _key_updated(table, written)
         if old is None and update is not None and update.only_removes:
             return None
         before, size = (key_item, item_size(key_item)) if old is None else (old, old_size)

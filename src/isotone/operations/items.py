@@ -118,8 +118,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             matches,
             request.return_values_on_condition_check_failure,
         )
-        # After the change: an update of `key.a` is refused as an update of the key, not as a path into it.
-        binding.check_keys(table)
+        binding.check_keys(table, update)
         return _execute_and_answer(engine, request, change, update)
 
 

@@ -7,6 +7,7 @@ condition, in the service's words; `expressions` evaluates them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -231,7 +232,15 @@ def _joined(
             "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
         )
     join = Or if operator == "OR" else And
-    return Condition.from_node(nodes[0] if len(nodes) == 1 else join(nodes), parameter=parameter)
+    node = nodes[0] if len(nodes) == 1 else join(nodes)
+    return _LegacyCondition.from_node(node, parameter=parameter)
+
+
+class _LegacyCondition(Condition):
+    """A condition that was no expression: only the size of the request limits it, as in DynamoDB Local."""
+
+    __slots__ = ()
+    MOST_OPERATORS = math.inf
 
 
 def _path(name: str) -> Path:

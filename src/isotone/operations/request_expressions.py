@@ -105,9 +105,14 @@ class Binding:
         if self._placeholders:
             check_all_used(self._compiled, self._names, self.values)
 
-    def check_keys(self, table: Table) -> None:
-        """Refuse paths into the attributes of keys, which are never lists or maps."""
+    def check_keys(self, table: Table, update: Update | None = None) -> None:
+        """Refuse paths into the attributes of keys, which are never lists or maps.
+
+        An update of `key.a` is refused as an update of the key, when its condition holds.
+        """
         if not self._nested:
+            return
+        if update is not None and not update.attributes_written.isdisjoint(table.keyspace.names):
             return
         check_scalar_keys(self._compiled, table.schema.keys.names)
         for index in table.secondary:

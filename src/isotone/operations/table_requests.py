@@ -344,6 +344,13 @@ _UPDATES: Final = (
     "vector_index_updates",
     "warm_throughput",
 )
+_NO_UPDATE: Final[tuple[object, ...]] = (
+    None,
+    [],
+    SSESpecification(),
+    OnDemandThroughput(),
+    WarmThroughput(),
+)
 
 
 def check_create_table(request: CreateTable) -> None:
@@ -427,7 +434,7 @@ def _check_stream(stream: StreamSpecification | None) -> None:
 
 def check_update_table(request: UpdateTable) -> None:
     """Check that an update contains a change, and only one per index."""
-    if all(getattr(request, name) in (None, []) for name in _UPDATES):
+    if all(getattr(request, name) in _NO_UPDATE for name in _UPDATES):
         raise ValidationException(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
