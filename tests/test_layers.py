@@ -52,7 +52,7 @@ ALLOWED = {
     "advisor": FLOOR
     | {"backends", "codec", "expressions", "inference", "model", "moving", "prices", "structures"},
     # The pages of the server, for any backend; the server itself knows no page.
-    "workbench": FLOOR | {"backends", "inference", "model", "server"},
+    "workbench": FLOOR | {"advisor", "backends", "inference", "model", "server"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR

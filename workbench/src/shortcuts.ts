@@ -1,6 +1,6 @@
 /** The keyboard: one listener, and the shortcuts that views add while they are shown. */
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 export interface Shortcut {
   /** As the event names it: `"k"`, `"ArrowDown"`, `"Mod+k"` (⌘ on a Mac, Ctrl elsewhere). */
@@ -11,20 +11,25 @@ export interface Shortcut {
   typing?: boolean;
 }
 
-const active: Shortcut[] = [];
-
-/** The shortcuts that work now, the latest first. */
-export function activeShortcuts(): Shortcut[] {
-  return [...active].reverse();
+interface Latest {
+  current: Shortcut[];
 }
 
-export function useShortcuts(shortcuts: Shortcut[], dependencies: unknown[] = []): void {
+const active: Latest[] = [];
+
+/** The shortcuts that work now, those of the innermost views first. */
+export function activeShortcuts(): Shortcut[] {
+  return [...active].reverse().flatMap((each) => each.current);
+}
+
+/** Adds shortcuts while a component is shown; they are always those of its last drawing. */
+export function useShortcuts(shortcuts: Shortcut[]): void {
+  const latest = useRef(shortcuts);
+  latest.current = shortcuts;
   useEffect(() => {
-    active.push(...shortcuts);
-    return () => {
-      for (const each of shortcuts) active.splice(active.indexOf(each), 1);
-    };
-  }, dependencies);
+    active.push(latest);
+    return () => void active.splice(active.indexOf(latest), 1);
+  }, []);
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -39,7 +44,7 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented) return;
+  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
   const name = nameOf(event);
   const found = activeShortcuts().find(
     (each) => each.keys.includes(name) && (each.typing || !isTyping(event.target)),

@@ -32,13 +32,24 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def workbench_of(
-    backend: Backend, target: str, model: str | None, *, writable: bool = True, remote: bool = False
+    backend: Backend,
+    target: str,
+    model: str | None,
+    *,
+    writable: bool = True,
+    remote: bool = False,
+    is_endpoint: bool = True,
 ) -> Workbench:
     """The pages for an engine; raises `UsageError` for a model that cannot be loaded."""
     from isotone.workbench import Workbench
 
     return Workbench(
-        backend, target=target, writable=writable, tables=_tables(model), remote=remote
+        backend,
+        target=target,
+        writable=writable,
+        tables=_tables(model),
+        remote=remote,
+        is_endpoint=is_endpoint,
     )
 
 
@@ -85,6 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.model,
             writable=arguments.read_write or not remote,
             remote=remote,
+            is_endpoint=False,
         )
 
         def ready(url: str) -> None:

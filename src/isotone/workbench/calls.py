@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
+from isotone.advisor import Explanation, explain
 from isotone.errors import UsageError
 from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, tables
@@ -46,6 +47,7 @@ class Calls:
             "model": self.model,
             "pattern": self.pattern,
             "code": self.code,
+            "explain": self.explain,
             "changes": self.changes,
         }
 
@@ -187,9 +189,26 @@ class Calls:
         return patterns.answer(found, asked)
 
     async def code(self, given: Mapping[str, Any]) -> Answer:
-        """A request as code: `{"action", "request"}`."""
+        """A request as code: `{"action", "request"}`; `origin` is where the page is."""
         request = given.get("request") or {}
-        return {"snippets": code.snippets(_text(given, "action"), request, self._source.target)}
+        target = self._source.target
+        if self._source.is_endpoint:
+            target = given.get("origin") or target
+        return {"snippets": code.snippets(_text(given, "action"), request, target)}
+
+    async def explain(self, given: Mapping[str, Any]) -> Answer:
+        """What a request or a statement reads and costs: `{"action", "request"}` or `{"statement"}`; sends no write."""
+        statement = given.get("statement")
+        subject = statement or (_text(given, "action"), given.get("request") or {})
+        work = asyncio.to_thread(self._explained, subject)
+        return {"explanation": (await work).to_dict()}
+
+    def _explained(self, subject: Any) -> Explanation:
+        name = "" if isinstance(subject, str) else str(subject[1].get("TableName"))
+        known = self._recognition.model_of(name) if name else None
+        sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
+        known_tables = [] if known is None else [known]
+        return explain(self._connected(), subject, sample=sample, tables=known_tables)
 
     # Changes
 

@@ -18,7 +18,7 @@ import gzip
 import logging
 import mimetypes
 from collections.abc import Awaitable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,7 +63,8 @@ class Workbench:
     """The pages of one engine, for `isotone.server.serve(…, pages=Workbench(…))`.
 
     `target` names the engine for people. Without `writable` it starts in safe mode: writes are refused until the user
-    unlocks them. `tables` are those of a loaded model.
+    unlocks them. `tables` are those of a loaded model. `is_endpoint` tells whether the same server answers the API of the engine:
+    then code that is copied connects to it.
     """
 
     def __init__(
@@ -74,8 +75,10 @@ class Workbench:
         writable: bool = True,
         tables: Sequence[Table] = (),
         remote: bool = False,
+        is_endpoint: bool = True,
     ) -> None:
-        self._source = Source(backend, target, tuple(tables), remote, writable)
+        self._source = Source(backend, target, tuple(tables), remote, writable, is_endpoint)
+        self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[Calls] | None = None
 
     def __call__(self, visit: Visit) -> Answering | None:
@@ -97,7 +100,7 @@ class Workbench:
         name = visit.path.decode("latin-1").removeprefix(PATH) or "index.html"
         if name == "index.html":
             self._calls()  # while the browser reads the page
-        found = self._files.get(name)
+        found = self._files.get(name) or self._look_again().get(name)
         if found is None or visit.method != b"GET":
             return NOT_FOUND
         kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").encode()
@@ -111,15 +114,16 @@ class Workbench:
             *_SECURITY,
         )
         if name.endswith(_COMPRESSED) and b"gzip" in visit.headers.get(b"accept-encoding", b""):
-            return Page(200, _zipped(found), headers=(*headers, (b"Content-Encoding", b"gzip")))
+            zipped = _zipped(found, found.stat().st_mtime_ns)
+            return Page(200, zipped, headers=(*headers, (b"Content-Encoding", b"gzip")))
         return Page(200, found.read_bytes(), headers=headers)
 
-    @cached_property
-    def _files(self) -> dict[str, Path]:
-        """The built files by their paths: no other path is ever opened."""
-        return {
+    def _look_again(self) -> dict[str, Path]:
+        """The built files by their paths: no other path is ever opened. A build while the server runs is found."""
+        self._files = {
             path.relative_to(FILES).as_posix(): path for path in FILES.rglob("*") if path.is_file()
         }
+        return self._files
 
     def _calls(self) -> asyncio.Future[Calls]:
         """What answers the calls."""
@@ -182,5 +186,5 @@ def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -
 
 
 @lru_cache
-def _zipped(path: Path) -> bytes:
+def _zipped(path: Path, changed: int) -> bytes:
     return gzip.compress(path.read_bytes(), 9, mtime=0)

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared."""
+    """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
+
+    `is_endpoint`: the server of the page has the engine's API, too.
+    """
 
     backend: Backend
     target: str
     tables: tuple[Table, ...]
     remote: bool
     writable: bool
+    is_endpoint: bool

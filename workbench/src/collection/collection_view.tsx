@@ -29,7 +29,7 @@ interface Props {
   keyboard?: boolean;
   /** Changes when everything is to be read again. */
   version?: number;
-  checked?: Set<string>;
+  checked?: { has(id: string): boolean };
   onCheck?: (entry: Entry, checked: boolean) => void;
 }
 
@@ -105,9 +105,7 @@ export function CollectionView(props: Props) {
     for (const { slot } of near) if (!slot.entries) void data.restore(slot);
     if (data.paused) return;
     if (height - (shown.top + shown.height) < AHEAD) void data.loadAfter();
-    // Only a reader who has scrolled up is shown what is before the start of the view.
-    if (shown.top < AHEAD / 3 && data.slots.length && (shown.top > 0 || data.added || height < shown.height))
-      void data.loadBefore();
+    if (shown.top < AHEAD && data.slots.length) void data.loadBefore();
   });
 
   const entries = data.entries;
@@ -143,7 +141,6 @@ export function CollectionView(props: Props) {
           { keys: ["Home"], title: "To the top", run: () => scroller.current?.scrollTo(0, 0) },
           { keys: ["End"], title: "To the end of what is loaded", run: () => scroller.current?.scrollTo(0, height) },
         ],
-    [selected, entries.length, data, shown.height, height, props.keyboard],
   );
 
   const keys = keysOf(view);
@@ -313,7 +310,6 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
       id={domId(entry)}
       role="option"
       aria-selected={selected}
-      aria-label={labelOf(view, entry) + (leftOut ? `, not in ${leftOutOf}` : "")}
       style={{ top: `${top}px`, height: `${row.height}px` }}
       onClick={(event) => {
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
@@ -321,6 +317,7 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
       }}
       onDblClick={() => onOpen(entry)}
     >
+      <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
       <div class="sort-cell">
         {onCheck && checked && <span class="check" aria-hidden="true">✓</span>}
         {keys.sort.length
@@ -428,12 +425,6 @@ function Nothing({ view, scanned }: { view: View; scanned: number }) {
 
 function isLeftOut(entry: Entry, index: IndexInfo): boolean {
   return [...index.keys.partition, ...index.keys.sort].some((each) => !(each.name in entry.item));
-}
-
-function labelOf(view: View, entry: Entry): string {
-  const keys = keysOf(view);
-  const texts = [...keys.partition, ...keys.sort].map((each) => shortText(entry.item[each.name]));
-  return `${entry.entity ?? "Item"} ${texts.join(", ")}`;
 }
 
 function domId(entry: Entry): string {

@@ -40,8 +40,8 @@ export function layOut(entries: Entry[], previous: Seam | null, columns: Columns
   const rows: Row[] = [];
   let top = 0;
   let seam = previous;
+  columns.learn(entries);
   for (const entry of entries) {
-    columns.learn(entry);
     const starts = seam === null || seam.group !== entry.group;
     if (starts && seam !== null) top += GAP;
     if (starts || seam?.entity !== entry.entity || seam.outside !== entry.outside) {
@@ -77,18 +77,29 @@ export class Columns {
     return [...(this.byEntity.get(entity)?.values() ?? [])];
   }
 
-  learn(entry: Entry): void {
-    const { entity, item } = entry;
+  /** Makes the columns that a page adds, each as wide as the widest of its values on that page. */
+  learn(entries: Entry[]): void {
+    const added = new Map<string | null, Map<string, number>>();
+    for (const { entity, item } of entries) {
+      const known = this.byEntity.get(entity);
+      let widths = added.get(entity);
+      if (!widths) added.set(entity, (widths = new Map()));
+      for (const [name, value] of Object.entries(item)) {
+        if (this.hidden.has(name) || known?.has(name)) continue;
+        const length = Math.max(name.length, shortText(value, 48).length, widths.get(name) ?? 0);
+        widths.set(name, length);
+      }
+    }
+    for (const [entity, widths] of added) for (const [name, length] of widths) this.add(entity, name, length);
+  }
+
+  private add(entity: string | null, name: string, characters: number): void {
     let columns = this.byEntity.get(entity);
     if (!columns) this.byEntity.set(entity, (columns = new Map()));
-    for (const [name, value] of Object.entries(item)) {
-      if (this.hidden.has(name) || columns.has(name)) continue;
-      const left = this.ends.get(entity) ?? 0;
-      const characters = Math.max(name.length + 1, shortText(value, 48).length) + 2;
-      const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 14)));
-      columns.set(name, { name, left, width });
-      this.ends.set(entity, left + width);
-      this.width = Math.max(this.width, left + width);
-    }
+    const left = this.ends.get(entity) ?? 0;
+    const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28)));
+    columns.set(name, { name, left, width });
+    this.ends.set(entity, left + width);
+    this.width = Math.max(this.width, left + width);
   }
 }

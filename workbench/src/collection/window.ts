@@ -17,6 +17,7 @@ import {
 } from "../api";
 import { learn } from "./hues";
 import { Columns, layOut, type Row, type Seam } from "./rows";
+import { same } from "../values";
 import { actionOf, keyNames, keysOf, positionOf, primaryKey, requestOf, type View } from "../query/view";
 
 const PAGE = 100;
@@ -181,7 +182,11 @@ export class CollectionWindow {
     for (const slot of this.slots) {
       const place = slot.entries?.findIndex((each) => each.id === id) ?? -1;
       if (place < 0 || !slot.entries) continue;
-      if (item) slot.entries[place] = { ...slot.entries[place]!, item };
+      const entry = slot.entries[place]!;
+      if (item) {
+        const kept = Object.entries(entry.keys).filter(([name]) => same(entry.item[name], item[name]));
+        slot.entries[place] = { ...entry, item, keys: Object.fromEntries(kept) };
+      }
       else slot.entries.splice(place, 1);
       const index = this.slots.indexOf(slot);
       Object.assign(slot, layOut(slot.entries, this.slots[index - 1]?.last ?? null, this.columns));

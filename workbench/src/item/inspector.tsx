@@ -1,38 +1,158 @@
-/** One item: its keys, its attributes with their types. */
+/** One item: its keys, its attributes with their types; editing, copying, deleting. */
 
-import type { TableInfo } from "../api";
+import { useEffect, useState } from "preact/hooks";
+
+import type { CallError, Item, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
 import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
+import { CopyDialog } from "../query/copy_dialog";
+import { primaryKey } from "../query/view";
+import { useShortcuts } from "../shortcuts";
+import { Failure, notify } from "../shell/messages";
 import { TYPES, typeOf } from "../values";
+import { isKeyChanged, make, requestOf, undoOf, type Change } from "./changes";
+import { ItemForm } from "./item_form";
 import { Tree } from "./tree";
 
-export function Inspector({ table, entry, onClose }: { table: TableInfo; entry: Entry; onClose: () => void }) {
+interface Props {
+  table: TableInfo;
+  /** What is shown; null for a new item. */
+  entry: Entry | null;
+  writable: boolean;
+  onClose: () => void;
+  /** After a change was made: what the item is now, null if it is gone. */
+  onChanged: (id: string | null, item: Item | null) => void;
+}
+
+export function Inspector({ table, entry, writable, onClose, onChanged }: Props) {
+  const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
+  const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
+  const [error, setError] = useState<CallError | null>(null);
+  const [saving, setSaving] = useState(false);
+  useEffect(() => {
+    setMode(entry ? "view" : "edit");
+    setDraft(entry ? null : blank(table));
+    setError(null);
+  }, [entry?.id]);
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
-  const others = Object.keys(entry.item).filter((name) => !keys.includes(name));
+
+  const send = async (change: Change, done: string, undone = false) => {
+    setSaving(true);
+    setError(null);
+    try {
+      await make(change);
+      const shown = change.after ?? change.before!;
+      onChanged(change.before ? idOf(table, change.before) : null, change.after);
+      setMode("view");
+      setDraft(null);
+      const undo = { title: "Undo", run: () => void send(undoOf(change), "Undone", true) };
+      notify(done, undone ? {} : { action: undo });
+      if (!change.before) onChanged(idOf(table, shown), change.after);
+    } catch (failure) {
+      if (undone) notify(`It cannot be undone: ${(failure as Error).message}`, { failed: true });
+      else setError(failure as CallError);
+    } finally {
+      setSaving(false);
+    }
+  };
+  const save = (after: Item) => {
+    const change: Change = { table, before: draft ? null : entry!.item, after };
+    if (isKeyChanged(change)) change.before = null;
+    if (!requestOf(change)) setMode("view");
+    else void send(change, change.before ? "Saved" : "Created");
+  };
+  useShortcuts(
+    entry && writable
+      ? [
+          { keys: ["i"], title: "Edit the item", run: () => setMode("edit") },
+          { keys: ["Backspace", "Delete"], title: "Delete the item", run: () => setMode("delete") },
+        ]
+      : [],
+  );
+
   return (
     <aside class="inspector" aria-label="Item">
       <header>
-        {entry.entity && <span class={`entity ${entityHue(table.name, entry.entity)}`}>{entry.entity}</span>}
+        {draft ? <strong>New item</strong> : entry?.entity && <span class={`entity ${entityHue(table.name, entry.entity)}`}>{entry.entity}</span>}
         <span class="space" />
+        {mode === "view" && entry && (
+          <>
+            <button disabled={!writable} title={writable ? "Edit (i)" : "Safe mode"} onClick={() => setMode("edit")}>Edit</button>
+            <button
+              disabled={!writable}
+              onClick={() => {
+                setDraft(entry.item);
+                setMode("edit");
+              }}
+            >
+              Duplicate
+            </button>
+            <button onClick={() => setMode("copy")}>Copy as</button>
+            <button class="danger" disabled={!writable} onClick={() => setMode("delete")}>Delete</button>
+          </>
+        )}
         <button class="icon" aria-label="Close the item" onClick={onClose}>
           ✕
         </button>
       </header>
-      <div class="inspected">
-        {[...keys, ...others].map((name) => (
-          <div class={`attribute${keys.includes(name) ? " of-key" : ""}`} key={name}>
-            <div class="attribute-name">
-              {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
-            </div>
-            {entry.keys[name] && entry.item[name] ? (
-              <KeyText table={table.name} value={entry.item[name]} segments={entry.keys[name]} />
-            ) : (
-              <Tree value={entry.item[name]} />
-            )}
+      {error && <Failure error={error} />}
+      {mode === "delete" && entry && (
+        <div class="confirm" role="alertdialog" aria-label="Delete the item">
+          <p>Delete this item? It can be undone for a while.</p>
+          <div class="actions">
+            <button onClick={() => setMode("view")}>Keep</button>
+            <button class="danger" autoFocus disabled={saving} onClick={() => void send({ table, before: entry.item, after: null }, "Deleted")}>
+              Delete
+            </button>
           </div>
-        ))}
-      </div>
+        </div>
+      )}
+      {mode === "edit" ? (
+        <ItemForm
+          key={(entry?.id ?? "") + (draft ? "new" : "")}
+          table={table}
+          item={draft ?? entry!.item}
+          isNew={draft !== null}
+          saving={saving}
+          onSave={save}
+          onCancel={() => {
+            if (!entry) return onClose();
+            setDraft(null);
+            setError(null);
+            setMode("view");
+          }}
+        />
+      ) : (
+        entry && (
+          <div class="inspected">
+            {[...keys, ...Object.keys(entry.item).filter((name) => !keys.includes(name))].map((name) => (
+              <div class={`attribute${keys.includes(name) ? " of-key" : ""}`} key={name}>
+                <div class="attribute-name">
+                  {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
+                </div>
+                {(entry.keys[name]?.length ?? 0) > 1 && entry.item[name] ? (
+                  <KeyText table={table.name} value={entry.item[name]} segments={entry.keys[name]} />
+                ) : (
+                  <Tree value={entry.item[name]} />
+                )}
+              </div>
+            ))}
+          </div>
+        )
+      )}
+      {mode === "copy" && entry && (
+        <CopyDialog action="GetItem" request={{ TableName: table.name, Key: primaryKey(table, entry.item) }} onClose={() => setMode("view")} />
+      )}
     </aside>
   );
+}
+
+function idOf(table: TableInfo, item: Item): string {
+  return JSON.stringify(primaryKey(table, item));
+}
+
+function blank(table: TableInfo): Item {
+  const all = [...table.keys.partition, ...table.keys.sort];
+  return Object.fromEntries(all.map((each) => [each.name, { [each.type]: "" }]));
 }

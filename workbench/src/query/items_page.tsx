@@ -1,12 +1,14 @@
 /** The items of a table: the query above, the collection below, one item at the right. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import type { TableInfo } from "../api";
+import type { Item, TableInfo } from "../api";
 import { CollectionView } from "../collection/collection_view";
 import type { CollectionWindow, Entry, Totals } from "../collection/window";
+import { BatchBar } from "../item/batch_bar";
 import { Inspector } from "../item/inspector";
 import { change, route } from "../router";
+import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { count } from "../values";
@@ -15,92 +17,146 @@ import { fromQuery, toQuery, type View } from "./view";
 
 export function ItemsPage({ table }: { table: TableInfo }) {
   const { query } = useStore(route);
-  const view = useMemo(() => fromQuery(table, query), [table.name, JSON.stringify(query), table.indexes.length]);
+  const writable = useStore(session)?.writable ?? false;
+  const view = useMemo(() => fromQuery(table, query), [table, JSON.stringify(query)]);
   const beside = table.indexes.find((each) => each.name === query["beside"]) ?? null;
   const [selected, setSelected] = useState<Entry | null>(null);
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState<"item" | "new" | null>(null);
+  const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
-  const [totals, setTotals] = useState<{ totals: Totals; window: CollectionWindow } | null>(null);
+  const [totals, setTotals] = useState<Totals | null>(null);
+  const shown = useRef<CollectionWindow | null>(null);
 
-  const show = (next: View) => change({ ...cleared, ...toQuery(next), beside: query["beside"] });
+  const show = (next: View) => change({ ...cleared, ...toQuery(next), pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
+  const again = () => setVersion((number) => number + 1);
   const address = JSON.stringify(toQuery(view));
-  useEffect(() => setSelected(null), [address]);
+  const check = (entry: Entry, isChecked: boolean) =>
+    setChecked((all) => {
+      const next = new Map(all);
+      if (isChecked) next.set(entry.id, entry);
+      else next.delete(entry.id);
+      return next;
+    });
+  useEffect(() => {
+    setSelected(null);
+    setChecked(new Map());
+  }, [address]);
   useShortcuts(
     [
-      { keys: ["r"], title: "Read again", run: () => setVersion((number) => number + 1) },
-      { keys: ["Escape"], title: "Close the item", run: () => setOpen(false) },
+      { keys: ["r"], title: "Read again", run: again },
+      { keys: ["n"], title: "New item", run: () => writable && setOpen("new") },
+      { keys: ["x"], title: "Select the item, for several at once", run: () => selected && check(selected, !checked.has(selected.id)) },
+      {
+        keys: ["Escape"],
+        title: "Close the item",
+        run: () => {
+          setOpen(null);
+          setChecked(new Map());
+        },
+      },
       {
         keys: ["d"],
         title: "Turn the direction",
         run: () => view.partition && show({ ...view, descending: !view.descending, start: null }),
       },
     ],
-    [address],
   );
 
+  const onChanged = (id: string | null, item: Item | null) => {
+    void refreshTable(table.name);
+    if (id === null || !item) {
+      again();
+      if (!item) setSelected(null);
+      return;
+    }
+    shown.current?.replace(id, item);
+    setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
+  };
+  const select = (entry: Entry | null) => {
+    setSelected(entry);
+    setOpen((now) => (entry && (now === "item" || matchMedia("(min-width: 1101px)").matches) ? "item" : now));
+  };
+  const openItem = (entry: Entry) => {
+    setSelected(entry);
+    setOpen("item");
+  };
+
   return (
-    <div class={`items-page${open && selected ? " with-item" : ""}`}>
-      <QueryBar view={view} onShow={show} onRefresh={() => setVersion((number) => number + 1)} />
+    <div class="items-page">
+      <QueryBar view={view} onShow={show} onNew={() => setOpen("new")} writable={writable} />
+      {checked.size > 0 && (
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
+      )}
       <div class="panes">
-        <section class="pane">
+        <section class="pane" aria-label={view.index?.name ?? "Table"}>
           <CollectionView
             view={view}
             version={version}
             selected={selected?.id ?? null}
-            onSelect={(entry) => {
-              setSelected(entry);
-              if (entry) setOpen(true);
+            onSelect={select}
+            onOpen={openItem}
+            onTotals={(sum, window) => {
+              shown.current = window;
+              setTotals(sum);
             }}
-            onOpen={(entry) => {
-              setSelected(entry);
-              setOpen(true);
-            }}
-            onTotals={(sum, window) => setTotals({ totals: sum, window })}
-            compareWith={beside}
+            compareWith={view.index ? null : beside}
+            checked={checked}
+            onCheck={check}
           />
         </section>
-        {beside && (
-          <section class="pane">
+        {beside && !view.index && (
+          <section class="pane" aria-label={beside.name}>
             <CollectionView
               view={{ ...view, index: beside, partition: null, sort: null, start: null, descending: false }}
               version={version}
               selected={selected?.id ?? null}
               keyboard={false}
-              onSelect={(entry) => setSelected(entry)}
-              onOpen={(entry) => {
-                setSelected(entry);
-                setOpen(true);
-              }}
+              onSelect={select}
+              onOpen={openItem}
             />
           </section>
         )}
-        {open && selected && (
-          <Inspector table={table} entry={selected} onClose={() => setOpen(false)} />
+        {(open === "new" || (open === "item" && selected)) && (
+          <Inspector
+            key={open}
+            table={table}
+            entry={open === "new" ? null : selected}
+            writable={writable}
+            onClose={() => setOpen(null)}
+            onChanged={(id, item) => {
+              if (open === "new") setOpen(null);
+              onChanged(id, item);
+            }}
+          />
         )}
       </div>
-      <Status totals={totals?.totals ?? null} view={view} />
+      <Status totals={totals} view={view} />
     </div>
   );
 }
 
-const cleared = { index: "", pk: "", sk: "", filter: "", order: "", at: "", pattern: "" };
+const cleared = { index: "", pk: "", sk: "", filter: "", order: "", at: "" };
 
 /** What the view has cost so far. */
 function Status({ totals, view }: { totals: Totals | null; view: View }) {
   const all = (view.index ?? view.table).items;
   return (
-    <footer class="status" aria-live="off">
+    <footer class="status">
       {totals && (
         <>
           <span>
             <strong>{count(totals.returned)}</strong>
-            {view.partition ? "" : ` of ${count(Math.max(all, totals.returned))}`} items
+            {view.partition || view.filters.length ? "" : ` of ${count(Math.max(all, totals.returned))}`} items
           </span>
           {totals.scanned > totals.returned && (
-            <span class="waste">{count(totals.scanned)} read, {count(totals.scanned - totals.returned)} dropped by the filter</span>
+            <span class="waste">
+              {count(totals.scanned)} read, {count(totals.scanned - totals.returned)} dropped by the filter
+            </span>
           )}
           {totals.units !== null && <span title="Read capacity units, eventually consistent">{totals.units.toFixed(1)} RCU</span>}
-          <span>{totals.milliseconds.toFixed(0)} ms in {count(totals.requests)} {totals.requests === 1 ? "request" : "requests"}</span>
+          <span>
+            {totals.milliseconds.toFixed(0)} ms in {count(totals.requests)} {totals.requests === 1 ? "request" : "requests"}
+          </span>
         </>
       )}
     </footer>

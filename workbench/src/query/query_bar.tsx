@@ -1,22 +1,393 @@
-/** The query of a view: which table or index, which partition, which range of it, which filter. */
+/** The query of a view: table or index, partition, range, filters, direction; and what can be done with it. */
 
-import type { View } from "./view";
+import { useEffect, useState } from "preact/hooks";
 
-export function QueryBar({ view, onShow }: { view: View; onShow: (view: View) => void; onRefresh: () => void }) {
+import type { AttributeValue, TableInfo } from "../api";
+import { change, route } from "../router";
+import { models } from "../session";
+import { useShortcuts } from "../shortcuts";
+import { useStore } from "../store";
+import { typeOf } from "../values";
+import { CopyDialog } from "./copy_dialog";
+import { ExplainDialog } from "./explain_dialog";
+import { remember } from "./history";
+import { HistoryDialog } from "./history_dialog";
+import { PatternForm } from "./pattern_form";
+import { textOf, TypedInput, wrongText } from "./typed_input";
+import {
+  actionOf,
+  FILTER_OPERATORS,
+  inWords,
+  keysOf,
+  requestOf,
+  SORT_OPERATORS,
+  valuesOf,
+  type FilterOperator,
+  type SortOperator,
+  type View,
+} from "./view";
+
+interface Props {
+  view: View;
+  onShow: (view: View) => void;
+  onNew: () => void;
+  writable: boolean;
+}
+
+interface DraftFilter {
+  attribute: string;
+  operator: FilterOperator;
+  type: string;
+  texts: string[];
+}
+
+interface Draft {
+  partition: string[];
+  operator: SortOperator;
+  sort: string[];
+  filters: DraftFilter[];
+}
+
+export function QueryBar({ view, onShow, onNew, writable }: Props) {
+  const { query } = useStore(route);
+  const model = useStore(models)[view.table.name]?.model ?? null;
+  const [draft, setDraft] = useState<Draft>(() => draftOf(view));
+  const [dialog, setDialog] = useState<"copy" | "history" | "explain" | null>(null);
+  const [expanded, setExpanded] = useState(false); // in a narrow window
+  const [code, setCode] = useState<string | null>(null);
+  const address = JSON.stringify(requestOf(view, { limit: 1 }));
+  useEffect(() => setDraft(draftOf(view)), [address]);
+  useShortcuts(
+    [
+      { keys: ["e"], title: "Explain the query", run: () => setDialog("explain") },
+      { keys: ["c"], title: "Copy the query as code", run: () => setDialog("copy") },
+      { keys: ["h"], title: "Saved and recent queries", run: () => setDialog("history") },
+      { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input")?.focus() },
+    ],
+  );
+
+  const [entityName, patternName] = (query["pattern"] ?? "").split(/\.(?=[^.]*$)/);
+  const entity = model?.entities.find((each) => each.name === entityName);
+  const pattern = entity?.patterns.find((each) => each.name === patternName);
+
+  const keys = keysOf(view);
+  const sortKey = keys.sort[0];
+  const run = () => {
+    const next = viewOf(view, draft);
+    if (!next) return;
+    setCode(null);
+    onShow(next);
+    remember(hashOf(), inWords(next));
+  };
+  const reset = (index: View["index"]) =>
+    onShow({ ...view, index, partition: null, sort: null, start: null, descending: false, filters: [] });
+  const request = () => requestOf(view, { limit: 100 });
+
   return (
-    <div class="query-bar">
-      <div class="chips" role="group" aria-label="Table or index">
-        {[null, ...view.table.indexes].map((index) => (
-          <button
-            key={index?.name ?? ""}
-            class={index === view.index ? "chip current" : "chip"}
-            aria-pressed={index === view.index}
-            onClick={() => onShow({ ...view, index, partition: null, sort: null, start: null, descending: false })}
+    <div class={expanded ? "query-bar expanded" : "query-bar"}>
+      <div class="query-line">
+        <div class="chips" role="group" aria-label="Table or index">
+          {[null, ...view.table.indexes].map((index) => (
+            <button
+              key={index?.name ?? ""}
+              class={index?.name === view.index?.name ? "chip current" : "chip"}
+              aria-pressed={index?.name === view.index?.name}
+              onClick={() => reset(index)}
+            >
+              {index?.name ?? "Table"}
+            </button>
+          ))}
+        </div>
+        {model && (
+          <select
+            class="patterns"
+            aria-label="Access pattern"
+            value={query["pattern"] ?? ""}
+            onChange={(event) => change({ pattern: event.currentTarget.value })}
           >
-            {index?.name ?? "Table"}
-          </button>
-        ))}
+            <option value="">Access patterns</option>
+            {model.entities.map((each) => (
+              <optgroup key={each.name} label={each.name}>
+                {each.patterns.map((one) => (
+                  <option key={one.name} value={`${each.name}.${one.name}`}>
+                    {each.name}.{one.name}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+          </select>
+        )}
+        {view.table.indexes.length > 0 && !view.index && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
+        <span class="space" />
+        <button class="expand" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
+          Query
+        </button>
+        <div class="query-tools">
+          <button onClick={() => setDialog("explain")} title="What it reads and costs (e)">Explain</button>
+          <button onClick={() => setDialog("copy")} title="As code that runs (c)">Copy as</button>
+          <button onClick={() => setDialog("history")} title="Saved and recent queries (h)">Queries</button>
+          <button onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
+        </div>
       </div>
+
+      {entity && pattern ? (
+        <PatternForm
+          key={query["pattern"]}
+          view={view}
+          entity={entity}
+          pattern={pattern}
+          onShow={(next, text) => {
+            onShow(next);
+            setCode(text);
+            remember(hashOf(), inWords(next));
+          }}
+        />
+      ) : (
+        <form
+          class="query-form"
+          aria-label="Query"
+          onSubmit={(event) => {
+            event.preventDefault();
+            run();
+          }}
+        >
+          {keys.partition.map((each, place) => (
+            <label key={each.name}>
+              <code>{each.name}</code>
+              <span class="operator">=</span>
+              <TypedInput
+                label={`Partition key ${each.name}`}
+                type={each.type}
+                text={draft.partition[place] ?? ""}
+                placeholder="any partition"
+                onText={(text) => setDraft({ ...draft, partition: replaced(draft.partition, place, text) })}
+              />
+            </label>
+          ))}
+          {sortKey && (
+            <label class={draft.partition.every(Boolean) ? "" : "later"}>
+              <code>{sortKey.name}</code>
+              <select
+                aria-label={`Operator for ${sortKey.name}`}
+                value={draft.operator}
+                onChange={(event) => setDraft({ ...draft, operator: event.currentTarget.value as SortOperator })}
+              >
+                {SORT_OPERATORS.filter((each) => each !== "begins_with" || sortKey.type !== "N").map((each) => (
+                  <option key={each} value={each}>
+                    {each.replace("_", " ")}
+                  </option>
+                ))}
+              </select>
+              <TypedInput
+                label={`Sort key ${sortKey.name}`}
+                type={sortKey.type}
+                text={draft.sort[0] ?? ""}
+                placeholder="any"
+                onText={(text) => setDraft({ ...draft, sort: replaced(draft.sort, 0, text) })}
+              />
+              {draft.operator === "between" && (
+                <>
+                  <span class="operator">and</span>
+                  <TypedInput
+                    label={`Upper bound of ${sortKey.name}`}
+                    type={sortKey.type}
+                    text={draft.sort[1] ?? ""}
+                    onText={(text) => setDraft({ ...draft, sort: replaced(draft.sort, 1, text) })}
+                  />
+                </>
+              )}
+            </label>
+          )}
+          <button class="primary">{draft.partition.every(Boolean) ? "Query" : "Scan"}</button>
+          <button
+            type="button"
+            onClick={() =>
+              setDraft({ ...draft, filters: [...draft.filters, { attribute: "", operator: "=", type: "S", texts: ["", ""] }] })
+            }
+          >
+            + Filter
+          </button>
+          {view.partition && sortKey && (
+            <>
+              <button
+                type="button"
+                class="direction"
+                aria-pressed={view.descending}
+                title="Turn the direction (d)"
+                onClick={() => onShow({ ...view, descending: !view.descending, start: null })}
+              >
+                {view.descending ? "↑ Descending" : "↓ Ascending"}
+              </button>
+              {!view.sort && <Jump view={view} onShow={onShow} />}
+            </>
+          )}
+          {draft.filters.map((each, place) => (
+            <FilterLine
+              key={place}
+              filter={each}
+              names={model?.entities.flatMap((one) => one.fields.map((field) => field.attribute)) ?? []}
+              onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
+              onRemove={() => {
+                const filters = draft.filters.filter((_, at) => at !== place);
+                setDraft({ ...draft, filters });
+                const next = viewOf(view, { ...draft, filters });
+                if (next && view.filters.length > filters.length) onShow(next);
+              }}
+            />
+          ))}
+        </form>
+      )}
+      {dialog === "copy" && (
+        <CopyDialog action={actionOf(view)} request={request()} pattern={code} onClose={() => setDialog(null)} />
+      )}
+      {dialog === "history" && <HistoryDialog words={inWords(view)} onClose={() => setDialog(null)} />}
+      {dialog === "explain" && (
+        <ExplainDialog given={{ action: actionOf(view), request: requestOf(view, { limit: 0 }) }} onClose={() => setDialog(null)} />
+      )}
     </div>
   );
+}
+
+function hashOf(): string {
+  return location.hash;
+}
+
+function Beside({ table, chosen }: { table: TableInfo; chosen: string }) {
+  return (
+    <select class="patterns" aria-label="Index beside the table" value={chosen} onChange={(event) => change({ beside: event.currentTarget.value })}>
+      <option value="">Beside: none</option>
+      {table.indexes.map((each) => (
+        <option key={each.name} value={each.name}>
+          Beside: {each.name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Jump({ view, onShow }: { view: View; onShow: (view: View) => void }) {
+  const key = keysOf(view).sort[0]!;
+  const [text, setText] = useState(textOf(view.start));
+  return (
+    <span class="jump">
+      <input
+        aria-label={`Jump to ${key.name}`}
+        placeholder={`Jump to ${key.name}`}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          if (text && wrongText(key.type, text)) return;
+          onShow({ ...view, start: text ? { [key.type]: text } : null });
+        }}
+      />
+    </span>
+  );
+}
+
+const VALUE_TYPES = ["S", "N", "BOOL", "B", "NULL"];
+
+function FilterLine(props: { filter: DraftFilter; names: string[]; onChange: (filter: DraftFilter) => void; onRemove: () => void }) {
+  const { filter, onChange, onRemove } = props;
+  const many = valuesOf(filter.operator);
+  return (
+    <span class="filter-line">
+      <span class="quiet">filter</span>
+      <input
+        aria-label="Attribute"
+        placeholder="attribute"
+        list="attribute-names"
+        value={filter.attribute}
+        onInput={(event) => onChange({ ...filter, attribute: event.currentTarget.value })}
+      />
+      <datalist id="attribute-names">
+        {[...new Set(props.names)].map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+      <select aria-label="Operator" value={filter.operator} onChange={(event) => onChange({ ...filter, operator: event.currentTarget.value as FilterOperator })}>
+        {FILTER_OPERATORS.map((each) => (
+          <option key={each} value={each}>
+            {each.replace("_", " ")}
+          </option>
+        ))}
+      </select>
+      {many > 0 && (
+        <select aria-label="Type" value={filter.type} onChange={(event) => onChange({ ...filter, type: event.currentTarget.value })}>
+          {VALUE_TYPES.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      )}
+      {Array.from({ length: many }, (_, place) => (
+        <input
+          key={place}
+          aria-label="Value"
+          value={filter.texts[place] ?? ""}
+          disabled={filter.type === "NULL"}
+          placeholder={filter.type === "BOOL" ? "true or false" : ""}
+          aria-invalid={Boolean(filter.texts[place]) && wrongText(filter.type, filter.texts[place]!) !== null}
+          onInput={(event) => onChange({ ...filter, texts: replaced(filter.texts, place, event.currentTarget.value) })}
+        />
+      ))}
+      <button type="button" class="icon" aria-label="Remove the filter" onClick={onRemove}>
+        ✕
+      </button>
+    </span>
+  );
+}
+
+function replaced(texts: string[], place: number, text: string): string[] {
+  const copy = [...texts];
+  copy[place] = text;
+  return copy;
+}
+
+function draftOf(view: View): Draft {
+  return {
+    partition: keysOf(view).partition.map((_, place) => textOf(view.partition?.[place])),
+    operator: view.sort?.operator ?? "=",
+    sort: (view.sort?.values ?? []).map(textOf),
+    filters: view.filters.map((each) => ({
+      attribute: each.attribute,
+      operator: each.operator,
+      type: each.values[0] ? typeOf(each.values[0]) : "S",
+      texts: each.values.map(textOf),
+    })),
+  };
+}
+
+/** The view that the form asks for; null while something in it cannot be sent. */
+function viewOf(view: View, draft: Draft): View | null {
+  const keys = keysOf(view);
+  const isQuery = keys.partition.every((_, place) => draft.partition[place]);
+  const partition = keys.partition.map((each, place) => ({ [each.type]: draft.partition[place] ?? "" }));
+  if (isQuery && keys.partition.some((each, place) => wrongText(each.type, draft.partition[place]!))) return null;
+  const sortKey = keys.sort[0];
+  const many = valuesOf(draft.operator);
+  const texts = draft.sort.slice(0, many).filter(Boolean);
+  if (sortKey && texts.some((text) => wrongText(sortKey.type, text))) return null;
+  const isRange = isQuery && sortKey && texts.length === many;
+  const filters = draft.filters.filter((each) => each.attribute);
+  const values = filters.map((each) => each.texts.slice(0, valuesOf(each.operator)).map((text) => valueOf(each.type, text)));
+  if (values.flat().includes(null)) return null;
+  return {
+    ...view,
+    partition: isQuery ? partition : null,
+    sort: isRange ? { operator: draft.operator, values: texts.map((text) => ({ [sortKey.type]: text })) } : null,
+    filters: filters.map((each, place) => ({
+      attribute: each.attribute,
+      operator: each.operator,
+      values: values[place] as AttributeValue[],
+    })),
+    descending: isQuery && view.descending,
+    start: null,
+  };
+}
+
+function valueOf(type: string, text: string): AttributeValue | null {
+  if (type === "NULL") return { NULL: true };
+  if (type === "BOOL") return text === "true" ? { BOOL: true } : text === "false" ? { BOOL: false } : null;
+  return wrongText(type, text) ? null : { [type]: text };
 }

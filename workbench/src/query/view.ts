@@ -172,7 +172,7 @@ export function requestOf(view: View, reading: Reading): Request {
       .map((each) => writer.compare(each.attribute, each.operator, each.values))
       .join(" AND ");
   Object.assign(request, writer.members());
-  request["Limit"] = reading.limit;
+  if (reading.limit) request["Limit"] = reading.limit;
   if (reading.after) request["ExclusiveStartKey"] = reading.after;
   request["ReturnConsumedCapacity"] = "INDEXES";
   return request;

@@ -31,7 +31,6 @@ export function App() {
       { keys: ["Mod+b"], title: "Show or hide the tables", typing: true, run: () => sidebarOpen.update((open) => !open) },
       { keys: ["t"], title: "Light or dark", run: toggleTheme },
     ],
-    [],
   );
 
   const table = path[0] === "t" ? (all?.find((each) => each.name === path[1]) ?? null) : null;
@@ -63,7 +62,6 @@ export function App() {
           run: () => go(["t", name, each.name]),
         }))
       : [],
-    [name],
   );
 
   const close = () => setOverlay(null);
@@ -99,7 +97,7 @@ export function App() {
             <h1 class="title">{top?.title ?? "Workbench"}</h1>
           )}
           <span class="space" />
-          <button class="search" onClick={() => setOverlay("palette")} aria-label="Search">
+          <button class="search" onClick={() => setOverlay("palette")}>
             <span>Search</span> <kbd>⌘K</kbd>
           </button>
         </header>

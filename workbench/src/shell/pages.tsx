@@ -4,6 +4,8 @@ import type { ComponentType } from "preact";
 
 import type { TableInfo } from "../api";
 import { ItemsPage } from "../query/items_page";
+import { PartiqlPage } from "../partiql/partiql_page";
+import { StreamPage } from "../stream/stream_page";
 import { ModelPage } from "./model_page";
 
 export interface TableView {
@@ -16,6 +18,8 @@ export interface TableView {
 /** The tabs of a table: `#/t/TABLE/NAME`. */
 export const TABLE_VIEWS: TableView[] = [
   { name: "items", title: "Items", shortcut: "1", component: ItemsPage },
+  { name: "partiql", title: "PartiQL", shortcut: "2", component: PartiqlPage },
+  { name: "stream", title: "Stream", shortcut: "3", component: StreamPage },
   { name: "model", title: "Keys", shortcut: "4", component: ModelPage },
 ];
 

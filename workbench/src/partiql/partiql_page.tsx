@@ -1,0 +1,163 @@
+/** Statements: an editor, what they cost before and after, their items. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { execute, unitsOf, type CallError, type Executed, type Item, type TableInfo } from "../api";
+import { CopyDialog } from "../query/copy_dialog";
+import { Explained } from "../query/explain_dialog";
+import { history, remember } from "../query/history";
+import { HistoryDialog } from "../query/history_dialog";
+import { change, href, route } from "../router";
+import { models, tables } from "../session";
+import { Failure } from "../shell/messages";
+import { useStore } from "../store";
+import { count, plural } from "../values";
+import { Value } from "../collection/collection_view";
+import type { Editor } from "./editor";
+
+const PAGE = 200;
+
+export function PartiqlPage({ table }: { table: TableInfo }) {
+  const { query } = useStore(route);
+  const all = useStore(tables);
+  const model = useStore(models)[table.name]?.model ?? null;
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  const [answer, setAnswer] = useState<{ items: Item[]; last: Executed; units: number | null } | null>(null);
+  const [error, setError] = useState<CallError | null>(null);
+  const [running, setRunning] = useState(false);
+  const [explaining, setExplaining] = useState<string | null>(null);
+  const [dialog, setDialog] = useState<"copy" | "history" | null>(null);
+  useStore(history);
+  const runner = useRef<() => void>(() => undefined);
+  const initial = query["statement"] ?? example(table);
+
+  const names = useMemo(() => {
+    const keys = [table, ...table.indexes].flatMap((each) => [...each.keys.partition, ...each.keys.sort]);
+    const fields = model?.entities.flatMap((each) => each.fields.map((field) => field.attribute)) ?? [];
+    const indexes = (all ?? []).flatMap((each) => [each.name]);
+    return { tables: indexes, attributes: [...new Set([...keys.map((each) => each.name), ...fields])] };
+  }, [table, model, all]);
+
+  useEffect(() => {
+    let closed = false;
+    void import("./editor").then(({ makeEditor }) => {
+      if (closed || !host.current) return;
+      editor.current = makeEditor(host.current, initial, () => runner.current());
+      editor.current.setNames(names);
+      editor.current.focus();
+    });
+    return () => {
+      closed = true;
+      editor.current?.destroy();
+      editor.current = null;
+    };
+  }, []);
+  useEffect(() => editor.current?.setNames(names), [names]);
+  useEffect(() => {
+    if (query["statement"] && editor.current && editor.current.text() !== query["statement"]) editor.current.setText(query["statement"]);
+  }, [query["statement"]]);
+
+  const statement = () => (editor.current?.text() ?? initial).trim().replace(/;\s*$/, "");
+  const run = async (next?: string) => {
+    const text = statement();
+    if (!text) return;
+    setRunning(true);
+    setError(null);
+    setExplaining(null);
+    editor.current?.mark(null);
+    try {
+      const request = { Statement: text, ReturnConsumedCapacity: "INDEXES", ...(next ? { NextToken: next } : {}), ...(/^\s*select/i.test(text) ? { Limit: PAGE } : {}) };
+      const last = await execute("ExecuteStatement", request);
+      const items = [...(next && answer ? answer.items : []), ...(last.response.Items ?? [])];
+      const units = unitsOf(last.response);
+      setAnswer({ items, last, units: units === null ? null : units + (next ? (answer?.units ?? 0) : 0) });
+      change({ statement: text }, { replace: true });
+      remember(href(["t", table.name, "partiql"], { statement: text }), text);
+    } catch (failure) {
+      const problem = failure as CallError;
+      setError(problem);
+      const place = / at (?:line )?(\d+)[:, ]+(?:column )?(\d+)(?::(\d+))?/.exec(problem.message);
+      if (place)
+        editor.current?.mark({ line: Number(place[1]), column: Number(place[2]), length: Number(place[3] ?? 1), message: problem.message });
+    } finally {
+      setRunning(false);
+    }
+  };
+  runner.current = () => void run();
+
+  return (
+    <div class="partiql">
+      <div class="editor-host" ref={host} />
+      <div class="query-line statement-tools">
+        <button class="primary" disabled={running} onClick={() => void run()}>
+          Run <kbd>⌘↵</kbd>
+        </button>
+        <button onClick={() => setExplaining(statement())}>Explain</button>
+        <button onClick={() => setDialog("copy")}>Copy as</button>
+        <button onClick={() => setDialog("history")}>Queries</button>
+        <span class="space" />
+        {answer && !error && (
+          <span class="quiet numbers">
+            {plural(answer.items.length, "item")}
+            {answer.units !== null && ` · ${answer.units.toFixed(1)} units`} · {answer.last.milliseconds.toFixed(0)} ms
+          </span>
+        )}
+      </div>
+      <div class="results">
+        {error && <Failure error={error} />}
+        {explaining && (
+          <div class="explain-panel">
+            <Explained given={{ statement: explaining }} />
+          </div>
+        )}
+        {!error && !explaining && answer && <Results items={answer.items} />}
+        {!error && !explaining && answer?.last.response.NextToken && (
+          <button class="more" disabled={running} onClick={() => void run(answer.last.response.NextToken)}>
+            Read more
+          </button>
+        )}
+        {!error && !explaining && !answer && (
+          <p class="quiet hint">
+            A statement with the partition key in WHERE is a query; any other reads the whole table. “Explain” shows which
+            before it runs.
+          </p>
+        )}
+      </div>
+      {dialog === "copy" && <CopyDialog action="ExecuteStatement" request={{ Statement: statement() }} onClose={() => setDialog(null)} />}
+      {dialog === "history" && <HistoryDialog words={statement()} onClose={() => setDialog(null)} />}
+    </div>
+  );
+}
+
+function Results({ items }: { items: Item[] }) {
+  const names = useMemo(() => [...new Set(items.flatMap((each) => Object.keys(each)))], [items]);
+  if (!items.length) return <p class="quiet hint">The statement returned no items.</p>;
+  return (
+    <div class="result-scroll" tabIndex={0} role="region" aria-label="Items">
+      <table class="grid result">
+        <thead>
+          <tr>
+            {names.map((each) => (
+              <th scope="col" key={each}>{each}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item, place) => (
+            <tr key={place}>
+              {names.map((each) => (
+                <td key={each}>{item[each] && <Value value={item[each]} />}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {items.length >= 1000 && <p class="quiet">{count(items.length)} items are shown.</p>}
+    </div>
+  );
+}
+
+function example(table: TableInfo): string {
+  return `SELECT * FROM "${table.name}"`;
+}

@@ -1,0 +1,154 @@
+/** An access pattern of the model as a form: its components in the order of the key. */
+
+import { useState } from "preact/hooks";
+
+import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
+import { hue } from "../collection/hues";
+import { Failure } from "../shell/messages";
+import { valuesOf, type SortOperator, type View } from "./view";
+
+const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
+
+interface Props {
+  view: View;
+  entity: Entity;
+  pattern: Pattern;
+  onShow: (view: View, code: string) => void;
+}
+
+interface Answer {
+  request: Request;
+  code: string;
+}
+
+export function PatternForm({ view, entity, pattern, onShow }: Props) {
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const [operators, setOperators] = useState<Record<string, string>>({});
+  const [seconds, setSeconds] = useState<Record<string, string>>({});
+  const [error, setError] = useState<CallError | null>(null);
+  const set = (name: string, text: string) => setTexts({ ...texts, [name]: text });
+
+  const run = async () => {
+    setError(null);
+    const equal = Object.fromEntries(pattern.group.map((each) => [each.name, texts[each.name] ?? ""]));
+    let range = {};
+    for (const each of pattern.order) {
+      const text = texts[each.name] ?? "";
+      if (text === "") break;
+      const operator = operators[each.name] ?? "==";
+      if (operator === "==") {
+        equal[each.name] = text;
+        continue;
+      }
+      const values = operator === "between" ? [text, seconds[each.name] ?? ""] : [text];
+      range = { component: each.name, operator, values };
+      break;
+    }
+    try {
+      const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
+      const answer = await call<Answer>("pattern", { ...given, descending: view.descending });
+      onShow(viewOf(view, pattern, answer.request), answer.code);
+    } catch (failure) {
+      setError(failure as CallError);
+    }
+  };
+
+  let open = true;
+  return (
+    <form
+      class="pattern-form"
+      aria-label={`${entity.name}.${pattern.name}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void run();
+      }}
+    >
+      {pattern.group.map((each) => (
+        <label key={each.name}>
+          <span class={hue(view.table.name, each.name)}>{each.name}</span>
+          <Field parameter={each} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} />
+        </label>
+      ))}
+      {pattern.order.map((each) => {
+        const enabled = open;
+        const operator = operators[each.name] ?? "==";
+        if (operator !== "==" || !texts[each.name]) open = false;
+        return (
+          <label key={each.name} class={enabled ? "" : "later"}>
+            <span class={hue(view.table.name, each.name)}>
+              {each.name}
+              {each.descending && <small> descending</small>}
+            </span>
+            <span class="line">
+              <select
+                aria-label={`Operator for ${each.name}`}
+                disabled={!enabled}
+                value={operator}
+                onChange={(event) => setOperators({ ...operators, [each.name]: event.currentTarget.value })}
+              >
+                {OPERATORS.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+              <Field parameter={each} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} disabled={!enabled} />
+              {operator === "between" && (
+                <Field parameter={each} text={seconds[each.name] ?? ""} onText={(text) => setSeconds({ ...seconds, [each.name]: text })} />
+              )}
+            </span>
+          </label>
+        );
+      })}
+      <button class="primary">Run</button>
+      {error && <Failure error={error} />}
+    </form>
+  );
+}
+
+function Field(props: { parameter: Parameter; text: string; onText: (text: string) => void; disabled?: boolean }) {
+  const { parameter, text, onText, disabled } = props;
+  if (parameter.choices.length)
+    return (
+      <select aria-label={parameter.name} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
+        <option value="" />
+        {parameter.choices.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    );
+  return (
+    <input
+      aria-label={parameter.name}
+      placeholder={parameter.type}
+      value={text}
+      disabled={disabled}
+      spellcheck={false}
+      autocomplete="off"
+      onInput={(event) => onText(event.currentTarget.value)}
+    />
+  );
+}
+
+const CONDITION =
+  /begins_with\(\s*(?<prefixed>[^,\s]+)\s*,\s*(?<prefix>:\w+)\s*\)|(?<between>\S+)\s+BETWEEN\s+(?<low>:\w+)\s+AND\s+(?<high>:\w+)|(?<name>[^\s()]+)\s*(?<operator><=|>=|=|<|>)\s*(?<value>:\w+)/g;
+
+/** The view that shows what a request of the model reads. */
+function viewOf(view: View, pattern: Pattern, request: Request): View {
+  const names = (request["ExpressionAttributeNames"] ?? {}) as Record<string, string>;
+  const values = (request["ExpressionAttributeValues"] ?? {}) as Record<string, AttributeValue>;
+  const index = view.table.indexes.find((each) => each.name === pattern.index) ?? null;
+  const keys = (index ?? view.table).keys;
+  const partition: AttributeValue[] = [];
+  let sort: View["sort"] = null;
+  for (const { groups } of String(request["KeyConditionExpression"]).matchAll(CONDITION)) {
+    if (!groups) continue;
+    const written = groups["prefixed"] ?? groups["between"] ?? groups["name"] ?? "";
+    const name = names[written] ?? written;
+    const operator = (groups["prefix"] ? "begins_with" : groups["low"] ? "between" : groups["operator"]) as SortOperator;
+    const given = [groups["prefix"], groups["low"], groups["high"], groups["value"]].filter(Boolean).map((each) => values[each!]!);
+    const place = keys.partition.findIndex((each) => each.name === name);
+    if (place >= 0) partition[place] = given[0]!;
+    else if (given.length === valuesOf(operator)) sort = { operator, values: given };
+  }
+  const descending = request["ScanIndexForward"] === false;
+  return { ...view, index, partition, sort, filters: [], descending, start: null };
+}
