@@ -76,6 +76,15 @@ def test_conditions_that_exclude_one_another_read_nothing(store: isotone.Store) 
     assert "exclude one another" in str(explained)
 
 
+def test_a_range_without_items_is_drawn_where_it_lies(store: isotone.Store) -> None:
+    query = Ticket.primary.where(BLUE, Ticket.number.between(100, 200))
+    drawn = str(isotone.explain(store, query))
+    lines = [line.split("│")[2].strip() for line in drawn.splitlines() if line.count("│") == 3]
+    assert lines[:3] == ["A             Team    lead ann", "↓⋮ no item in the range", lines[2]]
+    assert lines[2].startswith("TICKET#99959")
+    assert "no item in the range" in isotone.explain(store, query)._repr_html_()
+
+
 def test_a_merge_is_explained_query_by_query(store: isotone.Store) -> None:
     teams = [Ticket.primary.where(Ticket.team == team).newest_first() for team in ("blue", "red")]
     explained = isotone.explain(store, isotone.merge(*teams), run=True)

@@ -180,7 +180,7 @@ class _Panel:
         read = [
             place
             for place, row in enumerate(rows)
-            if (row.state if isinstance(row, DrawnItem) else row.read)
+            if (row.state if isinstance(row, DrawnItem) else row.is_read)
         ]
         if not read:
             return

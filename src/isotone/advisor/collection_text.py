@@ -132,7 +132,7 @@ class _Box:
         return text, wide
 
     def _gap(self, gap: Gap) -> tuple[str, int]:
-        arrow = _ARROWS[self._view.direction] if gap.read else " "
+        arrow = _ARROWS[self._view.direction] if gap.is_read else " "
         text = f"{arrow}⋮ {gap_text(gap)}"
         return self._pen.paint(text, _DIM), width(text)
 

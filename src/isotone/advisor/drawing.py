@@ -166,7 +166,10 @@ def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int)
         if not _is_own(key, each[0]) or (plan.operation != "Scan" and plan.is_in_partition(each[0]))
     }
     shown = [each for each in groups.values() if plan.is_in_partition(each[0])][:MOST_COLLECTIONS]
-    drawn = tuple(_collection(contents, index, names, each, most, state) for each in shown)
+    drawn = tuple(
+        _collection(contents, index, names, each, most, state, plan.place_in(each))
+        for each in shown
+    )
     hidden = len(groups) - len(drawn) if contents.is_whole else None
     direction = None if plan.operation != "Query" else "backward" if plan.backward else "forward"
     return _view(contents, index, drawn, hidden=hidden, direction=direction)
@@ -205,7 +208,9 @@ def _collection(
     entries: Sequence[Item],
     most: int,
     state: Callable[[Item], State],
+    empty_at: int | None = None,
 ) -> Collection:
+    """A collection; `empty_at` is the place of its range if no item lies in it."""
     shape = contents.shape
     key = key_of(shape, index)
     keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
@@ -218,9 +223,15 @@ def _collection(
         return tuple(found)
 
     states = [state(entry) for entry in entries]
+    place = None if any(states) else empty_at
     rows: list[DrawnItem | Gap] = []
     last = -1
-    for position in [*_shown(states, most), len(entries)]:
+    for position in [*_shown(states, most, place), len(entries)]:
+        if place is not None and last < place <= position:
+            if place > last + 1:
+                rows.append(Gap(place - last - 1))
+            rows.append(Gap(0))
+            last = place - 1
         if position > last + 1:
             left_out = states[last + 1 : position]
             rows.append(Gap(len(left_out), sum(map(bool, left_out))))
@@ -251,13 +262,13 @@ def _typical(
     return read[kinds.index(most)]
 
 
-def _shown(states: Sequence[State], most: int) -> list[int]:
+def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int]:
     """The positions of the items to show: those of the range first, with their neighbours, then the others."""
     count = len(states)
     if count <= most:
         return [*range(count)]
     read = [position for position, state in enumerate(states) if state]
-    first, last = (read[0], read[-1]) if read else (0, -1)
+    first, last = (read[0], read[-1]) if read else (empty_at or 0, (empty_at or 0) - 1)
     wanted = [*range(first, last + 1)]
     if len(wanted) > most - 2:
         head = (most - 2 + 1) // 2

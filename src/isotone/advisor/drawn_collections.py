@@ -59,10 +59,18 @@ class DrawnItem:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Items that are not shown: how many, or None for an unknown number, and how many of them are read."""
+    """Items that are not shown: how many, or None for an unknown number, and how many of them are read.
+
+    Without items it is the place of a range in which there are none.
+    """
 
     items: int | None
     read: int = 0
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the range reaches into it."""
+        return self.read > 0 or self.items == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,8 @@ def gap_text(gap: Gap) -> str:
     """The line that stands for items that are not shown."""
     if gap.items is None:
         return "more items"
+    if gap.items == 0:
+        return "no item in the range"
     read = f", {gap.read} of them read" if 0 < gap.read < gap.items else ""
     return f"{gap.items} more item{'s' * (gap.items != 1)}{read}"
 

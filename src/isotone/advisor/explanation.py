@@ -198,7 +198,11 @@ class Explanation:
         if self.advice:
             told.append(("save by", self.advice))
         for each in self.alternatives:
-            cost = "" if each.cost is None else f"{_units(each.cost)} units; "
+            cost = (
+                ""
+                if each.cost is None
+                else f"{_units(each.cost)} unit{'s' * (each.cost.units != 1)}; "
+            )
             told.append(("instead", f"{each.name}: {cost}{each.why_not}"))
         return told
 

@@ -128,6 +128,20 @@ class ReadPlan:
             found = found[: self.most_results]
         return found
 
+    def place_in(self, collection: Sequence[Item]) -> int | None:
+        """Where the range lies in a collection, by the number of items before it; None if it has no beginning."""
+        if self.operation != "Query" or not self.terms or len(self.key.sort) != 1:
+            return None
+        lows = [
+            sort_key(term.values(self.values)[0])
+            for term in self.terms
+            if term.operator not in ("<", "<=")
+        ]
+        if not lows:
+            return 0
+        name = self.key.sort[0].name
+        return sum(sort_key(entry[name]) < max(lows) for entry in collection)
+
     def _after(self, start: Item, found: Sequence[Item]) -> Sequence[Item]:
         """The entries after a position; the item that was there may be gone."""
         identities = [_identity(entry, start) for entry in found]

@@ -11,7 +11,6 @@ from typing import Any, Final
 from isotone.advisor.lint.catalogue import RULES
 
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_HELP: Final = "https://github.com/isotone/isotone/blob/main/docs/lint.md"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -117,15 +116,14 @@ class LintReport:
                 "id": code,
                 "shortDescription": {"text": RULES[code].title},
                 "fullDescription": {"text": RULES[code].why},
-                "help": {"text": RULES[code].mend},
-                "helpUri": f"{_HELP}#{code.lower()}",
+                "help": {"text": RULES[code].text()},
                 "defaultConfiguration": {"level": RULES[code].level},
             }
             for code in used
         ]
         results = [_sarif_result(each, used, None) for each in self.findings]
         results += [_sarif_result(each.finding, used, each.reason) for each in self.suppressed]
-        driver = {"name": "isotone lint", "informationUri": _HELP, "rules": rules}
+        driver = {"name": "isotone lint", "rules": rules}
         return {
             "$schema": _SARIF,
             "version": "2.1.0",
