@@ -140,7 +140,7 @@ class ReadPlan:
         if not lows:
             return 0
         name = self.key.sort[0].name
-        return sum(sort_key(entry[name]) < max(lows) for entry in collection)
+        return sum(bool(sort_key(entry[name]) < max(lows)) for entry in collection)
 
     def _after(self, start: Item, found: Sequence[Item]) -> Sequence[Item]:
         """The entries after a position; the item that was there may be gone."""
