@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import backup as backup
     from isotone.backends.embedded import compact as compact
     from isotone.backends.embedded import open as open  # noqa: A004
+    from isotone.backends.embedded import repair as repair
     from isotone.backends.embedded import restore as restore
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.engines import ENGINES as ENGINES
@@ -172,6 +173,7 @@ _HOMES = {
     "at_end": "isotone.model.observing",
     "backup": "isotone.backends.embedded",
     "compact": "isotone.backends.embedded",
+    "repair": "isotone.backends.embedded",
     "computed": "isotone.model.declaring.fields",
     "connect": "isotone.model.connecting",
     "created": "isotone.model.declaring.fields",
@@ -280,6 +282,7 @@ __all__ = [
     "merge",
     "on_headroom",
     "raw",
+    "repair",
     "restore",
     "show",
     "since_epoch",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from isotone.backends.interception import Interceptor
     from isotone.backends.s3 import S3
     from isotone.client import Client, StreamsClient
+    from isotone.engine.repair import Repaired
 
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
@@ -130,6 +131,22 @@ def restore(
     from isotone.storage import file_copies
 
     return file_copies.restore(fspath(backup), fspath(file), force=force, progress=progress)
+
+
+def repair(
+    file: str | PathLike[str],
+    target: str | PathLike[str],
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Repaired:
+    """Save everything that can be read of a damaged database file into a new file; the old one is not changed.
+
+    The result has the `items` that each table got, what was `lost`, and the `problems` that are left, normally none.
+    `progress` is called with the pages done and those in all.
+    """
+    from isotone.engine import repair as repairing
+
+    return repairing.repair(fspath(file), fspath(target), progress)
 
 
 def compact(

@@ -1,8 +1,9 @@
-"""`isotone check` and `isotone version`: is a database consistent, and which versions are installed."""
+"""`isotone check`, `isotone repair` and `isotone version`: is a file sound, what can be saved, what is installed."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,6 +20,7 @@ from isotone.errors import StorageCorrupt, UsageError
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the database file")
     parser.add_argument("--quiet", action="store_true", help="print problems only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -30,6 +32,9 @@ def _check(arguments: argparse.Namespace) -> int:
     except StorageCorrupt as error:
         problems = [str(error)]
     progress.clear()
+    if arguments.json:
+        print(json.dumps({"file": arguments.file, "items": progress.items, "problems": problems}))
+        return 1 if problems else 0
     for problem in problems:
         print(problem)
     if problems:
@@ -68,16 +73,69 @@ class _Progress:
 
 CHECK: Final = Command(
     """\
-Verify a file: its structure, the place of each item, the completeness of each index, and the counts. Reads
-everything once and changes nothing.
+Verify a file: its structure, the checksum and the place of each item, the completeness of each index, and the counts.
+Reads everything and changes nothing. Damage does not end it: each damaged item is named.
 
 Exits with 0 if everything is correct. Otherwise it prints each problem and exits with 1.""",
     examples="""
 isotone check shop.db
+isotone check shop.db --json
 isotone check shop.db --quiet && cp shop.db backup.db
 """,
     add_arguments=_check_arguments,
     run=_check,
+)
+
+
+# repair
+
+
+def _repair_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the damaged file, which is not changed")
+    parser.add_argument("target", metavar="NEW_FILE", help="the file to write")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write what was lost to a file, as JSON lines"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print what was lost only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _repair(arguments: argparse.Namespace) -> int:
+    with LiveLine(silent=arguments.quiet) as line:
+        result = isotone.repair(
+            arguments.file,
+            arguments.target,
+            progress=lambda done, total: line.show(f"page {done:,} of {total:,}"),
+        )
+    if arguments.report is not None:
+        lines = [json.dumps(lost) + "\n" for lost in result.lost]
+        Path(arguments.report).write_text("".join(lines), encoding="utf-8")
+    if arguments.json:
+        print(json.dumps({"items": result.items, "lost": result.lost, "problems": result.problems}))
+    else:
+        for lost in result.lost:
+            print(f"lost: {json.dumps(lost)}")
+        for problem in result.problems:
+            print(problem)
+        if not arguments.quiet:
+            items = sum(result.items.values())
+            print(f"{arguments.target}: {items:,} items saved, {len(result.lost)} losses")
+    return 1 if result.lost or result.problems else 0
+
+
+REPAIR: Final = Command(
+    """\
+Save everything that can be read of a damaged file into a new one. Each page is read for itself, and each entry whose
+checksum is right is saved; indexes and counts are made anew. What could not be saved is listed.
+
+FILE is not changed; stop the programs that use it before. Needs free disk space of twice its size. Exits with 0 if nothing was
+lost, otherwise with 1. Interrupting it leaves no NEW_FILE.""",
+    examples="""
+isotone repair shop.db repaired.db
+isotone repair shop.db repaired.db --report lost.jsonl
+""",
+    add_arguments=_repair_arguments,
+    run=_repair,
 )
 
 
@@ -119,4 +177,4 @@ isotone version --short
 )
 
 
-DEFINITIONS: Final = {"check": CHECK, "version": VERSION}
+DEFINITIONS: Final = {"check": CHECK, "repair": REPAIR, "version": VERSION}

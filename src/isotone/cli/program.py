@@ -74,6 +74,7 @@ COMMANDS: Final = {
     "restore": Entry("backups", "make a database of a backup"),
     "compact": Entry("backups", "give a file's free space back to the disk"),
     "check": Entry("checking", "verify a file: structure, indexes, counts"),
+    "repair": Entry("checking", "save what a damaged file has into a new one"),
     "version": Entry("checking", "print versions"),
 }
 

@@ -68,7 +68,7 @@ def step(engine: Engine) -> bool:
         index = next(index for index in table.indexes if index.tree == tree)
         reached = _fill(engine, table, index, progress.reached)
         if reached is None:
-            _finish(engine, table, tree)
+            finish(engine, table, tree)
         else:
             progress.reached = reached
             engine.store.put(PROGRESS, tree.encode(), _encode(progress))
@@ -85,7 +85,8 @@ def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes |
     return records[-1][0] + b"\x00" if len(records) == SLICE else None
 
 
-def _finish(engine: Engine, table: Table, tree: str) -> None:
+def finish(engine: Engine, table: Table, tree: str) -> None:
+    """Record that every item that belongs in an index has its entry."""
     engine.store.delete(PROGRESS, tree.encode())
     schema = table.schema
     if schema.ttl is not None and schema.ttl.tree == tree:

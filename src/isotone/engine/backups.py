@@ -58,7 +58,7 @@ def create(engine: Engine, table: Table, name: str) -> Backup:
     backup = Backup(
         identity, name, "USER", table.schema, tree, created / 1000, items, size, view=view
     )
-    _save(engine, backup)
+    save(engine, backup)
     _copy(engine, backup)
     return backup
 
@@ -78,7 +78,7 @@ def keep_deleted(engine: Engine, table: Table) -> None:
         size,
         expires=created / 1000 + limits.SYSTEM_BACKUP_LIFETIME,
     )
-    _save(engine, backup)
+    save(engine, backup)
     engine.store.put(BACKUPS, _expiry_key(backup), b"")
     engine.counts.drop(table.tree)
 
@@ -102,7 +102,7 @@ def delete(engine: Engine, backup: Backup) -> None:
     engine.store.drop_tree(backup.tree)
 
 
-def _save(engine: Engine, backup: Backup) -> None:
+def save(engine: Engine, backup: Backup) -> None:
     engine.store.put(BACKUPS, b"b" + backup.id.encode(), _encode(backup))
 
 
@@ -150,7 +150,7 @@ def _copy(engine: Engine, backup: Backup) -> None:
         engine.store.put(backup.tree, key, record)
     if page.last:
         views.close(engine, backup.view)
-        _save(engine, msgspec.structs.replace(backup, view=None))
+        save(engine, msgspec.structs.replace(backup, view=None))
 
 
 def _next_expiry(engine: Engine) -> bytes | None:

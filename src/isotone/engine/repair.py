@@ -1,0 +1,301 @@
+"""Repairs a damaged file: saves each row that can be trusted into a new file, and makes the rest anew.
+
+The source is never opened for writing: it is copied first, with its log, beside the new file. The rows of the copy are read
+page by page (`storage.salvage`). Items, streams, histories and backups stay as they are. Indexes, sizes of
+collections and counts follow from items, so they are deleted and made again. Last, the new file is checked and gets its
+name. What is interrupted leaves no new file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isotone.engine import backfill, backups, damage, history, integrity, streams, views
+from isotone.engine.catalog import CATALOG
+from isotone.engine.engine import PROGRESS, SYSTEM_TREES, Engine, is_of_region
+from isotone.engine.items import replace_entry
+from isotone.engine.layout import item_of, size_of
+from isotone.engine.stream_records import position_of
+from isotone.engine.table_indexes import Table
+from isotone.errors import UsageError
+from isotone.storage import salvage
+from isotone.storage.sqlite import SQLiteStore
+
+Lost = dict[str, Any]
+"""Something that could not be saved, as the report shows it: `what`, and `table`, `key`, `page`, … as far as known."""
+
+
+class Repaired(msgspec.Struct):
+    """The result of a repair: the items that were saved, by table, what was lost, and what is still wrong."""
+
+    items: dict[str, int] = {}
+    lost: list[Lost] = []
+    problems: list[str] = []
+
+
+def repair(
+    file: str, target: str, progress: Callable[[int, int], object] | None = None
+) -> Repaired:
+    """Save what can be read of a damaged file into a new one; the source is not changed.
+
+    Raises `UsageError` if the source is missing or the target exists. `progress` is called with pages.
+    """
+    if not Path(file).is_file():
+        raise UsageError(f"there is no file {file}")
+    if Path(target).exists() or Path(f"{target}-wal").exists():
+        raise UsageError(f"{target} exists; give the path of a file that does not")
+    if not Path(target).absolute().parent.is_dir():
+        raise UsageError(f"the folder {Path(target).absolute().parent} does not exist")
+    result = Repaired()
+    with _work_folder(target) as folder:
+        copy, made = str(folder / "source.db"), str(folder / "new.db")
+        shutil.copyfile(file, copy)
+        if Path(f"{file}-wal").exists():
+            shutil.copyfile(f"{file}-wal", f"{copy}-wal")
+        lost = _save_rows(copy, made, progress, result)
+        engine = Engine(SQLiteStore(made, durability="process"))
+        try:
+            for each in list(engine.regions.values()):
+                _rebuild(each, result)
+            result.lost += [_described(engine, row) for row in lost]
+            for each in list(engine.regions.values()):
+                result.problems += integrity.check(each)
+        finally:
+            engine.close()
+        _publish(made, target)
+    return result
+
+
+@contextmanager
+def _work_folder(target: str) -> Iterator[Path]:
+    path = Path(target).absolute()
+    folder = Path(tempfile.mkdtemp(prefix=f"{path.name}.repair-", dir=path.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _publish(made: str, target: str) -> None:
+    """Make the new file durable, and give it its name."""
+    descriptor = os.open(made, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    Path(made).rename(target)
+
+
+def _save_rows(
+    copy: str, made: str, progress: Callable[[int, int], object] | None, result: Repaired
+) -> list[salvage.LostRow]:
+    """Write each row that can be trusted to a new file; returns those that are damaged."""
+    lost: list[salvage.LostRow] = []
+    trees, old, notes = salvage.prepare(copy)
+    result.lost += [{"what": note} for note in notes]
+    pages = max(1, Path(copy).stat().st_size // 8192)
+    store = SQLiteStore(made, durability="none")
+    try:
+        with store.transaction():
+            for tree in trees:
+                store.create_tree(tree)
+        batch: dict[str, list[tuple[bytes, bytes]]] = {}
+        for row in salvage.rows(copy, trees):
+            if isinstance(row, salvage.SavedRow):
+                batch.setdefault(row.tree, []).append((row.key, row.value))
+            elif isinstance(row, salvage.LostRow):
+                lost.append(row)
+            else:
+                _write(store, batch)
+                if progress is not None:
+                    progress(row, pages)
+        for tree in old:
+            entries = salvage.rows_without_sums(copy, tree)
+            try:
+                for key, value in entries:
+                    if _HAS_ITEMS.fullmatch(tree) and not damage.is_readable(value):
+                        lost.append(salvage.LostRow(0, tree, key))
+                    else:
+                        batch.setdefault(tree, []).append((key, value))
+                        if len(batch[tree]) == _SLICE:
+                            _write(store, batch)
+            finally:
+                _write(store, batch)
+    finally:
+        store.close()
+    return lost
+
+
+def _write(store: SQLiteStore, batch: dict[str, list[tuple[bytes, bytes]]]) -> None:
+    if batch:
+        with store.transaction():
+            for tree, entries in batch.items():
+                store.add(tree, entries)
+        batch.clear()
+
+
+def _described(engine: Engine, row: salvage.LostRow) -> Lost:
+    """A lost row as the report shows it."""
+    where: Lost = {"page": row.page} if row.page else {}
+    if row.tree is None:
+        return {"what": "a row that cannot be read", **where}
+    name, role = engine.role_of(row.tree)
+    error = damage.describe(role, "", name, row.key)
+    if role is None:
+        what = f"an entry of {name}"
+    elif role.of_index is not None:
+        what = "an index entry, which was made anew"
+    else:
+        what = "an item" if role.has_items else role.text
+    return {"what": what, "table": error.table, "key": error.key, **where}
+
+
+# Make the rest anew
+
+
+_SLICE = 1000  # items in one transaction
+_HAS_ITEMS = re.compile(r"(region_\w+__)?[tb]\d+")
+_NUMBER = re.compile(r"[a-z](\d+)")
+
+
+def _rebuild(engine: Engine, result: Repaired) -> None:
+    """Make everything anew that follows from items, and note what is missing."""
+    _drop_unclaimed(engine, result)
+    with engine.writing:
+        _take_numbers(engine)
+        for tree, _ in list(engine.store.range(PROGRESS, b"", None)):
+            engine.store.delete(PROGRESS, tree)  # no backfill is left to be done
+    for table in [*engine.catalog, *engine.catalog.creating.values()]:
+        before = engine.counts.of(table.tree)[0]
+        saved = _rebuild_table(engine, table)
+        result.items[table.name] = result.items.get(table.name, 0) + saved
+        if before and before != saved:
+            result.lost.append(
+                {"what": "items", "table": table.name, "had": before, "saved": saved}
+            )
+    with engine.writing:
+        for stream in streams.known(engine):
+            _set_sequence(engine, stream)
+        for backup in backups.known(engine):
+            _correct_backup(engine, backup)
+
+
+def _drop_unclaimed(engine: Engine, result: Repaired) -> None:
+    """Drop the trees that no table, stream or backup has. Items whose table is lost are in the report."""
+    known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
+    for table in (*engine.catalog, *engine.catalog.creating.values()):
+        known.update(table.trees)
+    for view in views.opened(engine):
+        known.update(views.trees(view))
+    known.update(backup.tree for backup in backups.known(engine))
+    for tree in engine.store.trees():
+        if tree in known or is_of_region(tree):
+            continue
+        if re.fullmatch(r"t\d+", tree):
+            for _, record in engine.store.range(tree, b"", None):
+                lost = {
+                    "what": "an item whose table is lost",
+                    "tree": tree,
+                    "item": item_of(record),
+                }
+                result.lost.append(lost)
+        with engine.writing:
+            engine.store.drop_tree(tree)
+
+
+def _correct_backup(engine: Engine, backup: backups.Backup) -> None:
+    """Say in a backup how many items it has now."""
+    if backup.tree not in engine.store.trees():
+        engine.store.create_tree(backup.tree)
+    sizes = [size_of(record) for _, record in engine.store.range(backup.tree, b"", None)]
+    if backup.view is None and (backup.items, backup.size) != (len(sizes), sum(sizes)):
+        backups.save(engine, msgspec.structs.replace(backup, items=len(sizes), size=sum(sizes)))
+
+
+def _take_numbers(engine: Engine) -> None:
+    """Never give the name of a tree again that is there."""
+    there = [int(name[1]) for tree in engine.store.trees() if (name := _NUMBER.match(tree))]
+    taken = max([int(engine.store.get(CATALOG, b"\x00trees") or b"0"), *there])
+    engine.store.put(CATALOG, b"\x00trees", str(taken).encode())
+
+
+def _rebuild_table(engine: Engine, table: Table) -> int:
+    derived = [index.tree for index in table.indexes]
+    derived += [] if table.collections is None else [table.collections]
+    with engine.writing:
+        there = set(engine.store.trees())
+        for tree in derived:
+            if tree in there:
+                engine.store.drop_tree(tree)
+            engine.store.create_tree(tree)
+            engine.counts.drop(tree)
+        for tree in table.trees:
+            if tree not in there and tree not in derived:
+                engine.store.create_tree(tree)
+        engine.counts.drop(table.tree)
+        if table.history is not None:
+            _set_history_count(engine, table.history)
+    low: bytes | None = b""
+    items = 0
+    while low is not None:
+        with engine.writing:
+            low, saved = _rebuild_slice(engine, table, low)
+            items += saved
+    for index in table.indexes:
+        if not index.filled:
+            with engine.writing:
+                backfill.finish(engine, engine.catalog.find(table.name) or table, index.tree)
+    return items
+
+
+def _rebuild_slice(engine: Engine, table: Table, low: bytes) -> tuple[bytes | None, int]:
+    sizes: dict[bytes, int] = {}
+    saved = 0
+    entries = engine.store.range(table.tree, low, None)
+    records = [entry for entry, _ in zip(entries, range(_SLICE), strict=False)]
+    for key, record in records:
+        item = item_of(record)
+        saved += 1
+        engine.counts.add(table.tree, 1, size_of(record))
+        for index in table.indexes:
+            entry = index.entry(item, key, record)
+            if entry is not None:
+                replace_entry(engine, index, None, entry)
+        if table.collections is not None:
+            prefix = table.keyspace.prefix([item[table.schema.keys.partition[0].name]])
+            sizes[prefix] = sizes.get(prefix, 0) + size_of(record)
+    for prefix, size in sizes.items():
+        assert table.collections is not None
+        before = int.from_bytes(engine.store.get(table.collections, prefix) or b"", "big")
+        engine.store.put(table.collections, prefix, (before + size).to_bytes(8, "big"))
+    return (records[-1][0] + b"\x00" if len(records) == _SLICE else None), saved
+
+
+def _set_history_count(engine: Engine, tree: str) -> None:
+    """The count of a history is its latest sequence number and time."""
+    latest = next(engine.store.range(tree, b"", None, reverse=True), None)
+    if latest is None:
+        return
+    time, number = history.time_of(latest[0]), int.from_bytes(latest[0][8:], "big")
+    known = engine.counts.of(tree)
+    engine.counts.add(tree, max(0, number - known[0]), max(0, time - known[1]))
+
+
+def _set_sequence(engine: Engine, stream: streams.Stream) -> None:
+    """The count of a stream is its latest sequence number, which must never be given again."""
+    if stream.tree not in engine.store.trees():
+        engine.store.create_tree(stream.tree)
+    numbers = [position_of(key)[1] for key, _ in engine.store.range(stream.tree, b"", None)]
+    numbers += [shard.last or shard.first for shard in streams.shards(engine, stream)]
+    missing = max(numbers, default=0) - engine.counts.of(stream.tree)[0]
+    if missing > 0:
+        engine.counts.add(stream.tree, missing, 0)
