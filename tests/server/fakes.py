@@ -40,6 +40,7 @@ class FakeService:
         self.order: list[str] = []
         self.maintained = 0
         self.closed = 0
+        self.trouble = ""
         self.hold = threading.Event()
         self.hold.set()
 
@@ -81,6 +82,12 @@ class FakeService:
         if body.startswith(b'"big'):
             return b'"' + b"x" * int(body[4:-1]) + b'"'
         return b'{"%b":%b}' % (operation.encode(), body)
+
+    def health(self) -> str:
+        return self.trouble
+
+    def gauges(self) -> dict[str, float]:
+        return {"isotone_tables": 3.0}
 
     def allow_waiting(self, allowed: bool) -> None:
         self.may_wait = allowed

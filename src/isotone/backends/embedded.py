@@ -20,6 +20,7 @@ from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
+from isotone.engine.health import gauges, health
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, StorageBusy, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
@@ -308,6 +309,14 @@ class Database(Native):
         """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():
             return self._api.send_many(requests)
+
+    def health(self) -> str:
+        """Why this database cannot be read or written now; empty if it can."""
+        return health(self.engine.home)
+
+    def gauges(self) -> dict[str, float]:
+        """The sizes of the file and of its log, and how long writes have waited for other processes."""
+        return gauges(self.engine.home)
 
     def allow_waiting(self, allowed: bool) -> None:
         """Whether writes of this thread wait while another process writes, or raise `StorageBusy` at once."""

@@ -124,6 +124,21 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
         metavar="FILE",
         help="add a line of JSON for each request: who, from where, what, and what came of it; - for standard output",
     )
+    parser.add_argument(
+        "--body-budget",
+        type=_body_budget,
+        default=256 << 20,
+        metavar="MB",
+        help="megabytes of request bodies that may wait for their answers, over all connections (default 256)",
+    )
+    parser.add_argument(
+        "--access-log", action="store_true", help="log each request to standard error"
+    )
+    parser.add_argument(
+        "--metrics",
+        action="store_true",
+        help="show /metrics to other machines, too (default: to clients on this one)",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
     parser.add_argument(
         "--log-level",
@@ -131,6 +146,13 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
         default="warning",
         help="what is logged to standard error; debug shows each request",
     )
+
+
+def _body_budget(text: str) -> int:
+    """A number of megabytes, in bytes."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of megabytes, such as 256")
+    return int(text) << 20
 
 
 class _Address(TypedDict):
@@ -143,6 +165,9 @@ class _Address(TypedDict):
     tls_cert: str | None
     tls_key: str | None
     audit_log: str | None
+    body_budget: int
+    access_log: bool
+    metrics_for_all: bool
 
 
 def _address(arguments: argparse.Namespace) -> _Address:
@@ -157,6 +182,9 @@ def _address(arguments: argparse.Namespace) -> _Address:
         "tls_cert": arguments.tls_cert,
         "tls_key": arguments.tls_key,
         "audit_log": arguments.audit_log,
+        "body_budget": arguments.body_budget,
+        "access_log": arguments.access_log,
+        "metrics_for_all": arguments.metrics,
     }
 
 
@@ -232,6 +260,8 @@ def prepare(arguments: argparse.Namespace) -> None:
         level=arguments.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    if arguments.access_log:
+        logging.getLogger("isotone.access").setLevel(logging.INFO)
     if arguments.credentials is not None and arguments.insecure:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
     if arguments.insecure and not is_loopback(arguments.host):

@@ -134,6 +134,12 @@ class _PagesAlone:
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
 
+    def health(self) -> str:
+        return ""
+
+    def gauges(self) -> dict[str, float]:
+        return {}
+
     def allow_waiting(self, allowed: bool) -> None:
         pass
 

@@ -20,6 +20,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final, cast
 
 import httptools
@@ -28,6 +29,8 @@ from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import Dispatcher, Result
 from isotone.server.gate import Gate
+from isotone.server.metrics import EVERY, Observe
+from isotone.server.monitor import Monitor
 from isotone.server.pages import Visited, Visits
 from isotone.server.request import (
     SINGLE_HEADERS,
@@ -42,11 +45,14 @@ from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
     HEAD_TOO_LARGE,
+    HEALTH,
     LOCAL_NODES,
+    METRICS,
     ORDINARY,
     OVERLOADED,
     TIMED_OUT,
     TOO_LARGE,
+    TOO_MANY_BODIES,
     Page,
     Refusal,
     Style,
@@ -56,6 +62,7 @@ from isotone.server.response import (
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
+_REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a connection that is lost
@@ -82,16 +89,22 @@ class Connection(asyncio.Protocol):
         "_admission",
         "_backlog",
         "_blocked",
+        "_bodies",
         "_body",
         "_chunk",
+        "_counted",
         "_deaf",
         "_dispatcher",
+        "_every",
         "_fault",
         "_finishing",
         "_gate",
         "_headers",
+        "_held",
         "_in_head",
         "_known_hosts",
+        "_monitor",
+        "_observe",
         "_on_lost",
         "_on_made",
         "_outstanding",
@@ -100,6 +113,7 @@ class Connection(asyncio.Protocol):
         "_read",
         "_received",
         "_repeated",
+        "_requests",
         "_spelling",
         "_transport",
         "_unread",
@@ -115,6 +129,7 @@ class Connection(asyncio.Protocol):
         admission: Admission,
         on_made: Callable[[Connection], None],
         on_lost: Callable[[Connection], None],
+        monitor: Monitor,
         gate: Gate | None = None,
         visits: Visits | None = None,
     ) -> None:
@@ -126,6 +141,13 @@ class Connection(asyncio.Protocol):
         self._visits = visits
         self._on_made = on_made
         self._on_lost = on_lost
+        self._monitor = monitor
+        self._bodies = monitor.bodies
+        self._held = 0  # bytes of requests that count for the budget of bodies
+        self._counted = 0  # those of the request that is arriving
+        self._observe: Observe = monitor.metrics.observe
+        self._requests = monitor.metrics.requests
+        self._every = 1 if monitor.metrics.has_access_log else EVERY
         self._transport: asyncio.Transport
         self._url: list[bytes] = []
         self._headers: dict[bytes, bytes] = {}
@@ -140,7 +162,7 @@ class Connection(asyncio.Protocol):
         self._unread = 0  # bytes of answers that the client had not read at the last sweep
         self._fault: Page | None = None  # of the headers so far
         self._quiet = 0.0  # seconds without activity, counted by the sweep
-        self._outstanding: tuple[Style, bool] | None = None
+        self._outstanding: tuple[Style, bool, str, float] | None = None
         self._backlog: deque[tuple[Call | Page | Refusal | Visited, bool]] = deque()
         self._blocked = False
         self._finishing = False  # the next answer is the last one
@@ -151,6 +173,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._observe = self._monitor.metrics.observer(transport.get_extra_info("peername"))
         if self._gate is not None:
             self._read = self._gate.reader(transport)
         self._on_made(self)
@@ -196,6 +219,7 @@ class Connection(asyncio.Protocol):
         self._body.clear()
         self._headers.clear()
         self._parser = _NO_PARSER
+        self._release()
         self._on_lost(self)
 
     # Called by the parser; on_url and on_body append to their lists
@@ -213,6 +237,8 @@ class Connection(asyncio.Protocol):
         length = self._headers.get(spelled.content_length, b"0")
         if len(length) >= 8 and int(length) > BODY_LIMIT:
             self._refuse(TOO_LARGE)
+        elif len(length) >= 6 and not self._bodies.fits(int(length)):
+            self._refuse_body()
         elif self._fault is not None:
             self._refuse(self._fault)
         elif (
@@ -250,6 +276,8 @@ class Connection(asyncio.Protocol):
             self._refuse(refusal)
 
     def on_message_complete(self) -> None:
+        if self._received > HEAD_LIMIT and not self._deaf:
+            self._count_body()
         if self._deaf or self._parser.should_upgrade():
             return
         chunks = self._body
@@ -265,7 +293,7 @@ class Connection(asyncio.Protocol):
         self._url.clear()
         self._headers.clear()
         chunks.clear()
-        self._received = self._repeated = 0
+        self._received = self._repeated = self._counted = 0
         self._in_head = True
         if self._is_free():
             self._start(request, keep_alive)
@@ -299,31 +327,45 @@ class Connection(asyncio.Protocol):
     def _start(self, request: Call | Page | Refusal | Visited, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._is_last()
         if type(request) is Call:
+            operation = request.operation
+            number = self._requests[operation] = self._requests[operation] + 1
+            began = 0.0 if number % self._every else perf_counter()
             result = self._dispatcher.submit(request, self._answer)
             if result is None:
-                self._outstanding = request.style, keep_alive
+                self._outstanding = request.style, keep_alive, operation, began or perf_counter()
             else:
+                if began:
+                    self._observe(operation, result, began, self._every)
+                elif type(result) is not bytes:
+                    self._monitor.metrics.count_error(operation, result)
                 self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
         elif type(request) is Visited:
             assert self._visits is not None
-            self._outstanding = ORDINARY, keep_alive
+            self._outstanding = ORDINARY, keep_alive, "", 0.0
             self._visits.start(request, self._answer_with_page)
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
+            self._observe(_REFUSED, request.error, perf_counter(), 1)
             rendered = render_result(request.style, request.error, keep_alive=keep_alive)
             self._send(rendered, keep_alive)
         elif type(request) is Page:
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
+            elif request is METRICS or request is HEALTH:
+                peer = self._transport.get_extra_info("peername")
+                request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)
+        if self._held and self._outstanding is None and not self._backlog:
+            self._release()
 
     def _answer(self, result: Result) -> None:
         """Send the answer to the outstanding request."""
         assert self._outstanding is not None
-        style, keep_alive = self._outstanding
+        style, keep_alive, operation, began = self._outstanding
         self._outstanding = None
+        self._observe(operation, result, began, 1)
         keep_alive = keep_alive and not self._is_last()
         try:
             self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
@@ -333,11 +375,13 @@ class Connection(asyncio.Protocol):
             self._refuse(BROKEN)
         if self._backlog or self._blocked:
             self._work_off_backlog()
+        elif self._held:
+            self._release()
 
     def _answer_with_page(self, page: Page) -> None:
         """Send a page as the answer to the outstanding request."""
         assert self._outstanding is not None
-        _, keep_alive = self._outstanding
+        keep_alive = self._outstanding[1]
         self._outstanding = None
         keep_alive = keep_alive and not self._is_last()
         self._send(render_page(page, keep_alive=keep_alive), keep_alive)
@@ -367,11 +411,33 @@ class Connection(asyncio.Protocol):
             self._refuse(HEAD_TOO_LARGE)
         elif self._received > BODY_LIMIT + HEAD_LIMIT:
             self._refuse(TOO_LARGE)
+        else:
+            self._count_body()
+
+    def _count_body(self) -> None:
+        """Count what has arrived of a large body, or refuse it if the bodies of all connections are too many."""
+        grown = self._received - self._counted
+        if not self._bodies.fits(grown):
+            return self._refuse_body()
+        self._counted = self._received
+        self._held += grown
+        self._bodies.held += grown
+        return None
+
+    def _refuse_body(self) -> None:
+        log.warning("a request was refused: the bodies of all requests are over the budget")
+        self._monitor.metrics.refused_bodies += 1
+        self._refuse(TOO_MANY_BODIES)
+
+    def _release(self) -> None:
+        self._bodies.held -= self._held
+        self._held = self._counted = 0
 
     def _refuse(self, page: Page) -> None:
         """Answer with an error page, after the requests before it, and close. The first refusal counts."""
         if self._deaf:
             return
+        self._body.clear()
         if self._gate is not None:
             self._gate.refused(self._transport, page)
         if self._is_free():
@@ -393,6 +459,7 @@ class Connection(asyncio.Protocol):
     def turn_away(self) -> None:
         """Answer that there are too many connections, and close."""
         log.warning("a connection was turned away: there are too many")
+        self._monitor.metrics.refused_connections += 1
         self._refuse(OVERLOADED)
 
     def finish(self) -> None:

@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, Protocol, TypeVar
@@ -33,6 +33,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
 )
+from isotone.server.metrics import Metrics
 from isotone.server.policies import Access
 from isotone.server.request import Call
 
@@ -65,6 +66,12 @@ class Service(Protocol):
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result]: ...
 
+    def health(self) -> str:
+        """Why the service cannot read or write now; empty if it can."""
+
+    def gauges(self) -> Mapping[str, float]:
+        """What the service measures of itself, by the names of Prometheus."""
+
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread wait while another process writes, or raise `StorageBusy` at once."""
 
@@ -89,8 +96,13 @@ class Dispatcher:
     """Runs calls on one service, on the thread of one event loop."""
 
     def __init__(
-        self, service: Service, loop: asyncio.AbstractEventLoop, nodes: Sequence[Address] = ()
+        self,
+        service: Service,
+        loop: asyncio.AbstractEventLoop,
+        nodes: Sequence[Address] = (),
+        metrics: Metrics | None = None,
     ) -> None:
+        self._groups = (metrics or Metrics()).groups
         self._service = service
         self._nodes = nodes
         self._loop = loop
@@ -163,6 +175,7 @@ class Dispatcher:
         if self._waiting or not self._group:
             return
         group, self._group = self._group, []
+        self._groups.add(len(group))
         by_region: dict[str, list[tuple[Call, Answer]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)

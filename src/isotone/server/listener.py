@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import os
 import signal
@@ -26,6 +27,7 @@ from isotone.server.audit import AuditLog
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.gate import Door, Gate
+from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
 
@@ -60,6 +62,9 @@ class Listener:
         audit_log: str | PathLike[str] | None = None,
         clock: Clock | None = None,
         pages: Pages | None = None,
+        body_budget: int = BODY_BUDGET,
+        access_log: bool = False,
+        metrics_for_all: bool = False,
     ) -> None:
         if pages is not None and not (credentials is audit_log is None):
             raise UsageError(
@@ -69,7 +74,14 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
-        self._dispatcher = dispatcher(service, self._loop, nodes)
+        self._monitor = Monitor(
+            service,
+            lambda: len(self._connections),
+            body_budget=body_budget,
+            access_log=access_log,
+            metrics_for_all=metrics_for_all,
+        )
+        self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._certificate = certificate(tls_cert, tls_key)
         self._gate = self._new_gate(credentials, audit_log, clock or SystemClock())
@@ -166,6 +178,7 @@ class Listener:
             self._admission,
             self._welcome,
             self._farewell,
+            self._monitor,
             self._gate,
             self._visits,
         )
@@ -278,6 +291,9 @@ def serve(
     tls_key: str | PathLike[str] | None = None,
     audit_log: str | PathLike[str] | None = None,
     pages: Pages | None = None,
+    body_budget: int = BODY_BUDGET,
+    access_log: bool = False,
+    metrics_for_all: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
@@ -288,6 +304,9 @@ def serve(
     `credentials` is a file with users and their keys: then signatures are verified. An address beyond loopback needs it,
     or `insecure`. With `tls_cert` connections are encrypted; the key is in the same file, or in `tls_key`. `audit_log` is
     a file to which a line for each request is added, or "-" for standard output. On SIGHUP these files are read again.
+
+    `body_budget` is how many bytes of bodies may wait for their answers, over all connections. `access_log` logs each
+    request to the logger isotone.access, `metrics_for_all` shows `/metrics` to other machines, too.
 
     `pages` says who answers requests for web pages. A second signal ends the process immediately. Raises `UsageError`
     if the address or a file cannot be used.
@@ -307,6 +326,9 @@ def serve(
             tls_key=tls_key,
             audit_log=audit_log,
             pages=pages,
+            body_budget=body_budget,
+            access_log=access_log,
+            metrics_for_all=metrics_for_all,
         )
 
     interval = sys.getswitchinterval()
@@ -331,6 +353,7 @@ async def _serve(
         url = await listener.start(host, port)
         if ready is not None:
             ready(url)
+        gc.freeze()  # what is loaded by now stays: a collection need not look at it
         await stopping.wait()
         await listener.stop()
 
@@ -397,6 +420,9 @@ def running_server(
     audit_log: str | PathLike[str] | None = None,
     clock: Clock | None = None,
     pages: Pages | None = None,
+    body_budget: int = BODY_BUDGET,
+    access_log: bool = False,
+    metrics_for_all: bool = False,
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
@@ -424,6 +450,9 @@ def running_server(
             audit_log=audit_log,
             clock=clock,
             pages=pages,
+            body_budget=body_budget,
+            access_log=access_log,
+            metrics_for_all=metrics_for_all,
         )
         return listener, await listener.start(host, port)
 

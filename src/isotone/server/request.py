@@ -35,8 +35,10 @@ from isotone.server.auth import parse_signature, signature_error
 from isotone.server.compression import BODY_LIMIT, decompressed, wanted_coding
 from isotone.server.response import (
     BAD_REQUEST,
+    HEALTH,
     JSON_1_0,
     LOCAL_NODES,
+    METRICS,
     NOT_FOUND,
     ORDINARY,
     TOO_LARGE,
@@ -57,6 +59,7 @@ _WHOLE_SIGNATURE: Final = re.compile(
 )
 _FAULTS: Final = b"/faults"
 _LOCAL_NODES: Final = b"/localnodes"  # by which clients of a cluster find its nodes
+_OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH}
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
@@ -279,6 +282,8 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
         return Page(200, b"healthy: dynamodb.%b.amazonaws.com " % region, cors)
     if method == b"GET" and path == _LOCAL_NODES:
         return LOCAL_NODES
+    if method == b"GET" and path in _OF_OPERATORS:
+        return _OF_OPERATORS[path]
     if method == b"OPTIONS" and cors:
         return Page(200, b"", cors, _preflight(headers))
     body = b"" if method == b"HEAD" else NOT_FOUND.body

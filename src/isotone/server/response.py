@@ -92,6 +92,8 @@ class Refusal(NamedTuple):
 
 
 LOCAL_NODES: Final = Page(200)  # its body depends on who is asked: `Dispatcher.local_nodes`
+METRICS: Final = Page(200, b"metrics")  # a connection asks its server for these two
+HEALTH: Final = Page(200, b"health")
 NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = Page(413)
 BAD_REQUEST: Final = Page(400)
@@ -99,6 +101,7 @@ HEAD_TOO_LARGE: Final = Page(431)
 BROKEN: Final = Page(500)
 TIMED_OUT: Final = Page(408)
 OVERLOADED: Final = Page(503)
+TOO_MANY_BODIES: Final = Page(503, headers=((b"Retry-After", b"1"),))
 
 
 class _DateHeader:

@@ -49,6 +49,14 @@ class FaultyService:
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         return [self.send(*request) for request in requests]
 
+    def health(self) -> str:
+        reason: str = self._database.health()
+        return reason
+
+    def gauges(self) -> dict[str, float]:
+        measured: dict[str, float] = self._database.gauges()
+        return measured
+
     def allow_waiting(self, allowed: bool) -> None:
         self._database.allow_waiting(allowed)
 

@@ -1,0 +1,189 @@
+"""What a server counts: requests, latencies, groups, connections, bodies; as text in the form of Prometheus.
+
+Counting is part of each request, so it is one look-up and an addition. Of the requests that are answered at once, every
+sixteenth is measured, and stands for sixteen; those that wait for a group or a thread are all measured. Labels are bounded:
+beyond a hundred actions, those that clients invent count as one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from isotone.errors import ApiError
+
+LATENCIES: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # fmt: skip
+GROUP_SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+_MOST_ACTIONS: Final = 128  # that have series of their own
+_MOST_ERRORS: Final = 1024
+_OTHER: Final = "other"
+
+access = logging.getLogger("isotone.access")
+
+Observe = Callable[[str, object, float, int], object]
+"""Measures a request: its action, its result, when it began (`time.perf_counter`), and how many it stands for."""
+
+EVERY: Final = 16  # requests that are answered at once, of which one is measured
+
+
+class Histogram:
+    """How many values there were up to each bound, and their sum."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        self.counts[bisect.bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def lines(self, name: str, labels: str = "") -> Iterable[str]:
+        """The series of the histogram; `labels` end with a comma."""
+        below = 0
+        for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
+            below += count
+            yield f'{name}_bucket{{{labels}le="{bound}"}} {below}'
+        shown = f"{{{labels.rstrip(',')}}}" if labels else ""
+        yield f"{name}_sum{shown} {self.total:.9g}"
+        yield f"{name}_count{shown} {below}"
+
+
+class Requests(dict[str, int]):
+    """How many requests of each action there were. Beyond a bound, the rarest actions are one."""
+
+    def __missing__(self, operation: str) -> int:
+        if len(self) >= _MOST_ACTIONS:
+            rare = sorted(self, key=self.__getitem__)[: _MOST_ACTIONS // 2]
+            self[_OTHER] = sum(map(self.pop, rare)) + self.pop(_OTHER, 0)
+        return 0
+
+
+class Metrics:
+    """The counts of one server."""
+
+    def __init__(self, *, access_log: bool = False) -> None:
+        self.requests = Requests()
+        self.groups = Histogram(GROUP_SIZES)
+        self.refused_bodies = 0
+        self.refused_connections = 0
+        self.has_access_log = access_log
+        self._latencies: dict[str, Histogram] = {}
+        self._errors: dict[tuple[str, str], int] = {}
+
+    def observer(self, peer: Any) -> Observe:
+        """What measures the requests of a connection, and logs them if that was asked for."""
+        if not self.has_access_log:
+            return self.observe
+        source = str(peer[0]) if isinstance(peer, tuple) else "-"
+
+        def observe_and_log(operation: str, result: object, began: float, weight: int = 1) -> None:
+            self.observe(operation, result, began, weight)
+            status, size = 200, len(result) if isinstance(result, bytes) else 0
+            error = ""
+            if isinstance(result, ApiError):
+                status, error = result.status, f" {type(result).__name__}"
+            elapsed = (time.perf_counter() - began) * 1000
+            access.info("%s %s %d %d %.2fms%s", source, operation, status, size, elapsed, error)
+
+        return observe_and_log
+
+    def observe(self, operation: str, result: object, began: float, weight: int = 1) -> None:
+        """Add the latency of a request that is answered now; it stands for `weight` of them."""
+        seconds = time.perf_counter() - began
+        latencies = self._of(operation)
+        latencies.counts[bisect.bisect_left(LATENCIES, seconds)] += weight
+        latencies.total += weight * seconds
+        if type(result) is not bytes:
+            self.count_error(operation, result)
+
+    def count_error(self, operation: str, error: object) -> None:
+        """Count an answer that is an error."""
+        key = (operation if operation in self.requests else _OTHER, type(error).__name__)
+        if len(self._errors) >= _MOST_ERRORS:
+            key = (_OTHER, key[1])
+        self._errors[key] = self._errors.get(key, 0) + 1
+
+    def _of(self, operation: str) -> Histogram:
+        known = self._latencies.get(operation)
+        if known is not None:
+            return known
+        if len(self._latencies) >= _MOST_ACTIONS:
+            operation = _OTHER
+        return self._latencies.setdefault(operation, Histogram(LATENCIES))
+
+    def text(self, gauges: Mapping[str, float]) -> bytes:
+        """Everything that was counted, and some gauges: the body of `/metrics`."""
+        lines = [
+            *_described("isotone_requests_total", "counter", "Requests, by action."),
+            *(
+                f'isotone_requests_total{{action="{name}"}} {count}'
+                for name, count in sorted(self.requests.items())
+            ),
+            *_described(
+                "isotone_request_duration_seconds",
+                "histogram",
+                "Requests that were answered, by action.",
+            ),
+            *(
+                line
+                for name, latencies in sorted(self._latencies.items())
+                for line in latencies.lines("isotone_request_duration_seconds", f'action="{name}",')
+            ),
+            *_described(
+                "isotone_errors_total", "counter", "Requests that were answered with an error."
+            ),
+            *(
+                f'isotone_errors_total{{action="{action}",error="{error}"}} {count}'
+                for (action, error), count in sorted(self._errors.items())
+            ),
+            *_described(
+                "isotone_write_group_size", "histogram", "Writes that were committed together."
+            ),
+            *self.groups.lines("isotone_write_group_size"),
+        ]
+        counted = {
+            "isotone_refused_bodies_total": float(self.refused_bodies),
+            "isotone_refused_connections_total": float(self.refused_connections),
+            **gauges,
+            **_of_process(),
+        }
+        for name, value in counted.items():
+            kind = "counter" if name.endswith("_total") else "gauge"
+            lines += [f"# TYPE {name} {kind}", f"{name} {value:.12g}"]
+        return ("\n".join(lines) + "\n").encode()
+
+
+class Bodies:
+    """The budget for the bodies of requests that have not been answered: bytes over all connections."""
+
+    __slots__ = ("held", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+
+    def fits(self, size: int) -> bool:
+        return self.held + size <= self.limit
+
+
+def _described(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
+
+
+def _of_process() -> dict[str, float]:
+    """What Prometheus calls by these names in every program."""
+    found = {"process_cpu_seconds_total": time.process_time()}
+    memory = Path("/proc/self/status")
+    if memory.exists():
+        for line in memory.read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                found["process_resident_memory_bytes"] = 1024.0 * int(line.split()[1])
+    return found

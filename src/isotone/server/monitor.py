@@ -1,0 +1,65 @@
+"""What a server tells its operators: `/healthz`, `/metrics`, and the budget for the bodies that it holds.
+
+Anybody who may connect may ask for the health. The metrics tell the names of actions and how much is done, so they are for
+clients on this machine, unless the server was told to show them to all.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any, Final
+
+from isotone.server.dispatcher import Service
+from isotone.server.metrics import CONTENT_TYPE, Bodies, Metrics
+from isotone.server.response import HEALTH, NOT_FOUND, Page
+
+BODY_BUDGET: Final = 256 << 20
+"""Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
+
+_TEXT: Final = b"text/plain; charset=utf-8"
+
+
+class Monitor:
+    """The counts of one server, and the pages for its operators."""
+
+    def __init__(
+        self,
+        service: Service,
+        connections: Callable[[], int],
+        *,
+        body_budget: int = BODY_BUDGET,
+        access_log: bool = False,
+        metrics_for_all: bool = False,
+    ) -> None:
+        self.metrics = Metrics(access_log=access_log)
+        self.bodies = Bodies(body_budget)
+        self._service = service
+        self._connections = connections
+        self._metrics_for_all = metrics_for_all
+
+    def page(self, request: Page, peer: Any) -> Page:
+        """The page that a client asks for: `METRICS` or `HEALTH`."""
+        if request is HEALTH:
+            trouble = self._service.health()
+            body = f"{trouble or 'ok'}\n".encode(errors="replace")
+            return Page(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
+        if not self._metrics_for_all and not _is_here(peer):
+            return NOT_FOUND
+        gauges = {
+            "isotone_connections": float(self._connections()),
+            "isotone_bodies_bytes": float(self.bodies.held),
+            "isotone_bodies_limit_bytes": float(self.bodies.limit),
+            **self._service.gauges(),
+        }
+        return Page(200, self.metrics.text(gauges), headers=((b"Content-Type", CONTENT_TYPE),))
+
+
+def _is_here(peer: Any) -> bool:
+    """Whether a client is on this machine."""
+    if not isinstance(peer, tuple):
+        return False
+    try:
+        return ipaddress.ip_address(str(peer[0]).partition("%")[0]).is_loopback
+    except ValueError:
+        return False

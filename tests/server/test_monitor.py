@@ -1,0 +1,228 @@
+"""What operators see: health, metrics, the access log; and the budget for bodies."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.server.fakes import FakeService, headers_of, request_bytes
+from tests.server.test_connection import answers
+
+import isotone
+from isotone.engine import health as health_of
+from isotone.server import running_server
+from isotone.server.monitor import _is_here
+
+TABLE: dict[str, Any] = {
+    "TableName": "tab",
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+SECRET = "not-for-operators"
+
+
+def ask(url: str, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
+    parts = urlsplit(url)
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=10)) as connection:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def call(url: str, operation: str, body: bytes = b"{}") -> int:
+    return ask(url, "POST", "/", body, **headers_of(operation))[0]
+
+
+def series(text: str) -> dict[str, float]:
+    """The samples of a scrape by their names and labels; every line must be well formed."""
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            assert re.fullmatch(r"# (TYPE|HELP) [a-z_]+ .+", line)
+            continue
+        name, value = re.fullmatch(r"([a-z_]+(?:\{[^}]*\})?) (\S+)", line).groups()  # type: ignore[union-attr]
+        assert name not in found
+        found[name] = float(value)
+    return found
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[isotone.Database]:
+    with isotone.open(tmp_path / "seen.db", durability="none") as database:
+        database.execute("CreateTable", TABLE)
+        yield database
+
+
+def test_requests_are_counted(database):
+    item = b'{"TableName": "tab", "Item": {"p": {"S": "%b"}}}' % SECRET.encode()
+    with running_server(database) as url:
+        for _ in range(3):
+            assert call(url, "PutItem", item) == 200
+        for _ in range(16):
+            assert call(url, "ListTables") == 200
+        assert call(url, "GetItem", b'{"TableName": "nowhere", "Key": {"p": {"S": "x"}}}') == 400
+        assert call(url, "Sing") == 400
+        status, text = ask(url, "GET", "/metrics")
+    assert status == 200
+    assert SECRET not in text
+    found = series(text)
+    name = "isotone_request_duration_seconds"
+    assert found[name + '_count{action="PutItem"}'] == 3
+    assert found[name + '_bucket{action="PutItem",le="+Inf"}'] == 3
+    assert found[name + '_sum{action="PutItem"}'] > 0
+    assert found['isotone_requests_total{action="ListTables"}'] == 16
+    assert found[name + '_count{action="ListTables"}'] == 16
+    assert found['isotone_requests_total{action="GetItem"}'] == 1
+    assert found['isotone_errors_total{action="GetItem",error="ResourceNotFoundException"}'] == 1
+    assert found['isotone_errors_total{action="Sing",error="UnknownOperationException"}'] == 1
+    assert found["isotone_write_group_size_sum"] == 3
+    assert found["isotone_tables"] == 1
+    assert found["isotone_connections"] == 1
+    assert found["isotone_wal_bytes"] > 0
+    buckets = [value for key, value in found.items() if key.startswith(name + '_bucket{action="P')]
+    assert buckets == sorted(buckets)
+
+
+def test_invented_actions_share_a_series():
+    with running_server(FakeService()) as url:
+        parts = urlsplit(url)
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as sock:
+            for number in range(300):
+                name = "X" + "".join(chr(97 + int(digit)) for digit in str(number))
+                sock.sendall(request_bytes(name))
+                answers(sock, 1)
+        actions = re.findall(r'requests_total\{action="(\w+)"', ask(url, "GET", "/metrics")[1])
+    assert "other" in actions
+    assert len(actions) < 150
+
+
+def test_other_machines_see_no_metrics():
+    assert _is_here(("127.0.0.1", 5))
+    assert _is_here(("::1", 5, 0, 0))
+    assert not _is_here(("192.168.1.7", 5))
+    assert not _is_here("")
+
+
+def test_admission_guards_these_paths_too(database):
+    with running_server(database) as url:
+        for path in ("/metrics", "/healthz"):
+            assert ask(url, "GET", path)[0] == 200
+            assert ask(url, "GET", path, Host="evil.example")[0] == 403
+            assert ask(url, "GET", path, Origin="http://evil.example")[0] == 403
+            assert ask(url, "POST", path)[0] == 404
+
+
+def test_health_has_a_reason(database, monkeypatch):
+    with running_server(database) as url:
+        assert ask(url, "GET", "/healthz") == (200, "ok\n")
+        monkeypatch.setattr(health_of, "_LEAST_ROOM", 1 << 62)
+        status, reason = ask(url, "GET", "/healthz")
+        assert status == 503
+        assert "the disk has" in reason
+        monkeypatch.undo()
+        database.close()
+        status, reason = ask(url, "GET", "/healthz")
+        assert status == 503
+        assert "closed" in reason
+
+
+def test_a_file_that_another_process_writes_is_healthy(database):
+    from isotone.storage.sqlite import SQLiteStore
+
+    other = SQLiteStore(database.engine.store.path, durability="none")
+    with other.transaction(), running_server(database) as url:
+        began = time.monotonic()
+        assert ask(url, "GET", "/healthz") == (200, "ok\n")
+        assert time.monotonic() - began < 2
+    other.close()
+
+
+def test_the_access_log_has_a_line_for_each_request(caplog):
+    with caplog.at_level(logging.INFO, "isotone.access"):
+        with running_server(FakeService(), access_log=True) as url:
+            call(url, "GetItem", SECRET.encode())
+            call(url, "PutItem", b'{"a":1}')
+            call(url, "Nonsense")
+        lines = [record.message for record in caplog.records if record.name == "isotone.access"]
+    assert [line.split()[1:3] for line in lines] == [
+        ["GetItem", "200"],
+        ["PutItem", "200"],
+        ["Nonsense", "400"],
+    ]
+    assert lines[2].endswith("UnknownOperationException")
+    assert SECRET not in caplog.text
+
+
+# The budget for bodies
+
+
+def dial(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=5)
+
+
+def held(url: str) -> float:
+    return series(ask(url, "GET", "/metrics")[1])["isotone_bodies_bytes"]
+
+
+def until(wanted: Any, url: str) -> float:
+    deadline = time.monotonic() + 5
+    while not wanted(held(url)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return held(url)
+
+
+def test_bodies_over_the_budget_are_refused_and_told_when_to_come_again():
+    body = b"x" * 1_000_000
+    with running_server(FakeService(), body_budget=1_500_000) as url:
+        with dial(url) as first, dial(url) as second:
+            first.sendall(request_bytes("GetItem", body)[:-10])
+            assert until(lambda size: size > 900_000, url) > 900_000
+            second.sendall(request_bytes("GetItem", body)[:-900_000])
+            head = second.recv(65536)
+            assert head.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nRetry-After: 1\r\n" in head
+            first.sendall(body[-10:])
+            assert answers(first, 1)[0][0] == 200
+            assert until(lambda size: size == 0, url) == 0
+            assert call(url, "GetItem", body) == 200
+        found = series(ask(url, "GET", "/metrics")[1])
+    assert found["isotone_refused_bodies_total"] == 1
+
+
+def test_a_body_in_chunks_is_counted_as_it_comes():
+    with running_server(FakeService(), body_budget=300_000) as url, dial(url) as sock:
+        sock.sendall(request_bytes("GetItem", b"", Transfer_Encoding="chunked"))
+        chunk = b"%x\r\n%b\r\n" % (50_000, b"y" * 50_000)
+        try:
+            for _ in range(10):
+                sock.sendall(chunk)
+                time.sleep(0.02)
+        except ConnectionError:
+            pass
+        assert until(lambda size: size == 0, url) == 0
+        found = series(ask(url, "GET", "/metrics")[1])
+    assert found["isotone_refused_bodies_total"] == 1
+
+
+@pytest.mark.parametrize("end", ["whole", "cut"])
+def test_nothing_is_held_in_the_end(end):
+    with running_server(FakeService(), body_budget=100_000_000) as url:
+        for operation in ("GetItem", "PutItem", "Nonsense"):
+            with dial(url) as sock:
+                request = request_bytes(operation, b'"%b"' % (b"x" * 400_000))
+                sock.sendall(request if end == "whole" else request[:-5])
+                if end == "whole":
+                    sock.sendall(request + request_bytes(operation))
+                    answers(sock, 3)
+        assert until(lambda size: size == 0, url) == 0
