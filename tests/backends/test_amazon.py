@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +46,25 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 # Hosts
 
 
-def of_botocore(service: str, region: str, fips: bool, dualstack: bool) -> str:
+@cache
+def botocore_session() -> Any:
+    """One session, which reads what botocore knows of services once."""
     import botocore.session
-    from botocore.config import Config
 
     session = botocore.session.Session()
     session.set_credentials("a", "b")
+    return session
+
+
+def of_botocore(service: str, region: str, fips: bool, dualstack: bool) -> str:
+    from botocore.config import Config
+
     config = Config(
         use_fips_endpoint=fips,
         use_dualstack_endpoint=dualstack,
         account_id_endpoint_mode="disabled",
     )
-    client = session.create_client(service, region_name=region, config=config)
+    client = botocore_session().create_client(service, region_name=region, config=config)
     name = "ListTables" if service == "dynamodb" else "ListStreams"
     operation = client.meta.service_model.operation_model(name)
     resolved = client._ruleset_resolver.construct_endpoint(operation, {}, {})
