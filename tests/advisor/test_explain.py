@@ -254,6 +254,23 @@ def test_a_part_of_the_table_gives_an_estimate(store: isotone.Store) -> None:
     assert nothing.estimate.units == pytest.approx(measured(nothing).units, rel=0.2)
 
 
+def test_limits_and_other_keys_of_a_part_of_the_table(store: isotone.Store) -> None:
+    store.put_many(Ticket(team="blue", number=n) for n in range(1000, 3000))
+    few = isotone.explain(store, Ticket.primary.where(BLUE).limit(7), sample=100, run=True)
+    assert few.estimate.items_read == measured(few).items_read == 7
+    (scan,) = [each for each in few.alternatives if each.name.startswith("Scan")]
+    assert scan.cost is not None
+    assert scan.cost.items_read == pytest.approx(2045, abs=5)
+    request = {"TableName": "places", "Segment": 0, "TotalSegments": 4}
+    quarter = isotone.explain(store, ("Scan", request), sample=5_000)
+    assert quarter.estimate.items_read == pytest.approx(2045 / 4, abs=2)
+    assert not quarter.estimate.exact
+    unknown = isotone.explain(store, Ticket.primary.where(BLUE), sample=0)
+    assert "does not tell what is in the range" in unknown.estimate.basis
+    everything = isotone.explain(store, Ticket.primary.scan(), sample=0).estimate
+    assert everything.items_returned == everything.items_read == 2045
+
+
 def test_an_engine_that_does_not_report_units(store: isotone.Store) -> None:
     class Silent:
         def execute(self, operation: str, request: Any) -> Any:

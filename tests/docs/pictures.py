@@ -26,6 +26,7 @@ from unittest import mock
 from tests.docs.pages import PAGES, ROOT, Block, Page
 
 import isotone
+from isotone.codec import ids
 
 FOLDER = ROOT / "docs" / "pictures"
 NOW = 1_772_355_600.0  # 2026-03-01, 9 o'clock
@@ -90,6 +91,9 @@ def _blocks(page: Page, last: int) -> list[Block]:
 def _fixed_surroundings() -> Iterator[None]:
     """A folder of its own, one moment, and the same random numbers every time."""
     state, numbers = random.getstate(), count()
+    last = {sequence: sequence._number for sequence in ids._SEQUENCES}  # which never goes back
+    for sequence in last:
+        sequence._number = -1
 
     def bytes_of(size: int) -> bytes:
         text = b"".join(
@@ -112,6 +116,8 @@ def _fixed_surroundings() -> Iterator[None]:
             yield
         finally:
             random.setstate(state)
+            for sequence, number in last.items():
+                sequence._number = number
 
 
 def main() -> None:

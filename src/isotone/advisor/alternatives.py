@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from isotone.advisor.explanation import Alternative, Cost
@@ -27,9 +26,7 @@ def alternatives_of(
         else _of_table(plan, contents, estimate)
     )
     if plan.operation == "Query":
-        whole = plan.on(contents.shape.key, None)
-        scan = replace(whole, operation="Scan")
-        cost = _cost(scan, contents)
+        cost = _cost(plan.as_scan(contents.shape.key), contents)
         found.append(Alternative(f"Scan of table {plan.table}", "reads everything", cost))
     return tuple(found)
 

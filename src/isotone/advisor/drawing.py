@@ -28,13 +28,12 @@ from isotone.advisor.table_sample import (
     read_sample,
 )
 from isotone.errors import UsageError
-from isotone.inference import KeyShape
+from isotone.inference import KeyShape, is_own
 from isotone.model import AsyncStore, Calls, Entity, Pattern, Read, Steps, Store, Table
 from isotone.values.types import Item
 
 MOST_ITEMS: Final = 12
 MOST_COLLECTIONS: Final = 5
-_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
 
 Drawn = Table | type[Entity] | Pattern[Any] | Read[Any] | str
 
@@ -283,5 +282,4 @@ def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int
 
 def _is_own(key: KeyShape, entry: Item) -> bool:
     """Whether an item is one by which the library remembers something."""
-    text = entry[key.partition[0].name].get("S", "")
-    return text in _OWN or text.startswith(tuple(f"{mark}#" for mark in _OWN))
+    return is_own(entry[key.partition[0].name])

@@ -38,7 +38,7 @@ def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, fl
         probe = _without_filter(probe)
     response = yield Call("Query", {**probe, "Limit": most, "ReturnConsumedCapacity": "TOTAL"})
     found, spent = response["Items"], units_of(response)
-    wanted = plan.limit or (plan.most_results if plan.filter is None else None)
+    wanted = limit_of(plan)
     is_all = "LastEvaluatedKey" not in response or (wanted is not None and len(found) >= wanted)
     if is_all and not plan.fetches:
         return _cost(plan, contents, found, f"the {len(found)} items of the range"), spent
@@ -68,10 +68,16 @@ def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) ->
     entries = contents.entries(plan.index)
     share = sum(map(plan.is_in_range, entries)) / max(len(contents.items), 1)
     items = max(len(found) + 1, round(share * contents.count))
+    items = items if (limit := limit_of(plan)) is None else min(items, limit)
     size = round(sum(map(item_size, found)) / max(len(found), 1) * items)
     kept = sum(map(plan.keeps, found)) / max(len(found), 1)
     return _about(
-        plan, items, size, kept, f"{len(found)} items of the range and {_sampled(contents)}"
+        plan,
+        contents,
+        items,
+        size,
+        kept,
+        f"{len(found)} items of the range and {_sampled(contents)}",
     )
 
 
@@ -88,16 +94,27 @@ def scaled_cost(plan: ReadPlan, contents: TableSample) -> Cost:
     items = round(share * count / plan.segments)
     if not contents.items:
         items = count if plan.operation == "Scan" else 0
-    limit = plan.limit or (plan.most_results if plan.filter is None else None)
-    items = items if limit is None else min(items, limit)
+    items = items if (limit := limit_of(plan)) is None else min(items, limit)
     average = sum(map(item_size, here)) / len(here) if here else contents.item_bytes
-    kept = sum(map(plan.keeps, here)) / max(len(here), 1)
-    return _about(plan, items, round(average * items), kept, _sampled(contents))
+    kept = sum(map(plan.keeps, here)) / len(here) if here else 1.0
+    basis = _sampled(contents)
+    if not contents.items and plan.operation == "Query":
+        basis += ", which does not tell what is in the range"
+    return _about(plan, contents, items, round(average * items), kept, basis)
 
 
-def _about(plan: ReadPlan, items: int, size: int, kept: float, basis: str) -> Cost:
+def limit_of(plan: ReadPlan) -> int | None:
+    """The items that a read reads at most; None if only its results are limited, or nothing is."""
+    return plan.limit or (plan.most_results if plan.filter is None else None)
+
+
+def _about(
+    plan: ReadPlan, contents: TableSample, items: int, size: int, kept: float, basis: str
+) -> Cost:
     requests = max(1, -(-size // limits.QUERY_PAGE))
     units = read_units(size, plan.consistent)
+    if plan.fetches:
+        units += items * read_units(round(contents.item_bytes), plan.consistent)
     return Cost(requests, items, round(items * kept), units, size, exact=False, basis=basis)
 
 
@@ -108,7 +125,9 @@ def _sampled(contents: TableSample) -> str:
 
 
 def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    """The cost by all items of the table."""
+    """The cost by all items of the table. Which of them are in a segment only the engine knows."""
+    if plan.segments > 1:
+        return scaled_cost(plan, contents)
     entries = contents.in_order(plan.index)
     if plan.operation == "Scan":
         entries = contents.entries(plan.index)  # in the order of the scan
@@ -143,8 +162,7 @@ def _cost(plan: ReadPlan, contents: TableSample, found: Sequence[Item], basis: s
                 break
     if open_page or not requests:
         requests, units, size = requests + 1, units + read_units(page, plan.consistent), size + page
-    exact = plan.segments == 1
-    return Cost(requests, read, returned, units, size, exact, basis)
+    return Cost(requests, read, returned, units, size, True, basis)
 
 
 def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:

@@ -172,8 +172,17 @@ class ReadPlan:
             key_plan=plan,
             filter=plan.filter,
             filter_text=_text_of(plan.rest, self.values),
+            limit=self.limit if plan.filter is None else None,
             start=None,
+            segments=1,
             fetches=False,
+        )
+
+    def as_scan(self, key: KeyShape) -> ReadPlan:
+        """The same condition as the filter of a scan of the table."""
+        everything = None if self.where is None else Condition.from_node(self.where)
+        return replace(
+            self.on(key, None), operation="Scan", filter=everything, limit=None, most_results=None
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
-from isotone.inference.sampling import IndexShape, KeyShape, TableShape, describe_table
+from isotone.inference.sampling import IndexShape, KeyShape, TableShape, describe_table, is_own
 
 __all__ = [
     "DEFAULT_SAMPLE",
@@ -15,4 +15,5 @@ __all__ = [
     "TableShape",
     "describe_table",
     "infer",
+    "is_own",
 ]

@@ -18,7 +18,7 @@ from isotone.advisor.table_sample import (
     key_of,
     names_of,
 )
-from isotone.inference import KeyShape
+from isotone.inference import KeyShape, is_own
 from isotone.model import Calls, Read, Steps
 from isotone.values.notation import value_text
 from isotone.values.size import item_size
@@ -37,12 +37,11 @@ _SEVERAL: Final = 3  # values of a number that show that it has no width
 _NARROWEST: Final = 3  # digits; narrower ones are hours, shards and the like
 _MB: Final = limits.MB
 
-_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
-
 
 def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of a table's items and indexes."""
-    items = [item for item in contents.items if not _is_own(contents, item)]
+    own = contents.shape.key.partition[0].name
+    items = [item for item in contents.items if not is_own(item[own])]
     shape = contents.shape
     views: list[tuple[str | None, KeyShape]] = [(None, shape.key)]
     views += [(index.name, index.key) for index in shape.indexes]
@@ -58,11 +57,6 @@ def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Findin
     yield from _large_items(contents, items, thresholds)
     if contents.count >= thresholds.partition_items:
         yield from _empty_indexes(contents, items)
-
-
-def _is_own(contents: TableSample, item: Item) -> bool:
-    text = item[contents.shape.key.partition[0].name].get("S", "")
-    return text in _OWN or text.startswith(tuple(f"{mark}#" for mark in _OWN))
 
 
 def _place(contents: TableSample, index: str | None, key: str) -> Place:
