@@ -21,7 +21,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(READY) ## serve sample tables (PORT=8000) and say how to connect
+demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 	@$(BIN)/isotone demo --port $(PORT)
 
 test: $(READY) ## run the tests

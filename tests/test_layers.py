@@ -53,12 +53,15 @@ ALLOWED = {
     | {"backends", "codec", "expressions", "inference", "model", "moving", "prices", "structures"},
     # The pages of the server, for any backend; the server itself knows no page.
     "workbench": FLOOR | {"advisor", "backends", "inference", "model", "server"},
+    # Sample data and a tour through it: written with the library, shown in the workbench.
+    "demo": FLOOR | {"backends", "isotone", "model", "structures", "workbench"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
     | {
         "advisor",
         "backends",
+        "demo",
         "expressions",
         "inference",
         "model",

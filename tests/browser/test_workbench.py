@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import chromium
+from tests.workbench.sample_tables import load
 
 import isotone
 from isotone.cli.items import put_all
-from isotone.cli.serving import load
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 

@@ -12,10 +12,12 @@ import sys
 import time
 
 import pytest
+from tests.workbench.page import Browserless
 
 from isotone.cli.database import connect
-from isotone.cli.samples import SAMPLES
 from isotone.cli.table_keys import table_names
+from isotone.demo import samples
+from isotone.demo.tour import CHAPTERS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
@@ -196,17 +198,20 @@ def test_ctrl_c_ends_a_command_without_a_traceback(with_ctrl_c):
             asking.close()
 
 
-def test_the_demo_serves_every_sample(tmp_path, isotone):
-    with started("demo", "--port", 0) as process:
+def test_the_demo_serves_every_sample_and_the_tour(isotone):
+    with started("demo", "--port", 0, "--no-open") as process:
         url = url_from(process)
         text = ""
         while "Ctrl-C" not in text:
             text += process.stdout.readline()
-        with connect(url) as connection:
-            assert table_names(connection) == sorted(sample.table for sample in SAMPLES)
         for word in ("boto3.client", "aws dynamodb", "new DynamoDBClient", f"tables {url}"):
             assert word in text
-        asked = re.findall(rf"^\S.* query {url} (.*)$", text, re.M)
-        assert len(asked) == len(SAMPLES)
+        assert f"{url}/workbench/" in text
+        with connect(url) as connection:
+            assert {table.name for table in samples.tables()} <= set(table_names(connection))
+        page = Browserless(url)
+        assert page.send("GET", "/workbench/").status == 200
+        assert page.call("session")["tour"] is True
+        assert len(page.call("tour")["chapters"]) == len(CHAPTERS)
         process.terminate()
         assert process.wait(10) == 0

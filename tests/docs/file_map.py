@@ -20,6 +20,7 @@ PAGE = ROOT / "docs" / "design" / "files.md"
 # In the order in which a reader of the API meets them: from the command line and the library down to the floor.
 PACKAGES = (
     "cli",
+    "demo",
     "workbench",
     "testing",
     "advisor",

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.workbench.page import Browserless
+from tests.workbench.sample_tables import load
 
 import isotone
-from isotone.cli.serving import load
 from isotone.server import running_server
 from isotone.workbench import Workbench
 

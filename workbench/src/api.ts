@@ -43,6 +43,8 @@ export interface Session {
   writable: boolean;
   version: string;
   models: string[];
+  /** Whether there is a guided tour. */
+  tour: boolean;
 }
 /** A part of a stored key: its text, its component (null: a literal), its value where that differs. */
 export type Segment = [text: string, component: string | null, value: string | null];

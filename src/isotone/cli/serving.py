@@ -11,16 +11,10 @@ import sys
 from pathlib import Path
 from typing import Final, TypedDict
 
-from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY
-from isotone.cli.items import put_all
 from isotone.cli.program import Command, complain
-from isotone.cli.samples import SAMPLES
-from isotone.cli.table_keys import table_names
-from isotone.cli.tables import table_request
-from isotone.cli.workbench import add_model, address_of, workbench_of
+from isotone.cli.workbench import add_model, address_of, open_page, workbench_of
 from isotone.errors import UsageError
-from isotone.values.json import item_to_wire
 
 # serve
 
@@ -308,7 +302,7 @@ aws dynamodb list-tables
 _CONNECT: Final = """\
 isotone serves sample tables in {what} at {url}
 
-workbench   {url}/workbench/   (in the browser: see, query and edit them)
+The tour    {url}/workbench/   (open it in a browser)
 
 boto3       boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1",
                          aws_access_key_id="any", aws_secret_access_key="any")
@@ -317,55 +311,48 @@ AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us
 JavaScript  new DynamoDBClient({{endpoint: "{url}", region: "us-east-1",
                                 credentials: {{accessKeyId: "any", secretAccessKey: "any"}}}})
 isotone     {program} tables {url}
-"""
+            {program} query {url} github 'GSI1PK=REPO#octo#hello' 'GSI1SK >= REPO' --limit 5
+
+Ctrl-C stops it."""
 
 
 def _demo_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", nargs="?", default=MEMORY, help="keep the tables here"
     )
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     add_address(parser, port=0)
 
 
 def _demo(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
+    from isotone.demo import samples
+    from isotone.demo.tour import Tour
     from isotone.server import serve
+    from isotone.workbench import Workbench
 
     prepare(arguments)
     what = "memory" if arguments.file == MEMORY else arguments.file
 
-    def ready(url: str) -> None:
-        if not arguments.quiet:
-            print(welcome(what, url), flush=True)
-
     with contextlib.closing(embedded.open(arguments.file)) as database:
-        load(database)
-        shows = _may_show_pages(arguments)
-        pages = workbench_of(database, arguments.file, None) if shows else None
+        samples.load(database)
+        pages = None
+        if _may_show_pages(arguments):
+            pages = Workbench(
+                database,
+                target=arguments.file,
+                tables=samples.tables(),
+                tour=Tour(database).calls,
+            )
+
+        def ready(url: str) -> None:
+            if not arguments.quiet:
+                print(_CONNECT.format(what=what, url=url, program=_program()), flush=True)
+            if pages is not None and not arguments.no_open:
+                open_page(address_of(url))
+
         serve(database, **_address(arguments), ready=ready, pages=pages)
     return 0
-
-
-def load(connection: Backend) -> None:
-    """Create the sample tables that do not exist yet."""
-    existing = set(table_names(connection))
-    for sample in SAMPLES:
-        if sample.table in existing:
-            continue
-        indexes = [sample.index] if sample.index else []
-        connection.execute("CreateTable", table_request(sample.table, list(sample.key), indexes))
-        put_all(connection, sample.table, map(item_to_wire, sample.records()))
-
-
-def welcome(what: str, url: str) -> str:
-    """How to connect, and a query for each table."""
-    program = _program()
-    queries = [
-        f"# {sample.shows}\n{program} query {url} {sample.table} {sample.question}"
-        for sample in SAMPLES
-    ]
-    connecting = _CONNECT.format(what=what, url=url, program=program)
-    return "\n".join([connecting, *queries, "", "Ctrl-C stops it."])
 
 
 def _program() -> str:
@@ -378,13 +365,13 @@ def _program() -> str:
 
 DEMO: Final = Command(
     """\
-Serve sample tables: the ordering and filtering scenarios with hand-made keys, in memory or in a file.
+Serve sample tables and a tour of the strategies that they show, in memory or in a file.
 
-Prints how to connect with boto3, the AWS CLI, JavaScript and isotone, and a query for each table. A file
-keeps your changes; existing tables in it are not changed.""",
+Prints the address of the tour, opens it where there is a browser, and says how to connect with boto3, the AWS CLI,
+JavaScript and isotone. A file keeps your changes; existing tables in it are not changed.""",
     examples="""
 isotone demo
-isotone demo --port 8000
+isotone demo --port 8000 --no-open
 isotone demo samples.db
 """,
     add_arguments=_demo_arguments,

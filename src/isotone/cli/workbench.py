@@ -103,13 +103,13 @@ def _run(arguments: argparse.Namespace) -> int:
             address = address_of(url)
             print(f"the workbench for {source} is at {address}", flush=True)
             if not arguments.no_open:
-                _open(address)
+                open_page(address)
 
         serve(_PagesAlone(), port=arguments.port, ready=ready, pages=pages)
     return 0
 
 
-def _open(address: str) -> None:
+def open_page(address: str) -> None:
     """Open the page in a browser, if there is a graphical one: one in the terminal would take it over."""
     if sys.platform == "linux" and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

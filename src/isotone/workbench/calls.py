@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -18,13 +18,12 @@ from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, tables
 from isotone.workbench.access import Access, is_write
 from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
-from isotone.workbench.source import Source
+from isotone.workbench.source import Call, Source
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
 _LONGEST: Final = 60.0  # seconds for a request to the engine
 
 Answer = dict[str, Any]
-Call = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 
 
 class Calls:
@@ -49,6 +48,7 @@ class Calls:
             "code": self.code,
             "explain": self.explain,
             "changes": self.changes,
+            **source.tour,
         }
 
     def by_name(self, name: str) -> Call:
@@ -69,6 +69,7 @@ class Calls:
             "remote": self._source.remote,
             "writable": self._access.writable,
             "version": version("isotone"),
+            "tour": bool(self._source.tour),
             "models": [table.name for table in self._source.tables],
         }
 

@@ -17,7 +17,7 @@ import asyncio
 import gzip
 import logging
 import mimetypes
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ from isotone.backends.interface import Backend
 from isotone.errors import ApiError, IsotoneError
 from isotone.server.pages import Answering, Visit
 from isotone.server.response import NOT_FOUND, Header, Page
-from isotone.workbench.source import Source
+from isotone.workbench.source import Call, Source
 
 if TYPE_CHECKING:
     from isotone.model import Table
@@ -64,7 +64,8 @@ class Workbench:
 
     `target` names the engine for people. Without `writable` it starts in safe mode: writes are refused until the user
     unlocks them. `tables` are those of a loaded model. `is_endpoint` tells whether the same server answers the API of the engine:
-    then code that is copied connects to it.
+    then code that is copied connects to it. `tour` has the calls of a guided tour,
+    with which the page then begins.
     """
 
     def __init__(
@@ -76,8 +77,11 @@ class Workbench:
         tables: Sequence[Table] = (),
         remote: bool = False,
         is_endpoint: bool = True,
+        tour: Mapping[str, Call] | None = None,
     ) -> None:
-        self._source = Source(backend, target, tuple(tables), remote, writable, is_endpoint)
+        self._source = Source(
+            backend, target, tuple(tables), remote, writable, is_endpoint, tour or {}
+        )
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[Calls] | None = None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.backends.interface import Backend
 
@@ -10,10 +11,15 @@ if TYPE_CHECKING:
     from isotone.model import Table
 
 
+Call = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""A call of the page: JSON objects in and out."""
+
+
 class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
     `is_endpoint`: the server of the page has the engine's API, too.
+    `tour` has the calls of a guided tour, if there is one.
     """
 
     backend: Backend
@@ -22,3 +28,4 @@ class Source(NamedTuple):
     remote: bool
     writable: bool
     is_endpoint: bool
+    tour: Mapping[str, Call]

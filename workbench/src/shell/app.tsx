@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { failure, loadModel, refreshTable, refreshTables, tables } from "../session";
+import { failure, loadModel, refreshTable, refreshTables, session, tables } from "../session";
 import { go, href, route } from "../router";
 import { useShortcuts } from "../shortcuts";
 import { remembered, useStore } from "../store";
@@ -19,6 +19,7 @@ export const sidebarOpen = remembered<boolean>("sidebar", true, (value) => typeo
 export function App() {
   const { path } = useStore(route);
   const all = useStore(tables);
+  const found = useStore(session);
   const problem = useStore(failure);
   const isOpen = useStore(sidebarOpen);
   const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
@@ -49,10 +50,12 @@ export function App() {
     document.title = name ? `${name} · Isotone` : (top?.title ?? "Isotone workbench");
   }, [name, top]);
 
-  // A start without an address shows the first table: an empty page teaches nothing.
+  // A start without an address shows the tour, or the first table: an empty page teaches nothing.
   useEffect(() => {
-    if (!path.length && all?.length && !TOP_VIEWS.length) go(["t", all[0]!.name, "items"]);
-  }, [path.length, all]);
+    if (path.length || !found) return;
+    if (found.tour) go(["tour"]);
+    else if (all?.length) go(["t", all[0]!.name, "items"]);
+  }, [path.length, all, found]);
 
   useShortcuts(
     name

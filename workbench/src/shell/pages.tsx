@@ -2,10 +2,11 @@
 
 import type { ComponentType } from "preact";
 
-import type { TableInfo } from "../api";
+import type { Session, TableInfo } from "../api";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
+import { TourPage } from "../tour/tour_page";
 import { ModelPage } from "./model_page";
 
 export interface TableView {
@@ -27,7 +28,16 @@ export interface TopView {
   name: string;
   title: string;
   component: ComponentType;
+  /** Whether this session has the view; without it every session has. */
+  isThere?: (session: Session) => boolean;
 }
 
 /** Views without a table: `#/NAME`. */
-export const TOP_VIEWS: TopView[] = [];
+export const TOP_VIEWS: TopView[] = [
+  { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
+];
+
+/** The views that a session has. */
+export function topViews(session: Session | null): TopView[] {
+  return TOP_VIEWS.filter((each) => !each.isThere || (session !== null && each.isThere(session)));
+}

@@ -8,7 +8,7 @@ import { Store, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { TABLE_VIEWS, TOP_VIEWS } from "./pages";
+import { TABLE_VIEWS, topViews } from "./pages";
 
 export interface Command {
   title: string;
@@ -45,7 +45,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           run: () => go(["t", each.name, "items"], { index: index.name }),
         });
     }
-    for (const view of TOP_VIEWS) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
+    for (const view of topViews(found)) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
     listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
     listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });
     if (found)

@@ -10,10 +10,11 @@ import { useStore } from "../store";
 import { isDark, theme, toggleTheme } from "../theme";
 import { count, size } from "../values";
 import { notify } from "./messages";
-import { TOP_VIEWS } from "./pages";
+import { topViews } from "./pages";
 
 export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: () => void }) {
   const all = useStore(tables);
+  const found = useStore(session);
   const { path, query } = useStore(route);
   const [filter, setFilter] = useState("");
   const input = useRef<HTMLInputElement>(null);
@@ -30,9 +31,9 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
           <Glyph d="M7 2a5 5 0 1 0 3 9l3.5 3.5M7 2a5 5 0 0 1 3 9" />
         </button>
       </div>
-      {TOP_VIEWS.length > 0 && (
+      {topViews(found).length > 0 && (
         <nav class="top-views" aria-label="Views">
-          {TOP_VIEWS.map((each) => (
+          {topViews(found).map((each) => (
             <a
               key={each.name}
               href={href([each.name])}
@@ -62,7 +63,7 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
         ) : (
           <ul>
             {shown.map((each) => (
-              <TableEntry key={each.name} table={each} isCurrent={path[1] === each.name} index={query["index"] ?? null} />
+              <TableEntry key={each.name} table={each} isCurrent={path[0] === "t" && path[1] === each.name} index={query["index"] ?? null} />
             ))}
           </ul>
         )}

@@ -11,6 +11,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from isotone.backends.interface import Backend
+from isotone.cli.items import put_all
+from isotone.cli.tables import table_request
+from isotone.values.json import item_to_wire
+
 Record = dict[str, Any]
 
 _HIGHEST: Final = 99_999  # descending keys store the difference from this number
@@ -183,3 +188,11 @@ SAMPLES: Final = (
         "by_status=customer,status_ordered_at",
     ),
 )
+
+
+def load(connection: Backend) -> None:
+    """Create the sample tables."""
+    for sample in SAMPLES:
+        indexes = [sample.index] if sample.index else []
+        connection.execute("CreateTable", table_request(sample.table, list(sample.key), indexes))
+        put_all(connection, sample.table, map(item_to_wire, sample.records()))

@@ -1,0 +1,43 @@
+"""All sample tables, and how they are filled: through the library, always with the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from isotone import ManualClock, Store, Table, connect
+from isotone.backends.interface import Backend
+from isotone.demo import filtering, github, sorting, structured
+
+_BEGIN: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
+
+Fill = Callable[[Store, ManualClock], None]
+
+SAMPLES: Final[Sequence[tuple[Table, Fill]]] = (
+    *sorting.SAMPLES,
+    *github.SAMPLES,
+    *filtering.SAMPLES,
+    *structured.SAMPLES,
+)
+
+
+def tables() -> list[Table]:
+    """The tables of all chapters: their entities name what the workbench shows."""
+    return [table for table, _ in SAMPLES]
+
+
+def load(backend: Backend) -> None:
+    """Create the sample tables that do not exist yet, with their items."""
+    clock = ManualClock(_BEGIN)
+    existing = set(_names(backend))
+    with connect(backend, clock=clock, report=None) as store:
+        for table, fill in SAMPLES:
+            if table.name not in existing:
+                store.create_tables(table)
+                fill(store, clock)
+
+
+def _names(backend: Backend) -> list[str]:
+    names: list[str] = backend.execute("ListTables", {})["TableNames"]
+    return names

@@ -1,0 +1,85 @@
+"""The tour in a real Chromium: every chapter by the keyboard, without an error in the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.browser.chromium import chromium
+
+pytest.importorskip("playwright.sync_api", reason="there is no Playwright")
+
+from tests.browser.workbench_page import Workbench as Page
+from tests.browser.workbench_page import browser
+
+import isotone
+from isotone.demo import samples
+from isotone.demo.tour import CHAPTERS, Tour
+from isotone.server import running_server
+from isotone.workbench import Workbench
+
+pytestmark = pytest.mark.skipif(
+    chromium() is None,
+    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with isotone.open() as database:
+        samples.load(database)
+        pages = Workbench(
+            database, target=":memory:", tables=samples.tables(), tour=Tour(database).calls
+        )
+        with running_server(database, pages=pages) as url:
+            yield url
+
+
+def test_all_chapters_by_the_keyboard(url):
+    with browser() as started:
+        page = Page(started.new_page(viewport={"width": 1280, "height": 900}), url)
+        page.open()
+        page.until("document.querySelector('.tour-hero') !== null")
+        for chapter in CHAPTERS:
+            page.page.keyboard.press("ArrowRight")
+            page.until(f"location.hash === '#/tour/{chapter.name}'")
+            page.until("document.querySelectorAll('.drawn.read').length > 0")
+            assert page.page.locator(".tour h2").inner_text() == chapter.title
+            assert page.page.locator(".failure").count() == 0
+            if chapter.refuse is not None:
+                page.until("document.querySelector('.tour-refused') !== null")
+        page.page.keyboard.press("Escape")
+        page.until("document.querySelectorAll('.tour-check').length > 0")
+        assert page.page.locator(".tour-check").count() == len(CHAPTERS)
+        page.check()
+
+
+def test_parameters_are_in_the_address_and_an_action_is_seen(url):
+    with browser() as started:
+        page = Page(started.new_page(viewport={"width": 1280, "height": 900}), url)
+        page.open("#/tour/github?relation=stars&newest=3")
+        page.until("document.querySelectorAll('.drawn.read').length === 4")
+        page.page.locator("select").select_option("forks")
+        page.until("location.hash.includes('relation=forks')")
+        page.until("document.querySelector('.drawing figcaption').innerText.includes('forks')")
+        page.open("#/tour/sparse-by-role")
+        page.until("document.querySelectorAll('.drawn.read').length === 2")
+        page.page.get_by_role("button", name="Promote a user").click()
+        page.until("document.querySelectorAll('.drawn.read').length === 3")
+        page.check()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(320, "light"), (1280, "dark"), (3840, "light")])
+def test_the_tour_fits_every_screen_and_reader(url, width, theme):
+    with browser() as started:
+        opened = started.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+        page = Page(opened, url)
+        for address in ("#/tour", "#/tour/composite-key", "#/tour/filters", "#/tour/leaderboard"):
+            page.open(address)
+            page.until("document.querySelector('.tour h2') !== null")
+            page.settle()
+            assert opened.evaluate(
+                "(() => { const tour = document.querySelector('.tour'); return tour.scrollWidth <= tour.clientWidth; })()"
+            )
+            assert page.serious_faults() == []
+        page.check()
