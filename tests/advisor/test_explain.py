@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.advisor.tickets import Team, Ticket, places
+from tests.docs.pages import page
 
 import isotone
 from isotone import ManualClock, Table
@@ -326,6 +327,13 @@ def test_over_http() -> None:
         store.put(Team(team="blue", lead="ann"))
         explained = isotone.explain(store, Team.primary.where(Team.team == "blue"), run=True)
         assert explained.estimate.units == measured(explained).units == 0.5
+
+
+def test_the_page_shows_what_its_program_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    explain = page("docs/explain.md")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(next(explain.blocks("python")).text, namespace)
+    assert capsys.readouterr().out == next(explain.blocks("")).text
 
 
 # Estimates of any data and any query equal what they cost
