@@ -85,8 +85,6 @@ def test_an_async_file_answers_from_a_thread(tmp_path: Path) -> None:
     ("target", "said"),
     [
         ("", "the address is empty"),
-        ("localhost:8000", "write 'http://localhost:8000'"),
-        ("db.example.com:8000", "write 'http://db.example.com:8000'"),
         ("sqlite:///shop.db", "is not an address"),
         (42, "42 does not answer requests"),
     ],

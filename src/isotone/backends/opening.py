@@ -2,7 +2,7 @@
 
 ":memory:"                  a database in memory
 "shop.db", Path("shop.db")  a database in a file, which is created if it does not exist
-"http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …
+"http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …; also "localhost:8000"
 "dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
 "azure-table://shop"        Azure Table storage: the account `shop`, or the emulator at a loopback address
 "alternator://a,b:8000"     a cluster of ScyllaDB's Alternator: requests go to all its live nodes
@@ -11,12 +11,12 @@ an `isotone.Database`, a boto3 client or resource, or any `Backend`: used direct
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
+from isotone.backends import addresses
 from isotone.backends.engines import (
     ENGINES,
     Engine,
@@ -49,7 +49,6 @@ _SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https"
 _OF_FILES: Final = ("durability", "memory_map", "busy_timeout")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
 _PATIENCE: Final = 2.0  # seconds that a server has to say what it is
-_FORGOTTEN_SCHEME: Final = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+):\d+/?")
 
 Target = Any
 """An address, a path, or an object that answers requests; see above."""
@@ -200,9 +199,7 @@ def _address(target: str | PathLike[str]) -> str:
     address = fspath(target)
     if not address:
         raise UsageError(f"the address is empty; write a path, {MEMORY!r} or a URL")
-    if isinstance(target, str) and _FORGOTTEN_SCHEME.fullmatch(address):
-        raise UsageError(f"{address!r} would be a file; for a server write 'http://{address}'")
-    return address
+    return addresses.whole(address) if isinstance(target, str) else address
 
 
 def _is_cluster(address: str) -> bool:

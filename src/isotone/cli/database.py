@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from isotone.backends.addresses import is_file, is_remote
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 
@@ -21,7 +22,7 @@ _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting
 
 def check_exists(address: str) -> None:
     """Raise `UsageError` for a file that does not exist, which opening would create."""
-    if address != MEMORY and "://" not in address and not Path(address).exists():
+    if is_file(address) and not Path(address).exists():
         raise UsageError(f"there is no file {address}")
 
 
@@ -33,7 +34,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     `StorageError` for a file that cannot be opened. A server is not contacted before the first request, which
     raises `ConnectionFailed` if it does not answer.
     """
-    if "://" in source:
+    if is_remote(source):
         from isotone.backends.opening import open_backend
         from isotone.backends.request_retries import Retries
 
@@ -46,7 +47,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     if source != MEMORY and not create and not Path(source).exists():
         raise UsageError(
             f"the file {source} does not exist; isotone create creates it, "
-            "and the address of a server starts with http://"
+            "and the address of a server is http://… or HOST:PORT"
         )
     from isotone.backends import embedded
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import isotone
 from isotone import Store
-from isotone.cli.database import MEMORY
+from isotone.backends.addresses import is_file
 from isotone.errors import UsageError
 
 _WALK_MAP: Final = 64 << 20
@@ -123,7 +123,7 @@ def connect_store(address: str, table_prefix: str) -> Iterator[Store]:
     Of a file, which must exist, only a part is mapped into memory, or the walk would map it all. Its writes do not wait
     for the disk: a power cut takes back the last ones together with the saved position.
     """
-    if "://" in address or address == MEMORY:
+    if not is_file(address):
         with isotone.connect(address, table_prefix=table_prefix) as store:
             yield store
         return

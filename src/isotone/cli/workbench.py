@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import isotone
+from isotone.backends.addresses import is_remote, whole
 from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import targets
@@ -83,9 +84,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     source = arguments.source
-    remote = "://" in source
+    remote = is_remote(source)
     database.check_exists(source)
-    if remote and not source.partition("://")[2]:
+    if remote and not whole(source).partition("://")[2]:
         raise UsageError(f"{source!r} is not an address; write one such as http://localhost:8000")
     with database.connect(source) as backend:
         from isotone.server import serve

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import isotone
+from isotone.backends.addresses import is_file
 from isotone.cli import modules
-from isotone.cli.database import ADDRESSES, MEMORY
+from isotone.cli.database import ADDRESSES
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     found = _found(arguments.worker)
     address = arguments.address
-    is_file = address != MEMORY and "://" not in address
-    if is_file and not arguments.create and not Path(address).exists():
+    if is_file(address) and not arguments.create and not Path(address).exists():
         raise UsageError(
             f"there is no file {address}; --create creates it, with the worker's tables"
         )

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 
 import msgspec
 
+from isotone.backends.addresses import is_remote, whole
 from isotone.errors import InProgress, UsageError
 from isotone.moving.file_names import STANDARD
 
@@ -67,7 +68,7 @@ def address_text(target: object) -> str | None:
     if not isinstance(target, str | PathLike) or (text := fspath(target)) == ":memory:":
         return None
     text = os.fsdecode(text)
-    return text if "://" in text else str(Path(text).absolute())
+    return whole(text) if is_remote(target) else str(Path(text).absolute())
 
 
 class JobState:

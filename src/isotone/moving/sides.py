@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike, fspath
+from os import PathLike
 from typing import Final
 
+from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target, open_backend
 
@@ -18,7 +19,7 @@ _MAPPED: Final = (
 @contextmanager
 def opened(target: Target) -> Iterator[Backend]:
     """The backend of an address or an object, for the length of the block; an object stays open."""
-    if isinstance(target, str | PathLike) and "://" not in fspath(target):
+    if isinstance(target, str | PathLike) and not is_remote(target):
         found = open_backend(target, memory_map=_MAPPED)
     else:
         found = open_backend(target)

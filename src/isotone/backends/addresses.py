@@ -1,0 +1,30 @@
+"""What an address is: a file, or a server; the one place that decides it.
+
+>>> whole("localhost:8000")
+'http://localhost:8000'
+>>> is_remote("shop.db"), is_remote("db.internal:8000"), is_remote("dynamodb://eu-west-1")
+(False, True, True)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MEMORY: Final = ":memory:"
+_HOST_AND_PORT: Final = re.compile(r"([\w-]{2,}(\.[\w-]+)*|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}/?")
+
+
+def whole(address: str) -> str:
+    """An address with its scheme: a host with a port is a server at `http://`. A path is returned as it is."""
+    return f"http://{address}" if _HOST_AND_PORT.fullmatch(address) else address
+
+
+def is_remote(target: object) -> bool:
+    """Whether a target is the address of a server or a service. A path object never is."""
+    return isinstance(target, str) and "://" in whole(target)
+
+
+def is_file(target: str) -> bool:
+    """Whether an address is the path of a file."""
+    return target != MEMORY and not is_remote(target)
