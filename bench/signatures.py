@@ -7,7 +7,7 @@ from bench.measuring import Effort, Row, Target
 
 GET = "GetItem over HTTP, signed"
 SERVERS = (peers.ISOTONE_MEMORY, peers.ISOTONE_VERIFYING, peers.ISOTONE_AUDITED)
-TARGETS = (Target(GET, peers.ISOTONE_VERIFYING.name, "at least", 0.5, peers.ISOTONE_MEMORY.name),)
+TARGETS = (Target(GET, peers.ISOTONE_VERIFYING.name, "at least", 0.4, peers.ISOTONE_MEMORY.name),)
 
 
 def run(effort: Effort) -> list[Row]:

@@ -63,14 +63,14 @@ class Access:
 
     __slots__ = ("_keys", "action", "resource")
 
-    def __init__(self, action: str, resource: str, keys: Keys | None = None) -> None:
+    def __init__(self, action: str, resource: str, keys: Callable[[], Keys] | None = None) -> None:
         self.action = action
         self.resource = resource
-        self._keys = keys or {}
+        self._keys = keys
 
     def values(self, key: str) -> Sequence[str] | None:
         """The values of a condition key, in lower case and without `dynamodb:`; None if the request has no such key."""
-        compute = self._keys.get(key)
+        compute = None if self._keys is None else self._keys().get(key)
         return None if compute is None else compute()
 
 
@@ -172,7 +172,8 @@ def _source(engine: Engine, request: Any) -> str:
 
 def _item(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     """GetItem, PutItem, UpdateItem and DeleteItem."""
-    yield Access(action, _table(engine, request.table_name), _item_keys(engine, request))
+    keys = partial(_item_keys, engine, request)
+    yield Access(action, _table(engine, request.table_name), keys)
 
 
 def _item_keys(engine: Engine, request: Any, enclosing: str | None = None) -> Keys:
@@ -193,17 +194,23 @@ def _item_keys(engine: Engine, request: Any, enclosing: str | None = None) -> Ke
 
 def _read(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     """Query and Scan."""
+    yield Access(
+        action, _source(engine, request), partial(_read_keys, engine, request, action == "Query")
+    )
+
+
+def _read_keys(engine: Engine, request: Any, is_query: bool) -> Keys:
     keys: dict[str, Callable[[], Sequence[str] | None]] = {
         "attributes": partial(_attributes, [request]),
         "select": partial(_select, request),
         **_capacity(request),
     }
-    if action == "Query":
+    if is_query:
         read = partial(_queried, engine, request)
         keys["leadingkeys"] = lambda: read()[:1]
         for place, name in enumerate(_PARTITION_KEYS):
             keys[name] = partial(_part, read, place)
-    yield Access(action, _source(engine, request), keys)
+    return keys
 
 
 def _part(read: Callable[[], list[str]], place: int) -> list[str] | None:
@@ -212,31 +219,39 @@ def _part(read: Callable[[], list[str]], place: int) -> list[str] | None:
 
 def _search(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     keys: Keys = {"attributes": partial(_attributes, [request]), **_capacity(request)}
-    yield Access(action, _source(engine, request), keys)
+    yield Access(action, _source(engine, request), lambda: keys)
 
 
 def _batch_get(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     for name, entry in request.request_items.items():
-        keys: Keys = {
-            **_leading_keys(engine, name, entry.keys),
-            "attributes": partial(_attributes, [entry]),
-            "select": partial(_select, entry),
-            **_capacity(request),
-        }
+        keys = partial(_batch_get_keys, engine, name, entry, request)
         yield Access(action, _table(engine, name), keys)
+
+
+def _batch_get_keys(engine: Engine, table: str, entry: Any, request: Any) -> Keys:
+    return {
+        **_leading_keys(engine, table, entry.keys),
+        "attributes": partial(_attributes, [entry]),
+        "select": partial(_select, entry),
+        **_capacity(request),
+    }
 
 
 def _batch_write(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     for name, writes in request.request_items.items():
-        entries = [each.put_request or each.delete_request for each in writes]
-        entries = [each for each in entries if each is not None]
-        items = [each.item if hasattr(each, "item") else each.key for each in entries]
-        keys: Keys = {
-            **_leading_keys(engine, name, items),
-            "attributes": partial(_attributes, entries),
-            **_capacity(request),
-        }
+        keys = partial(_batch_write_keys, engine, name, writes, request)
         yield Access(action, _table(engine, name), keys)
+
+
+def _batch_write_keys(engine: Engine, table: str, writes: Any, request: Any) -> Keys:
+    entries = [each.put_request or each.delete_request for each in writes]
+    entries = [each for each in entries if each is not None]
+    items = [each.item if hasattr(each, "item") else each.key for each in entries]
+    return {
+        **_leading_keys(engine, table, items),
+        "attributes": partial(_attributes, entries),
+        **_capacity(request),
+    }
 
 
 _PARTS_OF_TRANSACTIONS: Final = {
@@ -253,9 +268,13 @@ def _transaction(engine: Engine, operation: str, request: Any) -> Iterator[Acces
         for member in entry.__struct_fields__:
             part = getattr(entry, member)
             if part is not None:
-                keys: Keys = {**_item_keys(engine, part, operation), **_capacity(request)}
+                keys = partial(_part_keys, engine, part, operation, request)
                 action = _PARTS_OF_TRANSACTIONS[member]
                 yield Access(action, _table(engine, part.table_name), keys)
+
+
+def _part_keys(engine: Engine, part: Any, operation: str, request: Any) -> Keys:
+    return {**_item_keys(engine, part, operation), **_capacity(request)}
 
 
 # The values of condition keys
@@ -416,7 +435,7 @@ def _of_statement(engine: Engine, request: Any, statement: AnyStatement, more: K
         keys["select"] = partial(_statement_select, statement)
     else:
         keys["returnvalues"] = partial(_statement_returns, request, statement)
-    return Access(action, resource, keys)
+    return Access(action, resource, lambda: keys)
 
 
 def _place(parts: list[list[str]] | None, place: int) -> list[str] | None:

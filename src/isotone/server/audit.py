@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import logging
 import os
-import re
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from os import PathLike
 from typing import Final
 
@@ -42,8 +41,6 @@ _REFUSALS: Final = (
     MissingAuthenticationTokenException,
     UnrecognizedClientException,
 )
-_TABLE_OF_ARN: Final = re.compile(r".*:(?:global-)?table/([^/]+).*")
-
 log = logging.getLogger("isotone.server")
 
 
@@ -77,6 +74,7 @@ class AuditLog:
         self._clock = clock
         self._file = self._opened()
         self._is_torn = False  # the last line is there in part
+        self._second = (-1, "")
 
     def _opened(self) -> int:
         if self._target == STANDARD_OUTPUT:
@@ -101,9 +99,8 @@ class AuditLog:
     def write(self, entry: Entry, result: bytes | ApiError | ConnectionFailed | int) -> None:
         """Add a line for a request and its result: an answer, an error, or the status of one that was not read."""
         outcome, status, error = _outcome(result)
-        moment = datetime.fromtimestamp(self._clock.now(), UTC)
         line = _Line(
-            f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z",
+            self._time(),
             _short(entry.key),
             entry.user,
             entry.source,
@@ -114,6 +111,14 @@ class AuditLog:
             error,
         )
         self._add(msgspec.json.encode(line) + b"\n")
+
+    def _time(self) -> str:
+        """The time in milliseconds; the seconds are formatted once."""
+        milliseconds = int(self._clock.now() * 1000)
+        second = milliseconds // 1000
+        if second != self._second[0]:
+            self._second = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._second[1]}.{milliseconds % 1000:03}Z"
 
     def _add(self, line: bytes) -> None:
         try:
@@ -129,8 +134,12 @@ class AuditLog:
 
 def tables_of(resources: Sequence[str]) -> list[str]:
     """The names of the tables in ARNs, each once."""
-    found = (_TABLE_OF_ARN.fullmatch(resource) for resource in resources)
-    return list(dict.fromkeys(_short(each[1]) or "" for each in found if each is not None))
+    names = [
+        resource.partition("table/")[2].partition("/")[0][:_LONGEST]
+        for resource in resources
+        if resource != "*"
+    ]
+    return list(dict.fromkeys(names)) if len(names) > 1 else names
 
 
 def _short(text: str | None) -> str | None:

@@ -83,11 +83,9 @@ class _Form(NamedTuple):
     access_key_id: str
     day: str
     region: str
+    scope: str
     signed: tuple[bytes, ...]  # the names of headers, in order
-
-    @property
-    def scope(self) -> str:
-        return f"{self.day}/{self.region}/{_SERVICE}/{_TERMINATOR}"
+    template: bytes  # the canonical request of a POST to / without a query
 
 
 class Verifier:
@@ -136,7 +134,9 @@ class Verifier:
         login = self._login(form, token)
         self._check_time(stamp, form.day, expires)
         payload = _payload_hash(headers, body, secure=secure)
-        canonical = _canonical(method, path, pairs, headers, form.signed, payload)
+        canonical = form.template % (*[headers[name] for name in form.signed], payload)
+        if url != b"/" or method != b"POST" or _has_blanks(canonical):
+            canonical = _canonical(method, path, pairs, headers, form.signed, payload)
         text = _string_to_sign(stamp, form.scope, canonical)
         secret = self._signing_key(form, login.key)
         expected = hmac.digest(secret, text, "sha256").hex().encode()
@@ -283,7 +283,14 @@ def _form(credential: str, signed: str, headers: Mapping[bytes, bytes]) -> _Form
         raise InvalidSignatureException(wrong)
     names = sorted(signed.encode("latin-1").lower().split(b";"))
     _check_signed(names, headers)
-    return _Form("/".join(parts[:-4]), day, region, tuple(names))
+    scope = f"{day}/{region}/{_SERVICE}/{_TERMINATOR}"
+    return _Form("/".join(parts[:-4]), day, region, scope, tuple(names), _template(names))
+
+
+def _template(names: list[bytes]) -> bytes:
+    """The canonical request of a POST to `/` without a query, with places for the values of headers and the body."""
+    lines = b"".join(b"%b:%%b\n" % name.replace(b"%", b"%%") for name in names)
+    return b"POST\n/\n\n%b\n%b\n%%b" % (lines, b";".join(names).replace(b"%", b"%%"))
 
 
 def _check_signed(names: list[bytes], headers: Mapping[bytes, bytes]) -> None:
@@ -386,6 +393,11 @@ def _canonical(
         b";".join(signed),
         payload,
     )
+
+
+def _has_blanks(canonical: bytes) -> bool:
+    """Whether values of headers may have blanks that are written in another way."""
+    return b"  " in canonical or b"\t" in canonical or b" \n" in canonical or b": " in canonical
 
 
 def _canonical_path(path: bytes) -> bytes:
