@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock files pictures bench oracle redis crash clients browser workbench clean
+.PHONY: help demo test long check format lock files pictures bench oracle redis crash attack clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ lock: ## pin the development set anew
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
+
+attack: $(READY) ## the long forms of the attacks: a thousand flipped bits
+	ISOTONE_FLIPS=1000 $(BIN)/pytest -s tests/attack
 
 clean: ## remove what was built
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

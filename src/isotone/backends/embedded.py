@@ -71,6 +71,8 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     With `regions`, each region that a client names has tables of its own. Without it, a region has tables of its own from
     its first replica on; all others share those of `region`.
 
+    A file that cannot be written, or whose folder cannot, is opened for reading: a write raises `StorageError`.
+
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
     """
@@ -357,6 +359,8 @@ class Database(Native):
 
         A server calls this: other processes may leave work in its file at any time.
         """
+        if self.engine.store.read_only:
+            return
         with self._worker_lock:
             if self._worker is None:
                 self._worker = _Worker(self.engine, self._maintain, "isotone-maintenance")
@@ -481,6 +485,8 @@ class Database(Native):
             self.engine.abandon()
 
     def _wake_if_wanted(self) -> None:
+        if self.engine.store.read_only:
+            return
         if maintenance.is_wanted(self.engine):
             self.start_maintenance()
         elif self.engine.objects is not None and self._api.can_transfer:

@@ -16,6 +16,7 @@ What a durability guarantees once a commit has returned:
 from __future__ import annotations
 
 import errno
+import os
 import time
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -75,6 +76,8 @@ def connect(
         names = ", ".join(get_args(Durability))
         raise UsageError(f"{durability!r} is not a durability; use one of {names}")
     _check_path(path)
+    if _is_read_only(path):
+        return _connect_read_only(path, memory_map)
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
@@ -84,6 +87,54 @@ def connect(
     except apsw.Error as error:
         number = connection.system_errno if connection else 0
         raise storage_error(error, path, number=number) from error
+    else:
+        opened, connection = connection, None
+        return opened
+    finally:
+        if connection is not None:
+            connection.close(True)
+
+
+def _is_read_only(path: str) -> bool:
+    """Whether a file, or the folder in which its log would be, cannot be written."""
+    location = Path(path)
+    if path == MEMORY or not location.exists():
+        return False
+    if not os.access(location, os.W_OK):
+        return True
+    there = [Path(path + end) for end in ("-wal", "-shm")]
+    return not os.access(location.parent, os.W_OK) and not all(
+        os.access(each, os.W_OK) for each in there
+    )
+
+
+def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
+    """A connection that only reads. A log beside the file is read with it, if its index can be."""
+    has_log = any(Path(path + end).exists() for end in ("-wal", "-shm"))
+    fixed = "" if has_log else "&immutable=1"
+    connection = None
+    try:
+        connection = apsw.Connection(
+            f"{Path(path).absolute().as_uri()}?mode=ro{fixed}",
+            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+            statementcachesize=_STATEMENTS,
+        )
+        if verify(connection, path):
+            raise StorageError(f"{path} is empty and read-only: there is nothing to read")
+        if connection.execute("PRAGMA user_version").get < FORMAT:
+            raise StorageError(
+                f"{path} is of an older format and read-only, so it cannot be upgraded: "
+                "copy it to where it can be written"
+            )
+        connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
+        connection.execute("PRAGMA cell_size_check=ON").fetchall()
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        raise StorageError(
+            f"{path} is read-only and has a log ({path}-wal) that cannot be read there: copy both to a "
+            f"folder that can be written ({error})"
+        ) from error
+    except apsw.Error as error:
+        raise storage_error(error, path) from error
     else:
         opened, connection = connection, None
         return opened
@@ -131,8 +182,6 @@ def _check_path(path: str) -> None:
 
 
 def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
-    if connection.readonly("main"):
-        raise StorageError(f"{path} is read-only; check the permissions of the file")
     fresh = verify(connection, path)
     if fresh:
         connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
@@ -223,6 +272,8 @@ _RANGE_OPEN: Final = (
     "a range of {path} is still being read ({reason}): finish or drop it before writing"
 )
 
+READ_ONLY: Final = "{path} is read-only, so nothing can be written: check the permissions of the file and of its folder"
+
 _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     (apsw.FullError, StorageFull, _FULL),
     (
@@ -246,7 +297,7 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     (
         apsw.ReadOnlyError,
         StorageError,
-        "{path} cannot be written ({reason}): check the permissions of the file and of its folder",
+        "{path} is read-only ({reason}): check the permissions of the file and of its folder",
     ),
     (
         apsw.CantOpenError,

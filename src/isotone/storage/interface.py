@@ -46,6 +46,9 @@ class Store(Protocol):
     describe_damage: DescribeDamage
     """What a read raises for damage. The owner of the store replaces it: it knows what an entry is."""
 
+    read_only: bool
+    """Whether nothing can be written, because the file or its folder cannot."""
+
     busy_timeout: float
     """Seconds to wait while another process writes."""
 

@@ -43,6 +43,7 @@ class MemoryStore:
 
     __slots__ = ("_open", "_trees", "describe_damage")
     exclusive = True
+    read_only = False
     busy_timeout = 0.0
 
     def __init__(self) -> None:

@@ -15,12 +15,13 @@ from isotone.storage.interface import OnDamage, Store, Transaction
 class PrefixedStore:
     """The trees of `whole` whose names begin with `prefix`. Closing it does nothing: `whole` stays open."""
 
-    __slots__ = ("_prefix", "_whole", "busy_timeout", "describe_damage", "exclusive")
+    __slots__ = ("_prefix", "_whole", "busy_timeout", "describe_damage", "exclusive", "read_only")
 
     def __init__(self, whole: Store, prefix: str) -> None:
         self._whole = whole
         self._prefix = prefix
         self.exclusive = whole.exclusive
+        self.read_only = whole.read_only
         self.busy_timeout = whole.busy_timeout
         self.describe_damage = whole.describe_damage
 

@@ -27,7 +27,7 @@ import apsw
 
 from isotone.errors import DamagedItem, StorageError, UsageError
 from isotone.storage.checksums import FIRST, Entry, Row, Sums, are_in_order, next_size
-from isotone.storage.file import MEMORY_MAP, Durability, Waiting, connect, storage_error
+from isotone.storage.file import MEMORY_MAP, READ_ONLY, Durability, Waiting, connect, storage_error
 from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import TABLE as UPGRADE
 from isotone.storage.file_upgrade import step as upgrade_step
@@ -76,6 +76,7 @@ class SQLiteStore:
         "busy_timeout",
         "describe_damage",
         "path",
+        "read_only",
     )
     exclusive = False
 
@@ -93,6 +94,7 @@ class SQLiteStore:
         self._connection: Any = connect(
             self.path, durability, busy_timeout, memory_map, self._waiting
         )
+        self.read_only: bool = self._connection.readonly("main")
         self._execute: Any = self._connection.cursor().execute
         self._statements = _StatementsByTree()
         self._depth = 0
@@ -346,6 +348,8 @@ class SQLiteStore:
     def _begin(self, wait: bool) -> None:
         if self._snapshots:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
+        if self.read_only:
+            raise StorageError(READ_ONLY.format(path=self.path))
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
