@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from tests.browser.chromium import chromium
 from tests.workbench.sample_tables import load
+from tests.oracle import local
 
 import isotone
+from isotone.backends.opening import open_backend
 from isotone.cli.items import put_all
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
@@ -493,7 +495,7 @@ def test_everything_can_be_reached_by_the_keyboard(bench):
     assert bench.page.locator(".tables li.table").count() == 1
 
 
-VIEWS = ["items", "items?beside=by_work", "partiql", "stream", "model"]
+VIEWS = ["items", "items?beside=by_work", "partiql", "stream", "model", "lint"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -537,16 +539,88 @@ def test_empty_states_teach(bench, database):
     bench.page.get_by_text("This range has no items").wait_for()
 
 
+FIRST_ITEM = """new MutationObserver((_, observer) => {
+    if (!document.querySelector(".row.item")) return;
+    window.firstItem = performance.now();
+    observer.disconnect();
+}).observe(document, {childList: true, subtree: true})"""
+
+
 def test_the_first_screen_is_fast(bench):
+    bench.page.add_init_script(FIRST_ITEM)
     bench.open("#/t/GitHub/items")
     bench.wait_for_items(5)
     times = []
     for _ in range(5):
         bench.page.reload()
         bench.wait_for_items(5)
-        times.append(bench.page.evaluate("performance.now()"))
-    print(f"first screen: {sorted(times)} ms")
+        times.append(bench.page.evaluate("window.firstItem"))
+    print(f"first screen: {[round(each) for each in sorted(times)]} ms")
     assert min(times) < (300 if LONG else 1500)
+
+
+def test_lint_findings_are_shown_with_what_to_do(bench, database):
+    create(database, "Padless")
+    for number in (1, 2, 9, 10, 11, 100):
+        put(database, "Padless", {"pk": {"S": "one"}, "sk": {"S": f"ORDER#{number}"}})
+    bench.open("#/t/Padless/lint")
+    bench.page.locator(".finding").first.wait_for()
+    text = bench.page.locator(".findings").inner_text()
+    assert "ISO101" in text
+    assert "mend" in text
+
+
+# Elsewhere
+
+
+@pytest.fixture(params=["isotone", "dynamodb-local"])
+def elsewhere(request: Any, database: isotone.Database) -> Iterator[str]:
+    """The address of an engine in another process, or as good as that."""
+    if request.param == "isotone":
+        with running_server(database) as url:
+            yield url
+        return
+    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
+        pytest.skip("DynamoDB Local runs with ISOTONE_ORACLE=1, once it is fetched")
+    with local.DynamoDBLocal() as started:
+        yield started.url
+
+
+def test_an_engine_elsewhere_is_shown_and_edited(chrome, elsewhere):
+    backend, close = open_backend(
+        elsewhere, region="us-east-1", credentials=isotone.Credentials("local", "local")
+    )
+    if "Orders" not in backend.execute("ListTables", {})["TableNames"]:
+        load(backend)
+    pages = Pages(backend, target=elsewhere, writable=False, remote=True, is_endpoint=False)
+    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+        context = chrome.new_context(viewport={"width": 1440, "height": 900})
+        bench = Workbench(context.new_page(), url)
+        bench.open("#/t/Orders/items?pk=%5B%22S%3A2b5a41c0%22%5D&order=desc")
+        bench.wait_for_items(20)
+        assert bench.items()[0] == "2019-10-04T05:00:00.000029"
+        bench.page.keyboard.press("j")
+        bench.page.get_by_role("button", name="Safe mode").click()
+        bench.page.get_by_text("Unlocked").wait_for()
+        bench.page.get_by_role("button", name="Edit").click()
+        bench.page.get_by_label("total", exact=True).fill("1.25")
+        bench.page.keyboard.press("Control+Enter")
+        bench.page.get_by_text("Saved").wait_for()
+        key = {"customer": {"S": "2b5a41c0"}, "ordered_at": {"S": bench.items()[0]}}
+        found = backend.execute("GetItem", {"TableName": "Orders", "Key": key})["Item"]
+        assert found["total"] == {"N": "1.25"}
+        bench.page.get_by_role("button", name="Undo").click()
+        bench.page.get_by_text("Undone").wait_for()
+        bench.open("#/t/Orders/stream")
+        bench.page.get_by_role("button", name="Enable the stream").click()
+        bench.page.get_by_text("Waiting for a change").wait_for()
+        bench.page.wait_for_timeout(1500)
+        item = {**found, "total": {"N": "3"}}
+        backend.execute("PutItem", {"TableName": "Orders", "Item": item})
+        bench.page.wait_for_selector(".change")
+        bench.check()
+        context.close()
+    close()
 
 
 # Hostile data

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from isotone.advisor import Explanation, explain
+from isotone.advisor.lint import LintReport, lint
 from isotone.errors import UsageError
 from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, tables
@@ -47,6 +48,7 @@ class Calls:
             "pattern": self.pattern,
             "code": self.code,
             "explain": self.explain,
+            "lint": self.lint,
             "changes": self.changes,
             **source.tour,
         }
@@ -210,6 +212,16 @@ class Calls:
         sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
         known_tables = [] if known is None else [known]
         return explain(self._connected(), subject, sample=sample, tables=known_tables)
+
+    async def lint(self, given: Mapping[str, Any]) -> Answer:
+        """What will hurt in a table: in its items, and in the keys of a loaded model."""
+        report = await asyncio.to_thread(self._linted, _text(given, "table"))
+        return report.to_dict()
+
+    def _linted(self, name: str) -> LintReport:
+        model = self._recognition.model_of(name) if self._recognition.is_loaded(name) else None
+        sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
+        return lint(model or name, store=self._connected(), sample=sample)
 
     # Changes
 

@@ -145,11 +145,14 @@ export function CollectionView(props: Props) {
 
   const keys = keysOf(view);
   const hasSort = keys.sort.length > 0;
+  const widths = stacked
+    ? { "--partition": "0px", "--sort": "100%" }
+    : { "--partition": hasSort ? `${data.columns.partition}px` : "0px", "--sort": `${data.columns.sort}px` };
   const blocks = blocksOf(near, from, to);
   const empty = !entries.length && !data.loading && !data.error && data.atEnd;
 
   return (
-    <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`}>
+    <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`} style={widths}>
       <div class="collection-keys" aria-hidden="true">
         <div class="partition-name">
           <KeyName kind="Partition key" names={keys.partition.map((each) => each.name)} />
@@ -174,7 +177,7 @@ export function CollectionView(props: Props) {
           requestAnimationFrame(() => setShown((now) => (now.top === scrollTop ? now : { ...now, top: scrollTop })));
         }}
       >
-        <div class="canvas" style={{ height: `${height + 64}px`, minWidth: stacked ? "100%" : `${data.columns.width + 560}px` }}>
+        <div class="canvas" style={{ height: `${height + 64}px`, minWidth: stacked ? "100%" : `${data.columns.width + data.columns.partition + data.columns.sort + 20}px` }}>
           <div class="partitions" style={{ height: `${height}px`, marginBottom: `${-height}px` }} aria-hidden="true">
             {blocks.map((block) => (
               <div

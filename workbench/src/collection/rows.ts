@@ -55,6 +55,11 @@ export function layOut(entries: Entry[], previous: Seam | null, columns: Columns
   return { rows, height: top, first: entries[0] ?? null, last: seam };
 }
 
+function widthOf(texts: string[], least: number, most: number): number {
+  const longest = Math.max(...texts.map((each) => each.length));
+  return Math.round(Math.min(most, Math.max(least, longest * CHARACTER + 30)));
+}
+
 export interface Column {
   name: string;
   left: number;
@@ -66,6 +71,10 @@ export class Columns {
   private byEntity = new Map<string | null, Map<string, Column>>();
   private ends = new Map<string | null, number>();
   width = 0;
+  /** The widths of the key columns, after the first page. */
+  partition = 210;
+  sort = 290;
+  private isFitted = false;
 
   constructor(private hidden = new Set<string>()) {}
 
@@ -75,6 +84,14 @@ export class Columns {
 
   of(entity: string | null): Column[] {
     return [...(this.byEntity.get(entity)?.values() ?? [])];
+  }
+
+  /** Makes the key columns as wide as the first page needs. */
+  fit(partition: string[], sort: string[]): void {
+    if (this.isFitted || !partition.length) return;
+    this.isFitted = true;
+    this.partition = widthOf(partition, 130, 280);
+    this.sort = widthOf(sort, 170, 340);
   }
 
   /** Makes the columns that a page adds, each as wide as the widest of its values on that page. */

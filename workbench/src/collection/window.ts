@@ -17,7 +17,7 @@ import {
 } from "../api";
 import { learn } from "./hues";
 import { Columns, layOut, type Row, type Seam } from "./rows";
-import { same } from "../values";
+import { same, shortText } from "../values";
 import { actionOf, keyNames, keysOf, positionOf, primaryKey, requestOf, type View } from "../query/view";
 
 const PAGE = 100;
@@ -109,6 +109,7 @@ export class CollectionWindow {
         this.lastKey = page.next;
         this.atEnd = page.next === null;
         if (page.entries.length) {
+          this.fit(page.entries);
           this.firstKey ??= positionOf(this.view, page.entries[0]!.item);
           this.append(page.entries, before);
         }
@@ -192,6 +193,12 @@ export class CollectionWindow {
       Object.assign(slot, layOut(slot.entries, this.slots[index - 1]?.last ?? null, this.columns));
     }
     this.changed();
+  }
+
+  private fit(entries: Entry[]): void {
+    const keys = keysOf(this.view);
+    const texts = (names: string[]) => entries.map((each) => names.map((name) => shortText(each.item[name], 60)).join(" "));
+    this.columns.fit(texts(keys.partition.map((each) => each.name)), texts((keys.sort.length ? keys.sort : keys.partition).map((each) => each.name)));
   }
 
   private append(entries: Entry[], before: Item | null): void {

@@ -79,7 +79,7 @@ export function Explained({ given }: { given: Given }) {
         </div>
       )}
       <p class="quiet">{estimate.basis && `Estimated from ${estimate.basis}.`} {wasted > 0 && `${count(wasted)} items are read and dropped.`}</p>
-      {found.advice && <p class="save-by">{found.advice}</p>}
+      {found.advice && <p class="save-by"><strong>Save by</strong> {found.advice}</p>}
       {found.alternatives.length > 0 && (
         <>
           <h3>Considered</h3>

@@ -7,6 +7,7 @@ import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
 import { TourPage } from "../tour/tour_page";
+import { LintPage } from "./lint_page";
 import { ModelPage } from "./model_page";
 
 export interface TableView {
@@ -22,6 +23,7 @@ export const TABLE_VIEWS: TableView[] = [
   { name: "partiql", title: "PartiQL", shortcut: "2", component: PartiqlPage },
   { name: "stream", title: "Stream", shortcut: "3", component: StreamPage },
   { name: "model", title: "Keys", shortcut: "4", component: ModelPage },
+  { name: "lint", title: "Lint", shortcut: "5", component: LintPage },
 ];
 
 export interface TopView {
