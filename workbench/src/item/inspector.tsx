@@ -1,6 +1,6 @@
 /** One item: its keys, its attributes with their types; editing, copying, deleting. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import type { CallError, Item, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
@@ -15,6 +15,7 @@ import { isKeyChanged, make, requestOf, undoOf, type Change } from "./changes";
 import { ItemForm } from "./item_form";
 import { Tree } from "./tree";
 
+/** Each item has an inspector of its own: give it the item's id as key. */
 interface Props {
   table: TableInfo;
   /** What is shown; null for a new item. */
@@ -30,11 +31,6 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
   const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
   const [error, setError] = useState<CallError | null>(null);
   const [saving, setSaving] = useState(false);
-  useEffect(() => {
-    setMode(entry ? "view" : "edit");
-    setDraft(entry ? null : blank(table));
-    setError(null);
-  }, [entry?.id]);
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
 
   const send = async (change: Change, done: string, undone = false) => {

@@ -118,7 +118,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
         )}
         {(open === "new" || (open === "item" && selected)) && (
           <Inspector
-            key={open}
+            key={open === "new" ? "new" : selected!.id}
             table={table}
             entry={open === "new" ? null : selected}
             writable={writable}
