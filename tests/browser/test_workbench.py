@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import chromium
-from tests.workbench.sample_tables import load
 from tests.oracle import local
+from tests.workbench.sample_tables import load
 
 import isotone
 from isotone.backends.opening import open_backend
