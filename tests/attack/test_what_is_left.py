@@ -14,6 +14,7 @@ from tests.server.fakes import FakeService, request_bytes
 
 import isotone
 from isotone.errors import InternalServerError, StorageBusy, UsageError
+from isotone.expressions.expression import Expression
 from isotone.server import connection, running_server
 from isotone.storage.sqlite import SQLiteStore
 
@@ -105,3 +106,28 @@ def test_dropped_trees_leave_no_statements(tmp_path):
             store.drop_tree(f"t{number}")
     assert len(store._statements) == 0
     store.close()
+
+
+def expressions() -> int:
+    """The compiled expressions that are in memory."""
+    return sum(isinstance(each, Expression) for each in gc.get_objects())
+
+
+def test_long_expressions_do_not_fill_the_memory():
+    gc.collect()
+    before = expressions()
+    with isotone.open() as database:
+        database.execute("CreateTable", TABLE)
+        for number in range(300):
+            names = {f"#n{number}_{each}": f"a{each}" for each in range(150)}
+            projection = ", ".join(names)
+            scan = {
+                "TableName": "tab",
+                "ProjectionExpression": projection,
+                "FilterExpression": f"a{number} = :v OR " + "x = :v OR " * 100 + "y = :v",
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": {":v": {"S": "x"}},
+            }
+            assert database.execute("Scan", scan)["Count"] == 0
+    gc.collect()
+    assert expressions() < before + 200

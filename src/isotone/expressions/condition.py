@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from isotone.expressions.expression import Expression, NameMap, cached, unchecked
+from isotone.expressions.expression import (
+    Expression,
+    NameMap,
+    cached,
+    cached_long,
+    is_long,
+    unchecked,
+)
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -72,9 +79,8 @@ def condition(
     source: str | ConditionNode, names: NameMap | None = None, parameter: str = Condition.PARAMETER
 ) -> Condition:
     """The condition of a text or a lifted tree. O(length) the first time, then cached."""
-    compiled: Condition = cached(
-        Condition, source, tuple(names.items()) if names else (), parameter
-    )
+    keep = cached_long if type(source) is str and is_long(source, names) else cached
+    compiled: Condition = keep(Condition, source, tuple(names.items()) if names else (), parameter)
     return compiled
 
 

@@ -23,6 +23,9 @@ from isotone.values.types import Item
 
 NameMap: TypeAlias = Mapping[str, str]
 
+_LONG: Final = 512  # characters of an expression that programs rarely have
+_MANY_NAMES: Final = 64
+_CACHED_LONG: Final = 64
 _CACHED: Final = 4096  # compiled expressions kept, of all kinds
 
 
@@ -123,8 +126,7 @@ def _refusing(refusal: Refusal) -> OperandCheck:
     return check
 
 
-@lru_cache(_CACHED)
-def cached(
+def _compiled(
     kind: type[Expression], source: str | Node, names: tuple[tuple[str, str], ...], parameter: str
 ) -> Any:
     """The expression of this kind for a text or a lifted tree. O(length) the first time."""
@@ -138,3 +140,13 @@ def cached(
             if size > EXPRESSION_SIZE:
                 raise Refusal(messages.TOO_LONG, size=size)
         return kind(source, dict(names), parameter)
+
+
+cached: Final = lru_cache(_CACHED)(_compiled)
+cached_long: Final = lru_cache(_CACHED_LONG)(_compiled)
+"""The same for long texts, and texts with many names: few are kept, so that they cannot fill the memory."""
+
+
+def is_long(text: str, names: NameMap | None) -> bool:
+    """Whether a text is for `cached_long`."""
+    return len(text) > _LONG or (names is not None and len(names) > _MANY_NAMES)

@@ -14,7 +14,14 @@ from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions import messages
-from isotone.expressions.expression import Expression, NameMap, cached, unchecked
+from isotone.expressions.expression import (
+    Expression,
+    NameMap,
+    cached,
+    cached_long,
+    is_long,
+    unchecked,
+)
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -81,9 +88,8 @@ class Update(Expression):
 
 def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
     """The update of a text or a lifted tree. O(length) the first time, then cached."""
-    compiled: Update = cached(
-        Update, source, tuple(names.items()) if names else (), Update.PARAMETER
-    )
+    keep = cached_long if type(source) is str and is_long(source, names) else cached
+    compiled: Update = keep(Update, source, tuple(names.items()) if names else (), Update.PARAMETER)
     return compiled
 
 
