@@ -155,6 +155,9 @@ def test_a_false_condition_is_told_before_an_update_of_the_key(ask: Asker) -> No
     both = ask.refused("UpdateItem", TableName="tab", Key=KEY, **legacy, **expected)
     assert both.message == "The conditional request failed"
     assert ask.refused("UpdateItem", TableName="tab", Key=KEY, **legacy).message == of_key
+    for text in ("p = 'b'", "p.x = 1"):
+        statement = f"UPDATE tab SET {text} WHERE p = 'absent'"
+        assert ask.refused("ExecuteStatement", Statement=statement).message == of_key
 
 
 def test_a_reserved_word_is_told_after_a_wrong_value(ask: Asker) -> None:

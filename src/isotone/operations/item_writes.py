@@ -141,7 +141,7 @@ def update_change(
 
     def make(old: Item | None, old_size: int) -> Sized | None:
         if changes_key:  # which the service tells only where the condition holds
-            raise _key_updated(table, written)
+            raise key_updated(table, written)
         if old is None and update is not None and update.only_removes:
             return None
         before, size = (key_item, item_size(key_item)) if old is None else (old, old_size)
@@ -163,7 +163,7 @@ def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -
     return 0 if old is None else -text_size(name) - value_size(old)
 
 
-def _key_updated(table: Table, written: frozenset[str]) -> ValidationException:
+def key_updated(table: Table, written: frozenset[str]) -> ValidationException:
     """The error for an update that would change the primary key."""
     name = next(name for name in table.keyspace.names if name in written)
     return ValidationException(

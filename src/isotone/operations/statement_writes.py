@@ -28,6 +28,7 @@ from isotone.operations.item_writes import (
     check_change,
     delete_change,
     insert_change,
+    key_updated,
     update_change,
 )
 from isotone.operations.request_expressions import Matches, bound
@@ -55,6 +56,8 @@ def change_of(
             return _insertion(table, statement, values)
         case Update(where=where, update=update):
             key, demanded = _key_and_condition(table, where, values)
+            if not update.attributes_written.isdisjoint(table.keyspace.names):
+                raise key_updated(table, update.attributes_written)
             change = update_change(
                 table, key, update, values, _if_present(demanded, absent=False), on_failure
             )
