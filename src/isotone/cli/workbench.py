@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import isotone
-from isotone.backends.addresses import is_remote, whole
+from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import targets
 from isotone.cli.program import Command
-from isotone.errors import UnknownOperationException, UsageError
+from isotone.errors import UnknownOperationException
 
 if TYPE_CHECKING:
     from isotone.workbench import Workbench
@@ -85,9 +85,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     source = arguments.source
     remote = is_remote(source)
-    database.check_exists(source)
-    if remote and not whole(source).partition("://")[2]:
-        raise UsageError(f"{source!r} is not an address; write one such as http://localhost:8000")
+    if remote and "://" not in source:
+        source = f"http://{source}"
     with database.connect(source) as backend:
         from isotone.server import serve
 
