@@ -367,3 +367,29 @@ def test_a_forked_child_must_open_the_file_anew(path: Path, store: SQLiteStore) 
     assert store.get("t", b"child") == b"1"
     put(store, b"parent", b"1")
     assert store.check() == []
+
+
+# The file at its path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
+@pytest.mark.parametrize("what", ["deleted", "replaced", "moved"])
+def test_a_write_to_a_file_that_is_no_longer_there_is_refused(
+    path: Path, store: SQLiteStore, what: str
+) -> None:
+    put(store, b"a", b"1")
+    other = path.with_name("other.db")
+    if what == "deleted":
+        path.unlink()
+    elif what == "moved":
+        path.rename(other)
+    else:
+        SQLiteStore(other, durability="none").close()
+        other.replace(path)
+    time.sleep(0.5)
+    with pytest.raises(StorageError, match="was replaced or deleted"):
+        put(store, b"b", b"2")
+    if what == "moved":
+        other.rename(path)
+        put(store, b"c", b"3")
+        assert store.get("t", b"c") == b"3"

@@ -16,6 +16,7 @@ program has caught the error in an inner one.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, islice
@@ -27,7 +28,15 @@ import apsw
 
 from isotone.errors import DamagedItem, StorageError, UsageError
 from isotone.storage.checksums import FIRST, Entry, Row, Sums, are_in_order, next_size
-from isotone.storage.file import MEMORY_MAP, READ_ONLY, Durability, Waiting, connect, storage_error
+from isotone.storage.file import (
+    MEMORY,
+    MEMORY_MAP,
+    READ_ONLY,
+    Durability,
+    Waiting,
+    connect,
+    storage_error,
+)
 from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import TABLE as UPGRADE
 from isotone.storage.file_upgrade import step as upgrade_step
@@ -46,6 +55,7 @@ from isotone.storage.interface import (
 )
 
 _LOST: Final = -1
+_LOOK: Final = 0.25  # seconds between two looks whether the file is still at its path
 # What SQLite and APSW raise for a row whose bytes have changed. SQLite's texts are decoded, so a changed type counts.
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
@@ -68,6 +78,9 @@ class SQLiteStore:
         "_connection",
         "_depth",
         "_execute",
+        "_identity",
+        "_next_look",
+        "_place",
         "_ready",
         "_seen_version",
         "_snapshots",
@@ -96,6 +109,9 @@ class SQLiteStore:
         )
         self.read_only: bool = self._connection.readonly("main")
         self._execute: Any = self._connection.cursor().execute
+        self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
+        self._identity = _identity_of(self._place)
+        self._next_look = 0.0
         self._statements = _StatementsByTree()
         self._depth = 0
         self._ready = 1
@@ -350,6 +366,7 @@ class SQLiteStore:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self.read_only:
             raise StorageError(READ_ONLY.format(path=self.path))
+        self._check_place()
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
@@ -370,6 +387,18 @@ class SQLiteStore:
             failure = self._failure(error)
             if self._connection.in_transaction or not isinstance(error, apsw.CorruptError):
                 raise failure from error
+
+    def _check_place(self) -> None:
+        """Raise if the file is no longer at its path: what is written to it would be lost. Looks a few times a second."""
+        now = time.monotonic()
+        if now < self._next_look or self.path == MEMORY:
+            return
+        if _identity_of(self._place) != self._identity:
+            raise StorageError(
+                f"{self.path} was replaced or deleted while it was open, so nothing is written to it: close it, "
+                "and open it again"
+            )
+        self._next_look = now + _LOOK
 
     def _make_ready(self) -> None:
         """Create the savepoints of nested transactions that now write, or raise if that is not possible."""
@@ -430,6 +459,15 @@ class SQLiteStore:
             self._replace_connection(
                 _Unusable(f"{self.path} was opened before fork(); open it again in the child")
             )
+
+
+def _identity_of(path: str) -> tuple[int, int] | None:
+    """What stays the same while a file is at its path; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - in transactions, where a Path costs more
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _SQLiteTransaction:
