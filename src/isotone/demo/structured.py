@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from time import time as wall_clock
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -247,6 +248,7 @@ queues = Queue.layout("queues")
 
 def fill_queues(store: Store, clock: ManualClock) -> None:
     queue = Queue(store, "orders", hold=3_600, attempts=2, retry_after=lambda _: 0, table=queues)
+    clock.advance(max(0.0, wall_clock() - 600 - clock.now()))  # claims and delays are of today
     for number in range(1, 25):
         clock.advance(timedelta(seconds=20))
         queue.put({"order": number, "product": ("tea", "lamp", "cup")[number % 3]})
@@ -254,6 +256,9 @@ def fill_queues(store: Store, clock: ManualClock) -> None:
         queue.give_back(message, reason="the card is refused")
     for message in queue.claim(2):
         queue.bury(message, "the card is refused")
+    queue.claim(3)
+    for number in (25, 26):
+        queue.put({"order": number, "product": "desk, from Monday"}, delay=86_400)
 
 
 def waiting(store: Store, queue: str = "orders", first: int = 8) -> Any:

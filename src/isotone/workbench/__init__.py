@@ -8,6 +8,7 @@
     patterns      the entities and access patterns of a model, described for forms
     tables        the tables of an engine, with their indexes, counts and sizes
     stream_tail   the changes of a table as they happen
+    structures    what tables hold as structures: ranks, boards, queues, feeds
     code          a request as code: Isotone, boto3, JavaScript, command line
 
 The page is written in TypeScript, in `/workbench` of the repository; `static` has what is built of it.

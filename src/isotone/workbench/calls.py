@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
 from isotone.errors import UsageError
 from isotone.model import Store, connect
-from isotone.workbench import code, patterns, stream_tail, tables
+from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import Access, is_write
 from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
 from isotone.workbench.source import Call, Source
@@ -50,6 +51,8 @@ class Calls:
             "explain": self.explain,
             "lint": self.lint,
             "changes": self.changes,
+            "structures": self.structures,
+            "structure": self.structure,
             **source.tour,
         }
 
@@ -232,6 +235,24 @@ class Calls:
             given.get("stream"),
             given.get("position"),
             from_start=given.get("from_start") is True,
+        )
+
+    # Structures
+
+    async def structures(self, given: Mapping[str, Any]) -> Answer:
+        """The structures that all tables hold."""
+        return await asyncio.to_thread(structures.structures, self._source.backend)
+
+    async def structure(self, given: Mapping[str, Any]) -> Answer:
+        """One structure with its rows: `{"kind", "table", "name"}`."""
+        now = datetime.now(UTC)
+        return await asyncio.to_thread(
+            structures.structure,
+            self._source.backend,
+            _text(given, "kind"),
+            _text(given, "table"),
+            str(given.get("name") or ""),
+            now,
         )
 
     def _connected(self) -> Store:

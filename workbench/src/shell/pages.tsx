@@ -6,6 +6,7 @@ import type { Session, TableInfo } from "../api";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
+import { StructuresPage } from "../structures/structures_page";
 import { TourPage } from "../tour/tour_page";
 import { LintPage } from "./lint_page";
 import { ModelPage } from "./model_page";
@@ -37,6 +38,7 @@ export interface TopView {
 /** Views without a table: `#/NAME`. */
 export const TOP_VIEWS: TopView[] = [
   { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
+  { name: "structures", title: "Structures", component: StructuresPage },
 ];
 
 /** The views that a session has. */

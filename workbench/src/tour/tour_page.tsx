@@ -144,7 +144,7 @@ function ChapterPage({ all, place }: { all: Chapter[]; place: number }) {
               {chapter.group} · {place + 1} of {all.length}
             </p>
             <h2>{chapter.title}</h2>
-            <p class="tour-story">{chapter.story}</p>
+            <p class="tour-story">{chapter.story.split("`").map((part, number) => (number % 2 ? <code>{part}</code> : part))}</p>
           </header>
           <CostPanel result={result} chapter={chapter} />
         </div>

@@ -1,0 +1,90 @@
+"""Structures are found in the tables, and shown as what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.workbench.page import Browserless
+
+import isotone
+from isotone.server import running_server
+from isotone.structures import Feed, Leaderboard, Queue, SortedSet
+from isotone.workbench import Workbench
+
+
+@pytest.fixture
+def shown() -> Iterator[Browserless]:
+    with isotone.open() as database, isotone.connect(database) as store:
+        songs = SortedSet(store, "songs", table=SortedSet.layout("charts"))
+        board = Leaderboard(store, "speed", score="average", best="lowest")
+        queue = Queue(store, "orders")
+        feed = Feed(store, "site")
+        for each in (songs, board, queue, feed):
+            each.create_table()
+        songs.zadd({"one": 1.5, "two": 20, "three": 3})
+        for member, seconds in (("a", 30), ("b", 10), ("b", 20), ("c", 15)):
+            board.record(member, seconds)
+        queue.put_many([{"order": number} for number in range(4)])
+        queue.put("later", delay=timedelta(hours=1).total_seconds())
+        first, second = queue.claim(2)
+        queue.bury(first, "refused")
+        assert second.attempts == 1
+        feed.post("ann", "first")
+        feed.post("eve", "<b>second</b>")
+        with running_server(database, pages=Workbench(database, target=":memory:")) as url:
+            yield Browserless(url)
+
+
+def one(shown: Browserless, kind: str, table: str, name: str) -> Any:
+    return shown.call("structure", {"kind": kind, "table": table, "name": name})
+
+
+def test_all_structures_are_found(shown):
+    found = shown.call("structures")["structures"]
+    assert [(each["kind"], each["table"], each["name"]) for each in found] == [
+        ("feed", "feeds", "site"),
+        ("leaderboard", "leaderboards", "speed"),
+        ("queue", "queues", "orders"),
+        ("set", "charts", "songs"),
+    ]
+
+
+def test_a_set_is_ranked_by_score(shown):
+    rows = one(shown, "set", "charts", "songs")["rows"]
+    assert [(row["rank"], row["member"], row["score"]) for row in rows] == [
+        (1, "two", "20"),
+        (2, "three", "3"),
+        (3, "one", "1.5"),
+    ]
+
+
+def test_a_leaderboard_keeps_ties(shown):
+    rows = one(shown, "leaderboard", "leaderboards", "speed")["rows"]
+    assert sorted((row["rank"], row["member"], row["score"]) for row in rows) == [
+        (1, "b", "15"),
+        (1, "c", "15"),
+        (3, "a", "30"),
+    ]
+
+
+def test_a_queue_has_its_states(shown):
+    found = one(shown, "queue", "queues", "orders")
+    assert found["counts"] == {"ready": 2, "delayed": 1, "in flight": 1, "dead": 1}
+    (dead,) = (row for row in found["rows"] if row["state"] == "dead")
+    assert dead["reason"] == "refused"
+
+
+def test_a_feed_is_newest_first(shown):
+    rows = one(shown, "feed", "feeds", "site")["rows"]
+    assert [(row["author"], row["content"]) for row in rows] == [
+        ("eve", "<b>second</b>"),
+        ("ann", "first"),
+    ]
+
+
+def test_what_is_not_there_has_no_rows(shown):
+    assert one(shown, "queue", "queues", "other")["rows"] == []
+    assert one(shown, "nothing", "queues", "orders")["rows"] == []

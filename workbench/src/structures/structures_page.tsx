@@ -1,0 +1,161 @@
+/** The structures of all tables as what they are: ranks, a board, the states of a queue, a timeline. Read only. */
+
+import { useEffect, useState } from "preact/hooks";
+
+import { call, type CallError } from "../api";
+import { href, route } from "../router";
+import { Failure } from "../shell/messages";
+import { useStore } from "../store";
+import { count, plural } from "../values";
+import "../styles/structures.css";
+
+interface Found {
+  kind: "set" | "leaderboard" | "queue" | "feed";
+  table: string;
+  name: string;
+  items: number;
+}
+type Row = Record<string, string | number | null>;
+interface Structure extends Found {
+  rows: Row[];
+  is_whole: boolean;
+  window?: string;
+  about?: string;
+  counts?: Record<string, number>;
+}
+
+const KINDS = { set: "Sorted set", leaderboard: "Leaderboard", queue: "Queue", feed: "Feed" };
+const STATES = ["ready", "delayed", "in flight", "dead"];
+const EVERY = 2_000; // milliseconds between two readings of what is shown
+
+export function StructuresPage() {
+  const { path } = useStore(route);
+  const [, kind, table, name] = path;
+  const [all, setAll] = useState<Found[] | null>(null);
+  const [shown, setShown] = useState<Structure | null>(null);
+  const [failure, setFailure] = useState<CallError | null>(null);
+
+  useEffect(() => {
+    call<{ structures: Found[] }>("structures").then((found) => setAll(found.structures), setFailure);
+  }, []);
+  useEffect(() => {
+    setShown(null);
+    if (!kind || !table) return;
+    let timer = 0;
+    let isOver = false;
+    const read = () =>
+      call<Structure>("structure", { kind, table, name: name ?? "" }).then(
+        (found) => {
+          if (isOver) return;
+          setShown(found);
+          setFailure(null);
+          timer = setTimeout(read, EVERY) as unknown as number;
+        },
+        (error: CallError) => isOver || setFailure(error),
+      );
+    void read();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [kind, table, name]);
+
+  return (
+    <div class="structures">
+      <nav class="structure-list" aria-label="Structures">
+        {all?.map((each) => (
+          <a
+            key={`${each.kind}/${each.table}/${each.name}`}
+            href={href(["structures", each.kind, each.table, each.name])}
+            aria-current={each.kind === kind && each.table === table && each.name === (name ?? "") ? "page" : undefined}
+          >
+            <small>{KINDS[each.kind]}</small>
+            <strong>{each.name || each.table}</strong>
+            <small>{plural(each.items, "item")} in {each.table}</small>
+          </a>
+        ))}
+      </nav>
+      <div class="structure" tabIndex={-1}>
+        {failure && <Failure error={failure} />}
+        {!kind && all && (
+          <div class="empty">
+            <h2>{all.length ? "Choose a structure" : "No structures were found"}</h2>
+            <p>
+              Sorted sets, leaderboards, queues and feeds of <code>isotone.structures</code> are shown here as what they
+              are, while other programs use them.
+            </p>
+          </div>
+        )}
+        {shown && (
+          <>
+            <header>
+              <h2>{shown.name || shown.table}</h2>
+              <p class="quiet">
+                {KINDS[shown.kind]} in <a href={href(["t", shown.table, "items"])}>{shown.table}</a>
+                {shown.window && `, window ${shown.window}`}
+                {shown.about && `, ${shown.about}`}
+                {!shown.is_whole && (shown.kind === "queue" || shown.kind === "feed") && ", as far as the table's first 1,000 items go"}
+              </p>
+            </header>
+            {shown.kind === "queue" ? <Queue shown={shown} /> : shown.kind === "feed" ? <Feed rows={shown.rows} /> : <Ranks shown={shown} />}
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Ranks({ shown }: { shown: Structure }) {
+  const scores = shown.rows.map((row) => Math.abs(Number(row["score"])));
+  const most = Math.max(...scores, Number.MIN_VALUE);
+  return (
+    <ol class="ranks">
+      {shown.rows.map((row, place) => (
+        <li key={String(row["member"])} class={Number(row["rank"]) <= 3 ? "leading" : ""}>
+          <span class="rank">{row["rank"]}</span>
+          <span class="member">{row["member"]}</span>
+          <span class="track"><span style={{ width: `${(100 * scores[place]!) / most}%` }} /></span>
+          <span class="score">{row["score"]}</span>
+          {row["count"] !== undefined && <small>{plural(Number(row["count"]), "event")}</small>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Queue({ shown }: { shown: Structure }) {
+  return (
+    <div class="lanes">
+      {STATES.map((state) => (
+        <section key={state} class={`lane lane-${state.replace(" ", "-")}`}>
+          <h3>
+            {state} <span>{count(shown.counts?.[state] ?? 0)}</span>
+          </h3>
+          {shown.rows.filter((row) => row["state"] === state).map((row) => (
+            <article key={String(row["entry"])}>
+              <strong>{row["body"]}</strong>
+              <small>
+                {state === "ready" ? "since" : state === "dead" ? "died" : "due"} {String(row["due"]).slice(0, 19).replace("T", " ")}
+                {Number(row["attempts"]) > 0 && `, ${plural(Number(row["attempts"]), "delivery", "deliveries")}`}
+              </small>
+              {row["reason"] && <small class="reason">{row["reason"]}</small>}
+            </article>
+          ))}
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function Feed({ rows }: { rows: Row[] }) {
+  return (
+    <ol class="timeline">
+      {rows.map((row) => (
+        <li key={`${row["at"]}${row["author"]}`}>
+          <strong>{row["author"]}</strong> <time>{String(row["at"]).slice(0, 19).replace("T", " ")}</time>
+          <p>{row["content"]}</p>
+        </li>
+      ))}
+    </ol>
+  );
+}
