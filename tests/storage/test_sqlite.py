@@ -129,7 +129,10 @@ import os, sys
 from isotone.storage.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setuid(65534)
-SQLiteStore(sys.argv[1])
+store = SQLiteStore(sys.argv[1])
+assert store.get("t", b"01") is not None, "it can be read"
+with store.transaction():
+    store.put("t", b"a", b"1")
 """
 
 
