@@ -16,7 +16,7 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone import limits
 from isotone.errors import ApiError, ValidationException
-from isotone.operations.policies import check_policy
+from isotone.operations.resource_policies import check_policy
 from isotone.server import running_server
 
 STATEMENT: dict[str, Any] = {

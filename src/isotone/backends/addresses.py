@@ -1,4 +1,4 @@
-"""What an address is: a file, or a server; the one place that decides it.
+"""Whether an address is a file or a server; the one place that decides it (`endpoint`: what a server's means).
 
 >>> whole("localhost:8000")
 'http://localhost:8000'

@@ -26,7 +26,7 @@ from isotone.errors import ApiError, IsotoneError, StorageBusy, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Api
 from isotone.operations.permissions import Access
-from isotone.storage.interface import Store
+from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     region: str = "us-east-1",
     account: str = "000000000000",
     memory_map: int | None = None,
-    busy_timeout: float = 5.0,
+    busy_timeout: float = BUSY_TIMEOUT,
     stream_shards: int = 1,
     s3: str | PathLike[str] | S3 | None = None,
     regions: bool = False,

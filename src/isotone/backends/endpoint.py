@@ -1,4 +1,4 @@
-"""The endpoint of a server: its address, region, credentials and time-outs, from a URL.
+"""The endpoint that `http://…` or `dynamodb://region` means: host, region, credentials and time-outs.
 
 `dynamodb://region` is Amazon's service, unless the environment configures another endpoint for AWS's
 tools.

@@ -1,4 +1,4 @@
-"""Copies tables from one engine to another, and keeps a copy up to date until its users have moved.
+"""Copies tables between engines, each segment from its last written page on; keeps a live copy up to date.
 
     isotone.moving.copy("shop.db", "dynamodb://eu-west-1")
     isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True)

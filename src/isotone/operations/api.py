@@ -1,4 +1,4 @@
-"""The API over an engine: a request is executed by the name of its action.
+"""The API over an engine: executes a request by its action's name; which actions are grouped.
 
 `send` takes and returns JSON, `execute` plain dicts. `send_many` executes a group in one transaction.
 """
@@ -39,9 +39,9 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     imports,
     items,
     kinesis_destinations,
-    policies,
     query_and_scan,
     recovery,
+    resource_policies,
     statements,
     streams,
     tables,

@@ -37,8 +37,8 @@ from isotone.operations import replicas, vector_indexes
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
-from isotone.operations.policies import check_policy, new_policy
 from isotone.operations.request_members import Structure
+from isotone.operations.resource_policies import check_policy, new_policy
 from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
     ONE_AT_A_TIME,

@@ -1,4 +1,4 @@
-"""Stands before the dispatcher: lets in the requests of users, and writes the audit log.
+"""Stands before the dispatcher: lets in the requests of users, writes the audit log, reads users again.
 
 With credentials it verifies each signature, and asks what its user may do: what it refuses is not decompressed, not
 decoded, and reaches no database. A server with neither credentials nor an audit log has no gate.

@@ -84,6 +84,6 @@ def are_in_order(keys: Sequence[bytes], *, after: bytes | None, reverse: bool) -
 
 
 def next_size(rows: Sequence[Row]) -> int:
-    """How many rows to read after these: twice as many, but no more than some bytes."""
+    """How many rows to read after these: four times as many, but no more than some bytes."""
     size = sum(len(row[1]) for row in rows)
-    return max(1, min(CHUNK, 2 * len(rows), CHUNK_SIZE * len(rows) // (size or 1)))
+    return max(1, min(CHUNK, 4 * len(rows), CHUNK_SIZE * len(rows) // (size or 1)))

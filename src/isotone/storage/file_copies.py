@@ -34,14 +34,13 @@ from isotone.storage.file import (
     verify,
 )
 from isotone.storage.file_upgrade import copy_progress, reached_in
-from isotone.storage.interface import Store
+from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.sqlite import SQLiteStore
 
 Progress = Callable[[int, int], object]
 """Called with the bytes that are done, and those in all."""
 
 _STEP: Final = 512  # pages copied between two calls of the progress
-_PATIENCE: Final = 5.0  # seconds to wait for a lock
 _LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
 _MAGIC: Final = b"SQLite format 3\0"
@@ -225,7 +224,7 @@ def _is_usable(path: str) -> bool:
             f"{path} is not an Isotone file, so it is not replaced: delete it first"
         )
     try:
-        connect(path, "disk", _PATIENCE, 0).close()
+        connect(path, "disk", BUSY_TIMEOUT, 0).close()
     except StorageCorrupt as error:
         if isinstance(error.__cause__, apsw.Error):
             return False
@@ -239,7 +238,7 @@ def _is_usable(path: str) -> bool:
 @contextmanager
 def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
     """A connection to a database, and by default a read transaction, which fixes what it sees."""
-    connection = connect(path, "disk", _PATIENCE, MEMORY_MAP)
+    connection = connect(path, "disk", BUSY_TIMEOUT, MEMORY_MAP)
     try:
         if snapshot:
             connection.execute("BEGIN")
@@ -485,10 +484,10 @@ def _update(source: str, target: str, progress: Progress | None) -> int:
         pass  # it is a database of Isotone
     connection = apsw.Connection(target, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     try:
-        connection.set_busy_timeout(round(_PATIENCE * 1000))
+        connection.set_busy_timeout(round(BUSY_TIMEOUT * 1000))
         connection.execute("PRAGMA temp_store=FILE")
         # Opened through `connect`, so a log that a crash has left is recovered with the right settings.
-        connect(source, "disk", _PATIENCE, 0).close()
+        connect(source, "disk", BUSY_TIMEOUT, 0).close()
         connection.execute("ATTACH ? AS source", (f"{Path(source).absolute().as_uri()}?mode=rw",))
         connection.execute("BEGIN IMMEDIATE")
         _update_tables(connection, progress)

@@ -23,6 +23,9 @@ from typing import Final, Protocol
 
 from isotone.errors import DamagedItem, StorageCorrupt, UsageError
 
+BUSY_TIMEOUT: Final = 5.0
+"""Seconds to wait for a lock that another process holds, unless told."""
+
 DescribeDamage = Callable[[str, bytes | None], DamagedItem]
 """Makes the exception for damage of a tree's entry; its key is None where it cannot be read."""
 

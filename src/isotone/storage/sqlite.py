@@ -42,6 +42,7 @@ from isotone.storage.file_upgrade import TABLE as UPGRADE
 from isotone.storage.file_upgrade import step as upgrade_step
 from isotone.storage.interface import (
     ABANDONED,
+    BUSY_TIMEOUT,
     CLOSED,
     NO_TRANSACTION,
     NOT_BYTES,
@@ -98,7 +99,7 @@ class SQLiteStore:
         path: str | os.PathLike[str],
         durability: Durability = "disk",
         *,
-        busy_timeout: float = 5.0,
+        busy_timeout: float = BUSY_TIMEOUT,
         memory_map: int = MEMORY_MAP,
     ) -> None:
         self.path = os.fspath(path)

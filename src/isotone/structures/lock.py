@@ -1,4 +1,4 @@
-"""A distributed lock: an owner, a lease renewed every third of it, a fencing token; `Locked` and `LeaseLost`.
+"""A distributed lock: an owner, a lease that is renewed, a fencing token; `Locked` and `LeaseLost`.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore
@@ -105,7 +105,7 @@ class Lock(Structure[S]):
         self._block = self.held()  # of `with lock:`
 
     @staticmethod
-    def layout(name: str = "locks") -> Table:
+    def layout(name: str = LOCKS.name) -> Table:
         """A table for locks."""
         return Table(name)
 

@@ -1,4 +1,4 @@
-"""The base of all structures: a store, a table, operations, and entities bound to the table.
+"""The base of all structures: a store, a table (each has its own default), operations, and entities bound to the table.
 
     class Counter(Structure[S]):
         @operation

@@ -1,4 +1,4 @@
-"""The workbench: a web application that shows and edits what any DynamoDB engine stores.
+"""The workbench: a web application that edits what any engine stores; its page is TypeScript, in /workbench.
 
     site          paths of the browser → answers: the page, its files, and the calls of its API
     source        the engine that is shown

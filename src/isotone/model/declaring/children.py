@@ -1,4 +1,4 @@
-"""Keys in the collection of another entity: a child that sorts before or after its parent.
+"""Keys in the collection of another entity: a child before or after it (`reading/families`: nothing between).
 
     class Organization(Entity, table=app):
         name: Attr[str] = field()

@@ -1,4 +1,4 @@
-"""Keys and how each value is written in them: `Key("CUSTOMER", id).sort("ORDER", desc(number))`; why two could be equal.
+"""Keys and how each value is written in them: `Key("CUSTOMER", id).sort("ORDER", desc(number))`; which need a `max`.
 
 A key is declared from literals and fields. When its entity is defined it is bound to the table as *slots*,
 one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its

@@ -1,4 +1,4 @@
-"""Families: a parent and its children, read by one query.
+"""Families: a parent and its children, read by one query; refuses kinds whose items would lie between them.
 
     Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
 
