@@ -41,6 +41,6 @@ def test_options_are_checked_by_both() -> None:
     for open_store in (connect, aconnect):
         with pytest.raises(
             UsageError,
-            match="the options are capabilities, check_keys, clock, connections, credentials, cursor_",
+            match="the options are busy_timeout, capabilities, check_keys, clock, connections, credentials, cursor_",
         ):
             open_store(zzz=1)  # type: ignore[operator]

@@ -210,6 +210,9 @@ def _targets(targets: Sequence[Any]) -> tuple[list[Table], list[str], tuple[str,
             continue
         found = list(_tables_of(target))
         if not found:
+            if isinstance(target, ModuleType) and any(_tables_in(target)):  # of structures alone
+                modules[target.__name__] = None
+                continue
             raise UsageError(
                 f"{target!r} has no table; give a module, a Table, an entity, or the name of a table"
             )
@@ -228,11 +231,15 @@ def _tables_of(target: Any) -> Iterable[Table]:
     if isinstance(target, Table):
         return [target]
     if isinstance(target, ModuleType):
-        values = [each for each in vars(target).values() if not isinstance(each, ModuleType | str)]
-        found = dict.fromkeys(table for each in values for table in _tables_of(each))
-        return [table for table in found if not _is_of_library(table)]
+        return [table for table in _tables_in(target) if not _is_of_library(table)]
     schema = getattr(target, "__schema__", None) if isinstance(target, type) else None
     return [] if schema is None else [schema.table]
+
+
+def _tables_in(module: ModuleType) -> dict[Table, None]:
+    """The tables of a module's names, those of structures as well."""
+    values = [each for each in vars(module).values() if not isinstance(each, ModuleType | str)]
+    return dict.fromkeys(table for each in values for table in _tables_of(each))
 
 
 def _is_of_library(table: Table) -> bool:
