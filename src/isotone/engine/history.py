@@ -32,7 +32,6 @@ BEGINNING: Final = bytes(16)
 
 _POSITION: Final = struct.Struct(">QQ")
 _LENGTH: Final = struct.Struct(">I")
-_LAST: Final = 2**64 - 1
 
 
 class Change(NamedTuple):
@@ -161,6 +160,7 @@ def _old(engine: Engine, table: Table) -> Iterator[bytes]:
     needed = pins(engine, table.history)
     recovery = table.schema.recovery
     if recovery is not None:
-        needed.append(_POSITION.pack(earliest(engine, recovery), _LAST))
+        # An export may begin at the earliest moment, and has the changes of that millisecond.
+        needed.append(_POSITION.pack(earliest(engine, recovery), 0))
     high = min(needed, default=BEGINNING) + b"\x00"
     return (position for position, _ in engine.store.range(table.history, b"", high))
