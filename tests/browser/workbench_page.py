@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,10 @@ class Workbench:
         while not self.page.evaluate(condition):
             assert time.monotonic() < end, f"this never was so: {condition}"
             self.page.wait_for_timeout(20)
+
+    def until_text(self, selector: str, text: str) -> None:
+        """Wait until the first element of a selector says this, and nothing else."""
+        self.until(f"document.querySelector({selector!r})?.innerText === {json.dumps(text)}")
 
     def settle(self) -> None:
         """Wait until nothing is being read, and all is drawn."""

@@ -1,6 +1,6 @@
 /** The keyboard: one listener, and the shortcuts that views add while they are shown. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Shortcut {
   /** As the event names it: `"k"`, `"ArrowDown"`, `"Mod+k"` (⌘ on a Mac, Ctrl elsewhere). */
@@ -26,7 +26,8 @@ export function activeShortcuts(): Shortcut[] {
 export function useShortcuts(shortcuts: Shortcut[]): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
-  useEffect(() => {
+  // A layout effect, so that a key works as soon as what it acts on is seen.
+  useLayoutEffect(() => {
     active.push(latest);
     return () => void active.splice(active.indexOf(latest), 1);
   }, []);
