@@ -24,6 +24,7 @@ from isotone.workbench.source import Call, Source
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
 _LONGEST: Final = 60.0  # seconds for a request to the engine
+_MOST_MEASURED: Final = 1_000  # units that Explain reads to measure a request
 
 Answer = dict[str, Any]
 
@@ -203,18 +204,33 @@ class Calls:
         return {"snippets": code.snippets(_text(given, "action"), request, target)}
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
-        """What a request or a statement reads and costs: `{"action", "request"}` or `{"statement"}`; sends no write."""
+        """What a request or a statement does and costs: `{"action", "request"}` or `{"statement"}`.
+
+        With `run` a read is measured, too, if it is not a large one. A write is never sent.
+        """
         statement = given.get("statement")
         subject = statement or (_text(given, "action"), given.get("request") or {})
-        work = asyncio.to_thread(self._explained, subject)
+        work = asyncio.to_thread(self._explained, subject, run=given.get("run") is True)
         return {"explanation": (await work).to_dict()}
 
-    def _explained(self, subject: Any) -> Explanation:
-        name = "" if isinstance(subject, str) else str(subject[1].get("TableName"))
+    def _explained(self, subject: Any, *, run: bool) -> Explanation:
+        is_statement = isinstance(subject, str)
+        action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
+        name = "" if is_statement else str(request.get("TableName"))
         known = self._recognition.model_of(name) if name else None
         sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
-        known_tables = [] if known is None else [known]
-        return explain(self._connected(), subject, sample=sample, tables=known_tables)
+        tables = [] if known is None else [known]
+        estimated = explain(self._connected(), subject, sample=sample, tables=tables)
+        if not run:
+            return estimated
+        if is_write(action, request):
+            raise UsageError(f"{action} writes, and Explain only measures what reads")
+        if estimated.estimate.units > _MOST_MEASURED:
+            raise UsageError(
+                f"to measure it would read about {estimated.estimate.units:,.0f} units; "
+                f"Explain measures up to {_MOST_MEASURED:,}"
+            )
+        return explain(self._connected(), subject, sample=sample, tables=tables, run=True)
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """What will hurt in a table: in its items, and in the keys of a loaded model."""

@@ -127,7 +127,6 @@ def answer(table: Table, asked: Asked) -> dict[str, Any]:
     return {
         "request": query.request(),
         "code": f"for item in store.query({code}):\n    print(item)",
-        "explained": query.explain(),
     }
 
 

@@ -56,6 +56,13 @@ _WORTH_COMPRESSING: Final = (
     1 << 20
 )  # bytes of an answer; loopback carries less faster than it is compressed
 
+_UNKNOWN: Final = Page(
+    404,
+    b"<!doctype html><html lang=en><meta charset=utf-8><title>Not found</title>"
+    b"<h1>Nothing is at this address</h1><p>The workbench is at <a href=/workbench/>/workbench/</a>.</p></html>",
+    headers=((b"Content-Type", b"text/html; charset=utf-8"), *_SECURITY),
+)
+
 log = logging.getLogger("isotone.workbench")
 
 
@@ -106,7 +113,8 @@ class Workbench:
             self._calls()  # while the browser reads the page
         found = self._files.get(name) or self._look_again().get(name)
         if found is None or visit.method != b"GET":
-            return NOT_FOUND
+            wants_page = b"text/html" in visit.headers.get(b"accept", b"")
+            return _UNKNOWN if wants_page else NOT_FOUND
         kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").encode()
         if kind.startswith(b"text/"):
             kind += b"; charset=utf-8"

@@ -7,11 +7,12 @@ import { entityHue } from "../collection/hues";
 import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
 import { CopyDialog } from "../query/copy_dialog";
+import { ExplainDialog } from "../query/explain_dialog";
 import { primaryKey } from "../query/view";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
 import { TYPES, typeOf } from "../values";
-import { isKeyChanged, make, requestOf, undoOf, type Change } from "./changes";
+import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
 import { ItemForm } from "./item_form";
 import { Tree } from "./tree";
 
@@ -31,6 +32,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
   const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
   const [error, setError] = useState<CallError | null>(null);
   const [saving, setSaving] = useState(false);
+  const [costing, setCosting] = useState<Sent | null>(null);
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
 
   const send = async (change: Change, done: string, undone = false) => {
@@ -52,9 +54,18 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
       setSaving(false);
     }
   };
-  const save = (after: Item) => {
+  const changeTo = (after: Item): Change => {
     const change: Change = { table, before: draft ? null : entry!.item, after };
     if (isKeyChanged(change)) change.before = null;
+    return change;
+  };
+  const showCost = (change: Change) => {
+    const sent = requestOf(change);
+    if (sent) setCosting(sent);
+    else notify("Nothing is changed yet, so nothing would be written");
+  };
+  const save = (after: Item) => {
+    const change = changeTo(after);
     if (!requestOf(change)) setMode("view");
     else void send(change, change.before ? "Saved" : "Created");
   };
@@ -97,6 +108,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>
           <div class="actions">
+            <button onClick={() => showCost({ table, before: entry.item, after: null })}>Cost</button>
             <button onClick={() => setMode("view")}>Keep</button>
             <button class="danger" autoFocus disabled={saving} onClick={() => void send({ table, before: entry.item, after: null }, "Deleted")}>
               Delete
@@ -112,6 +124,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
           isNew={draft !== null}
           saving={saving}
           onSave={save}
+          onCost={(item) => showCost(changeTo(item))}
           onCancel={() => {
             if (!entry) return onClose();
             setDraft(null);
@@ -140,6 +153,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
       {mode === "copy" && entry && (
         <CopyDialog action="GetItem" request={{ TableName: table.name, Key: primaryKey(table, entry.item) }} onClose={() => setMode("view")} />
       )}
+      {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </aside>
   );
 }

@@ -11,10 +11,12 @@ interface Props {
   isNew: boolean;
   saving: boolean;
   onSave: (item: Item) => void;
+  /** Shows what it costs to save the item. */
+  onCost: (item: Item) => void;
   onCancel: () => void;
 }
 
-export function ItemForm({ table, item, isNew, saving, onSave, onCancel }: Props) {
+export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel }: Props) {
   const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(item));
   const [text, setText] = useState<string | null>(null); // the item as JSON, while it is edited so
   const keys = [...table.keys.partition, ...table.keys.sort];
@@ -22,12 +24,13 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCancel }: Props
   const put = (place: number, name: string, value: AttributeValue) =>
     setRows(rows.map((each, at) => (at === place ? [name, value] : each)));
   const wrong = text === null ? wrongRows(rows) : parsed(text).wrong;
-  const save = () => {
+  const give = (take: (item: Item) => void) => {
     if (text !== null) {
       const { item: found } = parsed(text);
-      if (found) onSave(found);
-    } else if (!wrong) onSave(Object.fromEntries(rows));
+      if (found) take(found);
+    } else if (!wrong) take(Object.fromEntries(rows));
   };
+  const save = () => give(onSave);
   return (
     <form
       class="item-form"
@@ -98,6 +101,9 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCancel }: Props
           }}
         >
           {text === null ? "JSON" : "Form"}
+        </button>
+        <button type="button" disabled={wrong !== null} title="What the table and each index are charged for it" onClick={() => give(onCost)}>
+          Cost
         </button>
         <span class="space" />
         <button type="button" onClick={onCancel}>Cancel</button>

@@ -1,11 +1,12 @@
-/** What a request reads and costs, before it runs; what it wastes, and what else could answer it. */
+/** What a request reads and costs: estimated before it runs, and measured; what it wastes, and what else could answer it. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError, type Request } from "../api";
 import { Dialog } from "../shell/dialog";
 import { Failure } from "../shell/messages";
-import { count } from "../values";
+import { count, plural } from "../values";
+import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
 
 interface Cost {
   requests: number;
@@ -18,7 +19,7 @@ interface Cost {
 interface Explanation {
   title: string;
   operation: string;
-  index: string | null;
+  table: string;
   reads: string;
   key_range: { attribute: string; operator: string; values: string[] }[];
   direction: string | null;
@@ -28,8 +29,11 @@ interface Explanation {
   notes: string[];
   estimate: Cost;
   measured: Cost | null;
+  wasted_units: number;
   alternatives: { name: string; why_not: string; cost: Cost | null }[];
   writes: { index: string | null; change: string; units: number }[];
+  drawing: { views: DrawnView[] } | null;
+  spent: number;
 }
 
 type Given = { action: string; request: Request } | { statement: string };
@@ -48,38 +52,73 @@ export function ExplainDialog({ given, onClose }: { given: Given; onClose: () =>
 export function Explained({ given }: { given: Given }) {
   const [found, setFound] = useState<Explanation | null>(null);
   const [error, setError] = useState<CallError | null>(null);
+  const [measuring, setMeasuring] = useState(false);
+  const [refused, setRefused] = useState<CallError | null>(null);
   useEffect(() => {
     setFound(null);
+    setRefused(null);
     call<{ explanation: Explanation }>("explain", given).then((answer) => setFound(answer.explanation), setError);
   }, [JSON.stringify(given)]);
+  const measure = () => {
+    setMeasuring(true);
+    setRefused(null);
+    call<{ explanation: Explanation }>("explain", { ...given, run: true })
+      .then((answer) => setFound(answer.explanation), setRefused)
+      .finally(() => setMeasuring(false));
+  };
   if (error) return <Failure error={error} />;
   if (!found) return <div class="explained"><div class="bone" /><div class="bone" /><div class="bone" /></div>;
-  const { estimate } = found;
-  const wasted = estimate.items_read - estimate.items_returned;
+  const { estimate, measured } = found;
+  const cost = measured ?? estimate;
+  const isWrite = found.writes.length > 0;
   return (
     <div class="explained">
       <h2>{found.title}</h2>
       <dl>
         {found.reads && <Line name="reads" text={found.reads} />}
-        {found.key_range.length > 0 && (
-          <Line name="stored" text={found.key_range.map((each) => `${each.attribute} ${each.operator} ${each.values.join(" and ")}`).join(", ")} code />
-        )}
+        {found.key_range.length > 0 && <Line name={isWrite ? "key" : "stored"} text={found.key_range.map(conditionOf).join(" AND ")} code />}
         {found.direction && <Line name="direction" text={`${found.direction}${found.order ? `: ${found.order}` : ""}`} />}
         {found.filter && <Line name="filter" text={found.filter} />}
       </dl>
-      <div class="facts">
-        <Fact name={estimate.exact ? "units" : "units, about"} value={String(Math.round(estimate.units * 100) / 100)} />
-        <Fact name="items read" value={count(estimate.items_read)} />
-        <Fact name="returned" value={count(estimate.items_returned)} />
-        <Fact name={estimate.requests === 1 ? "request" : "requests"} value={count(estimate.requests)} />
-      </div>
-      {estimate.items_read > 0 && (
-        <div class="bar" role="img" aria-label={`${estimate.items_returned} of ${estimate.items_read} items that are read are returned`}>
-          <span style={{ width: `${(100 * estimate.items_returned) / estimate.items_read}%` }} />
+      <Costs rows={[["estimate", estimate], ...(measured ? [["measured", measured] as [string, Cost]] : [])]} isWrite={isWrite} />
+      {!isWrite && (
+        <div class="query-line">
+          {!measured && (
+            <button disabled={measuring} onClick={measure} title="Sends the request, and shows what the engine charges for it">
+              {measuring ? "Measuring…" : "Measure"}
+            </button>
+          )}
+          {found.filter && cost.items_read > 0 && (
+            <span class={cost.items_returned < cost.items_read ? "waste" : "quiet"}>
+              {plural(cost.items_read - cost.items_returned, "item")} of {count(cost.items_read)} {cost.items_read - cost.items_returned === 1 ? "is" : "are"} read and dropped: {units(found.wasted_units)} of {units(cost.units)} units
+            </span>
+          )}
         </div>
       )}
-      <p class="quiet">{estimate.basis && `Estimated from ${estimate.basis}.`} {wasted > 0 && `${count(wasted)} items are read and dropped.`}</p>
+      {refused && <Failure error={refused} />}
+      {!isWrite && cost.items_read > 0 && found.filter && (
+        <div class="bar" role="img" aria-label={`${cost.items_returned} of ${cost.items_read} items that are read are returned`}>
+          <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
+        </div>
+      )}
       {found.advice && <p class="save-by"><strong>Save by</strong> {found.advice}</p>}
+      {isWrite && (
+        <>
+          <h3>Written</h3>
+          <table class="grid">
+            <tbody>
+              {found.writes.map((each) => (
+                <tr key={each.index ?? ""}>
+                  <th scope="row">{each.index ?? found.table}</th>
+                  <td>{CHANGES[each.change] ?? each.change}</td>
+                  <td class="number">{plural(each.units, "unit")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+      {found.drawing && <ExplainedDrawing views={found.drawing.views} />}
       {found.alternatives.length > 0 && (
         <>
           <h3>Considered</h3>
@@ -89,31 +128,72 @@ export function Explained({ given }: { given: Given }) {
                 <tr key={each.name}>
                   <th scope="row">{each.name}</th>
                   <td>{each.why_not}</td>
-                  <td class="number">{each.cost ? `${Math.round(each.cost.units * 100) / 100} units` : ""}</td>
+                  <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} units` : ""}</td>
                 </tr>
               ))}
             </tbody>
           </table>
         </>
       )}
-      {found.writes.length > 0 && (
-        <table class="grid">
-          <tbody>
-            {found.writes.map((each) => (
-              <tr key={each.index ?? ""}>
-                <th scope="row">{each.index ?? "the table"}</th>
-                <td>{each.change}</td>
-                <td class="number">{each.units} units</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
       {found.notes.map((each) => (
         <p class="quiet" key={each}>{each}</p>
       ))}
+      {found.spent > 0 && <p class="quiet">To estimate this, {plural(Math.round(found.spent * 10) / 10, "unit")} were read.</p>}
     </div>
   );
+}
+
+const CHANGES: Record<string, string> = {
+  insert: "a new entry",
+  replace: "the entry is replaced",
+  move: "the entry moves: one is deleted, one written",
+  remove: "the entry is deleted",
+  none: "nothing changes",
+};
+
+function Costs({ rows, isWrite }: { rows: [name: string, cost: Cost][]; isWrite: boolean }) {
+  return (
+    <div class="scrolls" tabIndex={0} role="group" aria-label="Cost">
+      <table class="grid costs">
+        <thead>
+          <tr>
+            <th />
+            <th scope="col" class="number">requests</th>
+            {!isWrite && <th scope="col" class="number">items read</th>}
+            {!isWrite && <th scope="col" class="number">returned</th>}
+            <th scope="col" class="number">units</th>
+            <th scope="col">from</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, cost]) => (
+            <tr key={name} class={name}>
+              <th scope="row">{name}</th>
+              <td class="number">{about(cost)}{count(cost.requests)}</td>
+              {!isWrite && <td class="number">{about(cost)}{count(cost.items_read)}</td>}
+              {!isWrite && <td class="number">{about(cost)}{count(cost.items_returned)}</td>}
+              <td class="number"><strong>{about(cost)}{units(cost.units)}</strong></td>
+              <td class="quiet">{cost.basis}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function about(cost: Cost): string {
+  return cost.exact ? "" : "~";
+}
+
+function units(number: number): string {
+  return count(Math.round(number * 100) / 100);
+}
+
+function conditionOf({ attribute, operator, values }: Explanation["key_range"][number]): string {
+  if (operator === "BETWEEN") return `${attribute} BETWEEN ${values[0]} AND ${values[1]}`;
+  if (operator === "IN") return `${attribute} IN (${values.join(", ")})`;
+  return operator === "begins_with" ? `begins_with(${attribute}, ${values[0]})` : `${attribute} ${operator} ${values[0]}`;
 }
 
 function Line({ name, text, code = false }: { name: string; text: string; code?: boolean }) {
@@ -121,15 +201,6 @@ function Line({ name, text, code = false }: { name: string; text: string; code?:
     <div>
       <dt>{name}</dt>
       <dd>{code ? <code>{text}</code> : text}</dd>
-    </div>
-  );
-}
-
-function Fact({ name, value }: { name: string; value: string }) {
-  return (
-    <div class="fact">
-      <span>{name}</span>
-      <strong>{value}</strong>
     </div>
   );
 }

@@ -9,8 +9,9 @@ import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { Help } from "./help";
 import { Failure, Notices } from "./messages";
+import { nearest, NotFound } from "./not_found";
 import { Palette } from "./palette";
-import { TABLE_VIEWS, TOP_VIEWS } from "./pages";
+import { TABLE_VIEWS, topViews } from "./pages";
 import { Sidebar } from "./sidebar";
 import { Welcome } from "./welcome";
 
@@ -35,8 +36,8 @@ export function App() {
   );
 
   const table = path[0] === "t" ? (all?.find((each) => each.name === path[1]) ?? null) : null;
-  const view = TABLE_VIEWS.find((each) => each.name === (path[2] ?? "items")) ?? TABLE_VIEWS[0]!;
-  const top = TOP_VIEWS.find((each) => each.name === path[0]);
+  const view = TABLE_VIEWS.find((each) => each.name === (path[2] ?? "items")) ?? null;
+  const top = topViews(found).find((each) => each.name === path[0]);
   const name = table?.name;
 
   useEffect(() => {
@@ -109,12 +110,16 @@ export function App() {
             <div class="over">
               <Failure error={problem} onRetry={() => void refreshTables()} />
             </div>
-          ) : table ? (
+          ) : table && view ? (
             <view.component key={table.name} table={table} />
+          ) : table ? (
+            <NoTableView table={table.name} view={path[2] ?? ""} />
           ) : top ? (
             <top.component />
           ) : path[0] === "t" && all ? (
             <NoTable name={path[1] ?? ""} />
+          ) : path.length && path[0] !== "t" && found && all ? (
+            <NoView name={path.join("/")} />
           ) : all && !all.length ? (
             <Welcome />
           ) : null}
@@ -128,14 +133,38 @@ export function App() {
 }
 
 function NoTable({ name }: { name: string }) {
+  const names = (useStore(tables) ?? []).map((each) => each.name);
+  if (!names.length) return <Welcome />;
   return (
-    <div class="over">
-      <div class="empty">
-        <h2>There is no table {name}</h2>
-        <p>It may have been deleted, or is in another region. The list at the left shows what there is.</p>
-        <button onClick={() => void refreshTables()}>Look again</button>
-      </div>
-    </div>
+    <NotFound
+      title={`There is no table ${name}`}
+      there="Tables"
+      links={nearest(name, names).map((each) => ({ title: each, path: ["t", each, "items"] }))}
+    >
+      It may have been deleted, or is in another region.{" "}
+      <button class="link" onClick={() => void refreshTables()}>Look again</button>
+    </NotFound>
   );
 }
 
+function NoTableView({ table, view }: { table: string; view: string }) {
+  return (
+    <NotFound
+      title={`${table} has no view ${view}`}
+      there={`Views of ${table}`}
+      links={TABLE_VIEWS.map((each) => ({ title: each.title, path: ["t", table, each.name] }))}
+    >
+      The address may be of another version of the workbench.
+    </NotFound>
+  );
+}
+
+function NoView({ name }: { name: string }) {
+  const views = topViews(useStore(session)).map((each) => ({ title: each.title, path: [each.name] }));
+  const names = (useStore(tables) ?? []).map((each) => ({ title: each.name, path: ["t", each.name, "items"] }));
+  return (
+    <NotFound title={`Nothing is at ${name}`} there="Views and tables" links={[...views, ...names]}>
+      The address may be incomplete, or of another version of the workbench.
+    </NotFound>
+  );
+}

@@ -6,6 +6,7 @@ import { KeyText } from "../collection/key_text";
 import { go } from "../router";
 import { count, plural, shortText } from "../values";
 import type { Drawn, DrawnItem, Gap } from "./tour_calls";
+import "../styles/drawing.css";
 
 export function Drawing({ drawn }: { drawn: Drawn }) {
   const [partition, sort] = drawn.keys as [string, string | undefined];

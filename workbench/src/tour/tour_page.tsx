@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CallError } from "../api";
 import { change, go, href, route } from "../router";
 import { Failure } from "../shell/messages";
+import { nearest, NotFound } from "../shell/not_found";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { count, plural } from "../values";
@@ -21,7 +22,18 @@ export function TourPage() {
   if (failed) return <div class="over"><Failure error={failed} onRetry={() => { problem.set(null); loadChapters(); }} /></div>;
   if (!all) return <div class="tour"><div class="bone" /><div class="bone" /></div>;
   const place = all.findIndex((each) => each.name === path[1]);
-  return place < 0 ? <Contents all={all} /> : <ChapterPage key={all[place]!.name} all={all} place={place} />;
+  if (place >= 0) return <ChapterPage key={all[place]!.name} all={all} place={place} />;
+  return path[1] === undefined ? <Contents all={all} /> : <NoChapter name={path[1]} all={all} />;
+}
+
+function NoChapter({ name, all }: { name: string; all: Chapter[] }) {
+  const title = (each: string) => all.find((chapter) => chapter.name === each)!.title;
+  const names = nearest(name, all.map((each) => each.name));
+  return (
+    <NotFound title={`The tour has no chapter ${name}`} there="Chapters" links={names.map((each) => ({ title: title(each), path: ["tour", each] }))}>
+      It has {all.length} chapters; <a href={href(["tour"])}>see all of them in order</a>.
+    </NotFound>
+  );
 }
 
 function Contents({ all }: { all: Chapter[] }) {

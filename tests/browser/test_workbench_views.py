@@ -1,0 +1,109 @@
+"""The workbench's views beside the items in real Chromium: what each shows, on every screen, and what it says of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.browser.chromium import chromium
+from tests.workbench.sample_tables import load
+
+import isotone
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
+
+pytestmark = pytest.mark.skipif(
+    chromium() is None,
+    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
+)
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench, browser  # noqa: E402
+
+HOSTILE = "<img src=x onerror='window.hacked = 1'>"
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture
+def database() -> Iterator[isotone.Database]:
+    with isotone.open() as database:
+        load(database)
+        yield database
+
+
+@pytest.fixture
+def bench(chrome: Any, database: isotone.Database) -> Iterator[Workbench]:
+    with running_server(database, pages=Pages(database, target=":memory:")) as url:
+        context = chrome.new_context(viewport={"width": 1280, "height": 900})
+        bench = Workbench(context.new_page(), url)
+        yield bench
+        bench.check()
+        context.close()
+
+
+SCREENS = [(320, "dark"), (1280, "light"), (3840, "dark")]
+
+
+def check_screens(bench: Workbench) -> None:
+    """What is shown fits each screen, in light and dark, and has no serious fault for those who use other senses."""
+    for width, scheme in SCREENS:
+        bench.page.set_viewport_size({"width": width, "height": 900})
+        bench.page.emulate_media(color_scheme=scheme)
+        bench.until(f"document.documentElement.dataset.theme === '{scheme}'")
+        bench.until("document.documentElement.scrollWidth <= innerWidth")
+        assert bench.serious_faults() == [], (width, scheme)
+    bench.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_an_unknown_address_leads_to_what_there_is(bench):
+    for address, title, link in (
+        ("#/nonsense", "Nothing is at nonsense", "Structures"),
+        ("#/tour", "Nothing is at tour", "Orders"),  # only the demo has a tour
+        ("#/t/Orderz/items", "There is no table Orderz", "Orders"),
+        ("#/t/Orders/nonsense", "Orders has no view nonsense", "PartiQL"),
+        (f"#/{HOSTILE}", "Nothing is at", "GitHub"),
+    ):
+        bench.open(address)
+        bench.until(f"document.querySelector('.not-found h2')?.innerText.startsWith({title!r})")
+        assert bench.page.locator(".not-found nav").get_by_text(link, exact=True).is_visible()
+    check_screens(bench)
+    bench.open("#/t/Orderz/items")
+    bench.until_text(".not-found nav a", "Orders")  # the most similar name is the first
+    bench.page.locator(".not-found nav a").first.press("Enter")
+    bench.wait_for_items(5)
+
+
+def test_explain_draws_the_range_measures_it_and_shows_what_a_write_costs(bench):
+    filtered = "filter=%5B%5B%22status%22%2C%22%3D%22%2C%22%7B%5C%22S%5C%22%3A%5C%22PLACED%5C%22%7D%22%5D%5D"
+    bench.open(f"#/t/Orders/items?pk=%5B%22S%3A2b5a41c0%22%5D&{filtered}")
+    bench.wait_for_items(1)
+    bench.page.keyboard.press("e")
+    bench.page.wait_for_selector(".explained .drawn.read")
+    assert bench.page.locator(".explained .drawn.dropped").count() > 0
+    assert bench.page.locator(".explained tr.measured").count() == 0
+    estimated = bench.page.locator("tr.estimate td").all_inner_texts()
+    bench.page.get_by_role("button", name="Measure").press("Enter")
+    bench.page.wait_for_selector(".explained tr.measured")
+    assert bench.page.locator("tr.measured td").all_inner_texts()[:4] == estimated[:4]
+    assert "read and dropped" in bench.page.locator(".explained .waste").inner_text()
+    assert bench.page.get_by_text("Considered").is_visible()
+    check_screens(bench)
+    bench.page.keyboard.press("Escape")
+    bench.open("#/t/GitHub/items?pk=%5B%22S%3AREPO%23ann%23notes%22%5D")
+    bench.wait_for_items(5)
+    bench.page.keyboard.press("j")
+    bench.page.keyboard.press("i")
+    bench.page.wait_for_selector(".item-form")
+    bench.page.get_by_role("button", name="Add an attribute").click()
+    bench.page.get_by_role("button", name="Cost").click()
+    bench.page.wait_for_selector(".explained .costs")
+    written = bench.page.locator(".explained table").last.inner_text()
+    assert "GitHub" in written
+    assert "the entry is replaced" in written
+    assert bench.page.get_by_role("button", name="Measure").count() == 0  # it would write
