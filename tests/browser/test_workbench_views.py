@@ -10,6 +10,7 @@ from tests.browser.chromium import chromium
 from tests.workbench.sample_tables import load
 
 import isotone
+from isotone.backends.opening import open_backend
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 
@@ -107,3 +108,51 @@ def test_explain_draws_the_range_measures_it_and_shows_what_a_write_costs(bench)
     assert "GitHub" in written
     assert "the entry is replaced" in written
     assert bench.page.get_by_role("button", name="Measure").count() == 0  # it would write
+
+
+def send(url: str, action: str, request: Any) -> None:
+    """One request to the server, as a program sends it."""
+    backend, close = open_backend(
+        url, region="us-east-1", credentials=isotone.Credentials("local", "local")
+    )
+    backend.execute(action, request)
+    close()
+
+
+def test_metrics_and_hot_keys_follow_what_programs_send(bench):
+    bench.open("#/metrics")
+    bench.page.get_by_text("No program has sent a request yet").wait_for()
+    check_screens(bench)
+    for _ in range(3):
+        send(
+            bench.url,
+            "GetItem",
+            {"TableName": "Words", "Key": {"list": {"S": HOSTILE}, "word": {"S": "x"}}},
+        )
+    bench.page.locator(".hot-keys tbody th").get_by_text(HOSTILE).wait_for()
+    bench.page.locator("tbody th").get_by_text("GetItem", exact=True).wait_for()
+    bench.until("document.querySelectorAll('.chart svg path').length >= 4")
+    row = bench.page.locator(".hot-keys tbody tr").first.inner_text()
+    assert "Words\t3\t0" in row
+    check_screens(bench)
+    bench.open("#/structures")
+    bench.page.locator(".structure").wait_for()
+    bench.open("#/metrics")  # what was read is still there
+    assert bench.page.locator(".chart").count() == 4
+    assert bench.page.evaluate("window.hacked") is None
+
+
+def test_an_engine_elsewhere_has_metrics_if_it_is_a_server_of_isotone(chrome, database):
+    with running_server(database) as there, isotone.open() as nothing:
+        for target, shown in ((there, ".hot-keys"), ("dynamodb://eu-west-1", ".empty.wide")):
+            pages = Pages(database, target=target, remote=True, is_endpoint=False)
+            with running_server(nothing, pages=pages) as url:
+                context = chrome.new_context(viewport={"width": 1280, "height": 900})
+                bench = Workbench(context.new_page(), url)
+                bench.open("#/metrics")
+                bench.page.locator(shown).wait_for()
+                if shown == ".empty.wide":
+                    assert "CloudWatch" in bench.page.locator(shown).inner_text()
+                    check_screens(bench)
+                bench.check()
+                context.close()

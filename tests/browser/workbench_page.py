@@ -38,7 +38,7 @@ class Workbench:
         self.asked: set[str] = set()
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: self.asked.add(request.url.split("/workbench/")[0]))
+        page.on("request", lambda request: self.asked.add("/".join(request.url.split("/")[:3])))
         page.set_default_timeout(20_000)
 
     def _note(self, kind: str, text: str) -> None:

@@ -40,6 +40,8 @@ export interface Session {
   target: string;
   engine: string;
   remote: boolean;
+  /** Whether the server of the page has the engine's API, too. */
+  endpoint: boolean;
   writable: boolean;
   version: string;
   models: string[];

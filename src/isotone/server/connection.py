@@ -46,6 +46,7 @@ from isotone.server.response import (
     BROKEN,
     HEAD_TOO_LARGE,
     HEALTH,
+    HOT_KEYS,
     LOCAL_NODES,
     METRICS,
     ORDINARY,
@@ -353,7 +354,7 @@ class Connection(asyncio.Protocol):
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
-            elif request is METRICS or request is HEALTH:
+            elif request is METRICS or request is HEALTH or request is HOT_KEYS:
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)

@@ -115,6 +115,16 @@ class Dispatcher:
         self._waiting = 0  # groups
         self._may_wait(False)
 
+    def watch(self, see: Callable[[str, bytes], object] | None) -> None:
+        """Let a function see each request before it runs; None ends it. Unwatched requests pay nothing for it."""
+        is_grouped = self._service.is_grouped
+
+        def watched(operation: str, body: bytes) -> bool:
+            see(operation, body)  # type: ignore[misc] # it is not None here
+            return is_grouped(operation, body)
+
+        self._is_grouped = is_grouped if see is None else watched
+
     def local_nodes(self, own: Address) -> bytes:
         """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
 
@@ -279,6 +289,9 @@ class ThreadedDispatcher(Dispatcher):
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """None: the answer comes later."""
+        self._is_grouped(
+            call.operation, call.body
+        )  # whoever watches sees it; nothing is grouped here
         self._loop.run_in_executor(None, self._run_and_answer, call, answer)
         return None
 

@@ -27,6 +27,7 @@ from isotone.server.audit import AuditLog
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.gate import Door, Gate
+from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
@@ -82,6 +83,8 @@ class Listener:
             metrics_for_all=metrics_for_all,
         )
         self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
+        if credentials is None:
+            self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._certificate = certificate(tls_cert, tls_key)
         self._gate = self._new_gate(credentials, audit_log, clock or SystemClock())

@@ -1,7 +1,8 @@
-"""What a server tells its operators: `/healthz`, `/metrics`, and the budget for the bodies that it holds.
+"""What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, and the budget for the bodies that it holds.
 
 Anybody who may connect may ask for the health. The metrics tell the names of actions and how much is done, so they are for
-clients on this machine, unless the server was told to show them to all.
+clients on this machine, unless the server was told to show them to all. Hot keys are data: they are for clients on this
+machine, and of a server with credentials for nobody.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from isotone.server.dispatcher import Service
+from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import CONTENT_TYPE, Bodies, Metrics
-from isotone.server.response import HEALTH, NOT_FOUND, Page
+from isotone.server.response import HEALTH, HOT_KEYS, NOT_FOUND, Page
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
 
 _TEXT: Final = b"text/plain; charset=utf-8"
+_JSON: Final = b"application/json"
 
 
 class Monitor:
@@ -34,16 +37,21 @@ class Monitor:
     ) -> None:
         self.metrics = Metrics(access_log=access_log)
         self.bodies = Bodies(body_budget)
+        self.hot_keys: HotKeys | None = None
         self._service = service
         self._connections = connections
         self._metrics_for_all = metrics_for_all
 
     def page(self, request: Page, peer: Any) -> Page:
-        """The page that a client asks for: `METRICS` or `HEALTH`."""
+        """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
         if request is HEALTH:
             trouble = self._service.health()
             body = f"{trouble or 'ok'}\n".encode(errors="replace")
             return Page(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
+        if request is HOT_KEYS:
+            if self.hot_keys is None or not _is_here(peer):
+                return NOT_FOUND
+            return Page(200, self.hot_keys.json(), headers=((b"Content-Type", _JSON),))
         if not self._metrics_for_all and not _is_here(peer):
             return NOT_FOUND
         gauges = {

@@ -36,6 +36,7 @@ from isotone.server.compression import BODY_LIMIT, decompressed, wanted_coding
 from isotone.server.response import (
     BAD_REQUEST,
     HEALTH,
+    HOT_KEYS,
     JSON_1_0,
     LOCAL_NODES,
     METRICS,
@@ -59,7 +60,7 @@ _WHOLE_SIGNATURE: Final = re.compile(
 )
 _FAULTS: Final = b"/faults"
 _LOCAL_NODES: Final = b"/localnodes"  # by which clients of a cluster find its nodes
-_OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH}
+_OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH, b"/hotkeys": HOT_KEYS}
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 

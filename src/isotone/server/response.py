@@ -92,8 +92,9 @@ class Refusal(NamedTuple):
 
 
 LOCAL_NODES: Final = Page(200)  # its body depends on who is asked: `Dispatcher.local_nodes`
-METRICS: Final = Page(200, b"metrics")  # a connection asks its server for these two
+METRICS: Final = Page(200, b"metrics")  # a connection asks its server for these
 HEALTH: Final = Page(200, b"health")
+HOT_KEYS: Final = Page(200, b"hot keys")
 NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = Page(413)
 BAD_REQUEST: Final = Page(400)

@@ -9,6 +9,7 @@
     tables        the tables of an engine, with their indexes, counts and sizes
     stream_tail   the changes of a table as they happen
     structures    what tables hold as structures: ranks, boards, queues, feeds
+    server_pages  the metrics and hot keys of an engine elsewhere
     code          a request as code: Isotone, boto3, JavaScript, command line
 
 The page is written in TypeScript, in `/workbench` of the repository; `static` has what is built of it.

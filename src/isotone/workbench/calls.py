@@ -20,6 +20,7 @@ from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import Access, is_write
 from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
+from isotone.workbench.server_pages import server_page
 from isotone.workbench.source import Call, Source
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
@@ -54,6 +55,7 @@ class Calls:
             "changes": self.changes,
             "structures": self.structures,
             "structure": self.structure,
+            "server_page": self.server_page,
             **source.tour,
         }
 
@@ -73,6 +75,7 @@ class Calls:
             "target": self._source.target,
             "engine": engine,
             "remote": self._source.remote,
+            "endpoint": self._source.is_endpoint,
             "writable": self._access.writable,
             "version": version("isotone"),
             "tour": bool(self._source.tour),
@@ -270,6 +273,15 @@ class Calls:
             str(given.get("name") or ""),
             now,
         )
+
+    # The server of the engine
+
+    async def server_page(self, given: Mapping[str, Any]) -> Answer:
+        """What an engine elsewhere tells its operators: `{"name": "metrics"}` or `"hotkeys"`."""
+        name = _text(given, "name")
+        if name not in ("metrics", "hotkeys"):
+            raise UsageError(f"a server has no page {name!r}; ask for metrics or hotkeys")
+        return await asyncio.to_thread(server_page, self._source.target, name)
 
     def _connected(self) -> Store:
         if self._store is None:

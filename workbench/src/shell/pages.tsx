@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 
 import type { Session, TableInfo } from "../api";
+import { MetricsPage } from "../metrics/metrics_page";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
@@ -39,6 +40,7 @@ export interface TopView {
 export const TOP_VIEWS: TopView[] = [
   { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
   { name: "structures", title: "Structures", component: StructuresPage },
+  { name: "metrics", title: "Metrics", component: MetricsPage },
 ];
 
 /** The views that a session has. */

@@ -1,0 +1,106 @@
+"""Which partition keys are read and written most: a sample of the requests, while somebody asks for it.
+
+Nothing is counted until `GET /hotkeys` is asked, and counting ends when nobody has asked for a while; a server that is not
+asked pays nothing. A look at a request decodes it a second time, so only some are looked at: all of a quiet server's,
+and one of n of a busy one, by chance, where each stands for n.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from random import random
+from typing import Final, Protocol
+
+import msgspec
+
+from isotone.errors import IsotoneError
+from isotone.server.policies import Access
+
+_PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
+_LOOKS: Final = 250  # requests of a second that are looked at, about
+_MOST_KEYS: Final = 4096  # that are counted at once; the rarest are forgotten
+_SHOWN: Final = 200
+_WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
+
+See = Callable[[str, bytes], object]
+"""Sees an action and its body before it runs."""
+
+
+class Known(Protocol):
+    """What knows the keys of a request: the service of the server."""
+
+    def accesses(self, operation: str, body: bytes) -> Sequence[Access]: ...
+
+
+class HotKeys:
+    """The counts of one server. `watch` makes the server show its requests, or ends that with None."""
+
+    def __init__(self, service: Known, watch: Callable[[See | None], None]) -> None:
+        self._service = service
+        self._watch = watch
+        self._until = 0.0  # when watching ends; 0.0: nobody watches
+        self._reset()
+
+    def _reset(self) -> None:
+        self._began = time.monotonic()
+        self._counts: dict[tuple[str, str], list[int]] = {}
+        self._requests = self._looked_at = 0
+        self._second = self._in_second = 0
+        self._every = 1
+
+    def json(self) -> bytes:
+        """What was counted since the first question, the most used keys first; begins to count."""
+        now = time.monotonic()
+        if not self._until:
+            self._reset()
+            self._watch(self._see)
+        self._until = now + _PATIENCE
+        used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:_SHOWN]
+        return msgspec.json.encode(
+            {
+                "seconds": round(now - self._began, 3),
+                "requests": self._requests,
+                "looked_at": self._looked_at,
+                "keys": [
+                    {"table": table, "key": key, "reads": reads, "writes": writes}
+                    for (table, key), (reads, writes) in used
+                ],
+            }
+        )
+
+    def _see(self, operation: str, body: bytes) -> None:
+        """Count a request, or end."""
+        now = time.monotonic()
+        if now > self._until:
+            self._until = 0.0
+            self._watch(None)
+            return
+        self._requests += 1
+        if int(now) != self._second:
+            self._every = max(1, self._in_second // _LOOKS)
+            self._second, self._in_second = int(now), 0
+        self._in_second += 1
+        if self._every == 1 or random() * self._every < 1:
+            self._looked_at += 1
+            self._look(operation, body)
+
+    def _look(self, operation: str, body: bytes) -> None:
+        try:
+            for access in self._service.accesses(operation, body):
+                place = 1 if access.action.startswith(_WRITES) else 0
+                _, _, name = access.resource.partition(":table/")
+                for key in access.values("leadingkeys") or ():
+                    self._count((name, key), place)
+        except (IsotoneError, KeyError, ValueError, TypeError):
+            return  # the request is answered with its fault
+
+    def _count(self, key: tuple[str, str], place: int) -> None:
+        counts = self._counts.get(key)
+        if counts is None:
+            if len(self._counts) >= _MOST_KEYS:
+                rare = sorted(self._counts, key=lambda each: sum(self._counts[each]))
+                for each in rare[: _MOST_KEYS // 2]:
+                    del self._counts[each]
+            counts = self._counts[key] = [0, 0]
+        counts[place] += self._every

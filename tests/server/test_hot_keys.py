@@ -1,0 +1,131 @@
+"""Which keys are used most: counted while somebody asks, from requests of every kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.server.test_monitor import TABLE, ask, call
+
+import isotone
+from isotone.server import running_server
+from isotone.server.dispatcher import Dispatcher
+from isotone.server.hot_keys import HotKeys
+
+
+def body(**members: Any) -> bytes:
+    return json.dumps({"TableName": "tab", **members}).encode()
+
+
+def hot(url: str) -> Any:
+    status, text = ask(url, "GET", "/hotkeys")
+    assert status == 200
+    return json.loads(text)
+
+
+def test_keys_are_counted_from_the_first_question_on():
+    with isotone.open() as database, running_server(database) as url:
+        database.execute("CreateTable", TABLE)
+        call(url, "PutItem", body(Item={"p": {"S": "before"}}))
+        assert hot(url)["keys"] == []
+        for _ in range(3):
+            call(url, "PutItem", body(Item={"p": {"S": "a"}}))
+        call(url, "GetItem", body(Key={"p": {"S": "a"}}))
+        query = body(KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": {"S": "b"}})
+        call(url, "Query", query)
+        call(url, "Scan", body())
+        put = {"PutRequest": {"Item": {"p": {"S": "c"}}}}
+        call(url, "BatchWriteItem", json.dumps({"RequestItems": {"tab": [put]}}).encode())
+        statement = "DELETE FROM tab WHERE p = 'c'"
+        call(url, "ExecuteStatement", json.dumps({"Statement": statement}).encode())
+        call(url, "GetItem", b'{"TableName": "none", "Key": {"p": {"S": "a"}}}')
+        call(url, "GetItem", b"no json")
+        found = hot(url)
+        assert (found["requests"], found["looked_at"]) == (10, 10)
+        assert {each["key"]: (each["reads"], each["writes"]) for each in found["keys"]} == {
+            "a": (1, 3),
+            "b": (1, 0),
+            "c": (0, 2),
+        }
+        assert {each["table"] for each in found["keys"]} == {"tab"}
+        assert found["keys"][0]["key"] == "a"
+
+
+def test_credentials_hide_them(tmp_path):
+    users = tmp_path / "users.json"
+    users.write_text('{"users": {}}')
+    with isotone.open() as database, running_server(database, credentials=users) as url:
+        assert ask(url, "GET", "/hotkeys")[0] == 404
+
+
+class Watched:
+    """A service whose bodies are keys, and what shows its requests."""
+
+    def __init__(self) -> None:
+        self.see: Any = None
+
+    def watch(self, see: Any) -> None:
+        self.see = see
+
+    def accesses(self, operation: str, body: bytes) -> list[Any]:
+        class Access:
+            action = operation
+            resource = "arn:aws:dynamodb:eu-west-1:1:table/tab"
+
+            def values(self, key: str) -> list[str]:
+                return [body.decode()]
+
+        return [Access()]
+
+
+def test_a_busy_server_is_sampled_and_watching_ends(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("isotone.server.hot_keys.time.monotonic", lambda: now)
+    service = Watched()
+    keys = HotKeys(service, service.watch)
+    keys.json()
+    for second in range(4):
+        now = 1000.0 + second
+        for number in range(5_000):
+            service.see("GetItem", b"hot" if number % 2 else str(number).encode())
+    found = json.loads(keys.json())
+    assert found["requests"] == 20_000
+    assert found["looked_at"] < 7_000  # the whole first second, and then one of twenty
+    counted = {each["key"]: each["reads"] for each in found["keys"]}
+    assert max(counted, key=counted.__getitem__) == "hot"
+    assert 8_000 < counted["hot"] < 12_000  # of 10,000
+    now += 60
+    service.see("GetItem", b"late")
+    assert service.see is None
+    assert json.loads(keys.json())["requests"] == 0
+
+
+def test_an_unwatched_server_calls_the_service_alone():
+    class Service:
+        def is_grouped(self, operation: str, body: bytes) -> bool:
+            return False
+
+        def allow_waiting(self, allowed: bool) -> None:
+            pass
+
+    service = Service()
+    dispatcher = Dispatcher(service, None)  # type: ignore[arg-type] # neither is asked for more
+    seen: list[str] = []
+    dispatcher.watch(lambda operation, body: seen.append(operation))
+    assert dispatcher._is_grouped("GetItem", b"") is False
+    assert seen == ["GetItem"]
+    dispatcher.watch(None)
+    assert dispatcher._is_grouped == service.is_grouped
+
+
+@pytest.mark.parametrize("peer", [("203.0.113.7", 1), None])
+def test_other_machines_do_not_see_them(peer):
+    from isotone.server.monitor import Monitor
+    from isotone.server.response import HOT_KEYS
+
+    service = Watched()
+    monitor = Monitor(service, lambda: 0, metrics_for_all=True)  # type: ignore[arg-type]
+    monitor.hot_keys = HotKeys(service, service.watch)
+    assert monitor.page(HOT_KEYS, peer).status == 404
+    assert service.see is None

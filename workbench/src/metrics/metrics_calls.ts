@@ -1,0 +1,114 @@
+/** What the server counts: its /metrics and /hotkeys, read every two seconds while they are shown, and what follows from them. */
+
+import { call, CallError, type Session } from "../api";
+import { Store } from "../store";
+
+/** A reading: each series by its name and labels, as Prometheus writes them. */
+export interface Reading {
+  at: number;
+  values: Map<string, number>;
+}
+export interface HotKey {
+  table: string;
+  key: string;
+  reads: number;
+  writes: number;
+}
+export interface HotKeys {
+  seconds: number;
+  requests: number;
+  looked_at: number;
+  keys: HotKey[];
+}
+
+export const EVERY = 2_000; // milliseconds
+const KEPT = 150; // readings: five minutes
+
+/** They stay while other views are shown, so that a look elsewhere does not lose them. */
+export const readings = new Store<Reading[]>([]);
+
+/** Why there is nothing to show. */
+export class NoPage extends Error {}
+
+async function page(session: Session, name: "metrics" | "hotkeys"): Promise<string> {
+  if (!session.endpoint) {
+    const { text, reason } = await call<{ text: string | null; reason: string }>("server_page", { name });
+    if (text === null) throw new NoPage(reason);
+    return text;
+  }
+  let response: Response;
+  try {
+    response = await fetch(`/${name}`);
+  } catch {
+    throw new CallError("Disconnected", "The server does not answer. Is it still running?");
+  }
+  if (!response.ok) throw new NoPage(`This server shows /${name} to clients on its own machine only.`);
+  return response.text();
+}
+
+export async function readMetrics(session: Session): Promise<void> {
+  const values = parsed(await page(session, "metrics"));
+  readings.update((all) => [...all, { at: Date.now(), values }].slice(-KEPT));
+}
+
+export async function readHotKeys(session: Session): Promise<HotKeys> {
+  return JSON.parse(await page(session, "hotkeys")) as HotKeys;
+}
+
+export function parsed(text: string): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    const end = line.lastIndexOf(" ");
+    if (end > 0 && !line.startsWith("#")) values.set(line.slice(0, end), Number(line.slice(end + 1)));
+  }
+  return values;
+}
+
+/** The value of each action in a series with the label `action`. */
+export function byAction(reading: Reading, name: string): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const [key, value] of reading.values) {
+    const match = key.startsWith(`${name}{`) && /action="([^"]*)"/.exec(key);
+    if (match) found.set(match[1]!, (found.get(match[1]!) ?? 0) + value);
+  }
+  return found;
+}
+
+/** By how much a sum grew in each second before a reading; null for the first one. A server that began again counts from 0. */
+export function rates(all: Reading[], value: (reading: Reading) => number): (number | null)[] {
+  return all.map((each, place) => {
+    const before = all[place - 1];
+    if (!before) return null;
+    return Math.max(0, value(each) - value(before)) / ((each.at - before.at) / 1000);
+  });
+}
+
+/** A histogram's counts up to each bound, of one action or of all, between two readings. */
+export function histogram(reading: Reading, before: Reading | undefined, name: string, action?: string): [bound: number, count: number][] {
+  const sums = new Map<number, number>();
+  const add = (from: Reading, sign: number) => {
+    for (const [key, value] of from.values) {
+      if (!key.startsWith(`${name}_bucket{`) || (action !== undefined && !key.includes(`action="${action}"`))) continue;
+      const bound = Number(/le="([^"]*)"/.exec(key)![1]!.replace("+Inf", "Infinity"));
+      sums.set(bound, (sums.get(bound) ?? 0) + sign * value);
+    }
+  };
+  add(reading, 1);
+  if (before) add(before, -1);
+  const sorted = [...sums].sort(([one], [other]) => one - other);
+  return sorted.map(([bound, below], place) => [bound, Math.max(0, below - (sorted[place - 1]?.[1] ?? 0))]);
+}
+
+/** The value below which a share of the histogram lies, as Prometheus estimates it; null without values. */
+export function quantile(buckets: [bound: number, count: number][], share: number): number | null {
+  const all = buckets.reduce((sum, [, count]) => sum + count, 0);
+  if (!all) return null;
+  let below = 0;
+  let lower = 0;
+  for (const [bound, count] of buckets) {
+    if (below + count >= all * share) return bound === Infinity ? lower : lower + ((bound - lower) * (all * share - below)) / count;
+    below += count;
+    lower = bound;
+  }
+  return lower;
+}
