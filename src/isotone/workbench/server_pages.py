@@ -1,4 +1,4 @@
-"""What a server of Isotone elsewhere tells its operators: its `/metrics` and `/hotkeys`, for the page, which may not ask it.
+"""The `/metrics` and `/hotkeys` of a server of Isotone elsewhere, which the page itself may not ask.
 
 The server that serves the page is asked by the page itself.
 """
