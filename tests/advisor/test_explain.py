@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -426,3 +427,125 @@ def test_estimates_of_any_query_are_what_it_costs(
             assert estimate.units == cost.units
         if limit is None:
             assert estimate.requests == cost.requests
+
+
+# What a part of a table tells
+
+
+@pytest.fixture
+def even() -> Iterator[isotone.Store]:
+    """A table of twenty collections of 300 items."""
+    with isotone.connect(":memory:", check_keys=False) as store:
+        store.create_tables(places)
+        for team in range(20):
+            store.put_many(Ticket(team=f"t{team}", number=n) for n in range(300))
+        yield store
+
+
+def first_team(store: isotone.Store) -> str:
+    """The team with which a scan begins."""
+    first = store.first(Ticket.primary.scan())
+    assert first is not None
+    return first.team
+
+
+def test_a_collection_that_the_sample_has_whole_is_known(even: isotone.Store) -> None:
+    query = Ticket.primary.where(Ticket.team == first_team(even))
+    explained = isotone.explain(even, query, sample=1000, run=True)
+    assert explained.estimate.exact
+    assert explained.estimate.items_read == measured(explained).items_read == 300
+    assert explained.estimate.units == measured(explained).units
+
+
+def test_a_collection_that_the_sample_cuts_off_is_as_large_as_the_others(
+    even: isotone.Store,
+) -> None:
+    for team in range(20):
+        query = Ticket.primary.where(Ticket.team == f"t{team}")
+        cost = isotone.explain(even, query, sample=1000).estimate
+        assert cost.items_read == 300
+
+
+def test_placeholders_that_begin_alike_are_told_apart(even: isotone.Store) -> None:
+    request = {
+        "TableName": "places",
+        "KeyConditionExpression": "PK = :p2 AND SK > :p",
+        "FilterExpression": "points > :points",
+        "ExpressionAttributeValues": {
+            ":p2": {"S": "TEAM#t1"},
+            ":p": {"S": "TICKET#"},
+            ":points": {"N": "3"},
+        },
+    }
+    assert isotone.explain(even, ("Query", request), sample=10).estimate.items_read > 100
+
+
+@pytest.mark.parametrize("sample", [300, 5000])
+@pytest.mark.parametrize("size", [None, 7])
+def test_a_limit_on_results_reads_as_the_store_does(sample: int, size: int | None) -> None:
+    sent: list[isotone.Observation] = []
+    with isotone.connect(":memory:", observe=[isotone.at_end(sent.append)], report=None) as store:
+        store.create_tables(places)
+        store.put_many(
+            Ticket(team="green", number=n, urgency="HIGH" if n % 5 == 0 else "LOW")
+            for n in range(400)
+        )
+        every = Ticket.primary.where(Ticket.team == "green").filter(Ticket.urgency == "HIGH")
+        query = every.limit(9) if size is None else every.limit(9).page_size(size)
+        explained = isotone.explain(store, query, sample=sample, run=True)
+        sent.clear()
+        assert len(store.all(query)) == 9
+    assert measured(explained).items_read == sum(each.scanned for each in sent)
+    assert measured(explained).units == sum(each.units for each in sent)
+    assert measured(explained).items_returned == explained.estimate.items_returned == 9
+    if sample == 5000:
+        assert explained.estimate.exact
+        assert explained.estimate.items_read == measured(explained).items_read
+        assert explained.estimate.units == measured(explained).units
+    else:
+        assert explained.estimate.items_read < 100
+
+
+# Other requests
+
+
+def test_a_statement_keeps_its_other_parameters(store: isotone.Store) -> None:
+    request = {
+        "Statement": "SELECT * FROM places WHERE PK = ?",
+        "Parameters": [{"S": "TEAM#blue"}],
+        "ConsistentRead": True,
+        "Limit": 3,
+    }
+    explained = isotone.explain(store, ("ExecuteStatement", request), run=True)
+    assert explained.consistent
+    assert explained.estimate.items_read == measured(explained).items_read == 3
+    assert explained.estimate.units == measured(explained).units == 1.0
+
+
+def test_a_range_of_another_type_is_explained_without_a_fault(store: isotone.Store) -> None:
+    explained = isotone.explain(store, "SELECT * FROM places WHERE PK = 'TEAM#blue' AND SK > 5")
+    assert explained.estimate.items_read == 0
+
+
+def test_an_insert_of_what_is_there_has_a_cost(store: isotone.Store) -> None:
+    statement = "INSERT INTO places VALUE {'PK': 'TEAM#blue', 'SK': 'A'}"
+    explained = isotone.explain(store, statement, run=True)
+    assert "its condition is false now" in explained.notes[-1]
+    assert "the condition was false" in measured(explained).basis
+
+
+def test_gets_of_a_transaction_are_told_by_their_members(store: isotone.Store) -> None:
+    get = {"TableName": "places", "Key": {"PK": {"S": "TEAM#blue"}, "SK": {"S": "A"}}}
+    explained = isotone.explain(store, {"TransactItems": [{"Get": get}]}, run=True)
+    assert explained.title == "TransactGetItems of 1 item"
+    assert measured(explained).units == explained.estimate.units == 2.0
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"), [("Query", "TableName"), ("ExecuteStatement", "Statement")]
+)
+def test_a_request_without_what_it_needs_is_refused(
+    store: isotone.Store, operation: str, name: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{operation} has no {name}"):
+        isotone.explain(store, (operation, {}))

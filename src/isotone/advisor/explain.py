@@ -162,7 +162,8 @@ class _Explaining:
         if isinstance(subject, Read):
             return (yield from self._of_read(subject))
         if isinstance(subject, str):
-            return (yield from self._of_statement(subject, parameters))
+            given = {"Parameters": [*parameters]} if parameters else {}
+            return (yield from self._of_statement({"Statement": subject, **given}))
         operation, request, models = _request_of(subject)
         return (yield from self._of_request(operation, request, models))
 
@@ -260,8 +261,9 @@ class _Explaining:
 
     # Requests and statements
 
-    def _of_statement(self, text: str, parameters: Sequence[AttributeValue]) -> Steps[Explanation]:
-        statement = parse_statement(text)
+    def _of_statement(self, request: Request) -> Steps[Explanation]:
+        parameters = request.get("Parameters") or ()
+        statement = parse_statement(_member("ExecuteStatement", request, "Statement"))
         if isinstance(statement, Exists):
             raise UsageError("EXISTS stands in a transaction; explain a SELECT with its condition")
         if len(parameters) > statement.parameters:
@@ -271,7 +273,7 @@ class _Explaining:
         canonical = [canonical_item({"p": each})[0]["p"] for each in parameters]
         values = statement.bind(canonical)
         contents = yield from self._sample(statement.table)
-        more = {"Parameters": [*parameters]} if parameters else {}
+        more = {name: value for name, value in request.items() if name != "Statement"}
         plan = plan_of_statement(statement, values, contents.shape, more)
         if isinstance(plan, ReadPlan):
             return (yield from self._of_plan(plan, contents, (), _title(plan)))
@@ -281,14 +283,12 @@ class _Explaining:
         self, operation: str, request: Request, models: Sequence[Table]
     ) -> Steps[Explanation]:
         if operation == "ExecuteStatement":
-            return (
-                yield from self._of_statement(request["Statement"], request.get("Parameters", ()))
-            )
+            return (yield from self._of_statement(request))
         if operation in _BATCHES:
             return (yield from self._of_batch(operation, request, models))
         if operation not in READS | WRITES:
             raise UsageError(f"{operation} cannot be explained; {_INSTEAD}")
-        contents = yield from self._sample(request["TableName"])
+        contents = yield from self._sample(_member(operation, request, "TableName"))
         if operation in READS:
             plan = plan_of_request(operation, request, contents.shape)
             return (yield from self._of_plan(plan, contents, models, _title(plan)))
@@ -333,7 +333,7 @@ class _Explaining:
                 factor = 2 if in_transaction else 1
                 write = plan_of_write(each, members, contents.shape, factor)
                 parts.append((yield from self._of_write(write, contents)))
-        explained = _joined(f"{operation} of {len(parts)} items", operation, parts)
+        explained = _joined(f"{operation} of {_items(len(parts))}", operation, parts)
         explained = replace(explained, request=request)
         explained = replace(explained, estimate=replace(explained.estimate, requests=1))
         if run:
@@ -388,8 +388,24 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
     if isinstance(subject, Mapping):
         for member, operation in _BY_MEMBER.items():
             if member in subject:
-                return operation, subject, ()
+                is_read = operation == "TransactWriteItems" and _only_gets(subject)
+                return "TransactGetItems" if is_read else operation, subject, ()
     raise UsageError(f"{subject!r} cannot be explained; {_INSTEAD}")
+
+
+def _items(count: int) -> str:
+    return f"{count} item{'s' * (count != 1)}"
+
+
+def _only_gets(request: Request) -> bool:
+    return all("Get" in entry for entry in request["TransactItems"])
+
+
+def _member(operation: str, request: Request, name: str) -> Any:
+    """A member of a request that must be there."""
+    if name not in request:
+        raise UsageError(f"{operation} has no {name}: {request!r}")
+    return request[name]
 
 
 _BY_MEMBER: Final = {

@@ -1,12 +1,13 @@
 """Estimates the cost of a read from a sample of its table, and measures it.
 
-If the sample has all items, the estimate is exact: the entries in the range are known, with their sizes. Otherwise
-the range is tried with one small request. If that ends the range, the estimate is exact, too; if not, it is made from
-what the request has read, and from the share of the sample that lies in the range.
+If the sample has all items of the table, or of the collection that is read, the estimate is exact: the entries in the
+range are known, with their sizes. Otherwise the range is tried with one small request. If that ends the range, the
+estimate is exact, too; if not, it is made from what the request has read, and from the sample.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -14,31 +15,35 @@ from typing import Any, Final
 from isotone import limits
 from isotone.advisor.explanation import Cost
 from isotone.advisor.read_plan import ReadPlan
-from isotone.advisor.table_sample import TableSample, basis_of, place, units_of
-from isotone.model import Call, Steps
+from isotone.advisor.table_sample import TableSample, basis_of, index_of, place, units_of
+from isotone.model import Call, Steps, items_to_read
 from isotone.values.size import item_size, read_units
 from isotone.values.types import Item
 
 _PROBE: Final = 100  # items
+_OUTGROWN: Final = (
+    4  # times the largest of the other collections: then a collection is of another kind
+)
+_PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
 _STATEMENT_PAGE: Final = limits.STATEMENT_COLLECTIONS_PAGE
 
 
 def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, float]]:
     """The cost of a read, and the units that were read to find out."""
-    if contents.is_whole:
+    if contents.is_whole or _has_all_of(plan, contents):
         return exact_cost(plan, contents), 0.0
     if plan.operation != "Query" or len(plan.partitions) != 1 or not contents.items:
         return scaled_cost(plan, contents), 0.0
     operation, request = plan.request
     if operation != "Query":
         return scaled_cost(plan, contents), 0.0
-    most = min(_PROBE, plan.limit or _PROBE, plan.most_results or _PROBE)
+    wanted = limit_of(plan)
+    most = min(_PROBE, wanted or _PROBE)
     probe = {name: value for name, value in request.items() if name not in _NOT_IN_PROBE}
     if "ExpressionAttributeNames" in probe or plan.filter is not None:
         probe = _without_filter(probe)
     response = yield Call("Query", {**probe, "Limit": most, "ReturnConsumedCapacity": "TOTAL"})
     found, spent = response["Items"], units_of(response)
-    wanted = limit_of(plan)
     is_all = "LastEvaluatedKey" not in response or (wanted is not None and len(found) >= wanted)
     if is_all and not plan.fetches:
         return _cost(plan, contents, found, f"the {len(found)} items of the range"), spent
@@ -51,23 +56,23 @@ _NOT_IN_PROBE: Final = frozenset({"ProjectionExpression", "Select", "Limit"})
 def _without_filter(request: dict[str, Any]) -> dict[str, Any]:
     """The request without its filter, and without the placeholders of which no use is left."""
     kept = {name: value for name, value in request.items() if name != "FilterExpression"}
-    text = kept["KeyConditionExpression"]
+    placeholders = set(_PLACEHOLDER.findall(kept["KeyConditionExpression"]))
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        used = {name: value for name, value in kept.get(member, {}).items() if _uses(text, name)}
-        kept.pop(member, None)
+        given = kept.pop(member, {})
+        used = {name: value for name, value in given.items() if name in placeholders}
         kept |= {member: used} if used else {}
     return kept
 
 
-def _uses(text: str, placeholder: str) -> bool:
-    after = text.partition(placeholder)
-    return bool(after[1]) and not (after[2][:1].isalnum() or after[2][:1] == "_")
+def _has_all_of(plan: ReadPlan, contents: TableSample) -> bool:
+    """Whether the sample has all items of the collections that are read."""
+    return plan.operation != "Scan" and all(
+        contents.has_all_of(plan.index, partition) for partition in plan.partitions
+    )
 
 
 def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> Cost:
-    entries = contents.entries(plan.index)
-    share = sum(map(plan.is_in_range, entries)) / max(len(contents.items), 1)
-    items = max(len(found) + 1, round(share * contents.count))
+    items = max(len(found) + 1, round(_expected(plan, contents)))
     items = items if (limit := limit_of(plan)) is None else min(items, limit)
     size = round(sum(map(item_size, found)) / max(len(found), 1) * items)
     kept = sum(map(plan.keeps, found)) / max(len(found), 1)
@@ -79,6 +84,19 @@ def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) ->
         kept,
         f"{len(found)} items of the range and {_sampled(contents)}",
     )
+
+
+def _expected(plan: ReadPlan, contents: TableSample) -> float:
+    """The items of a range of one collection, by the sample."""
+    entries = contents.entries(plan.index)
+    in_range = sum(map(plan.is_in_range, entries))
+    if plan.index is not None and index_of(contents.shape, plan.index).kind == "global":
+        return in_range / len(contents.items) * contents.count
+    here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
+    share = in_range / here if here else 1.0
+    if not sizes or here > _OUTGROWN * max(sizes):  # a giant, of which the sample has a part
+        return share * here / len(contents.items) * contents.count
+    return share * max(here, sum(sizes) / len(sizes))
 
 
 def scaled_cost(plan: ReadPlan, contents: TableSample) -> Cost:
@@ -111,6 +129,9 @@ def limit_of(plan: ReadPlan) -> int | None:
 def _about(
     plan: ReadPlan, contents: TableSample, items: int, size: int, kept: float, basis: str
 ) -> Cost:
+    if plan.most_results is not None and kept * items > plan.most_results:
+        enough = round(plan.most_results / kept)
+        items, size = enough, round(size * enough / items)
     requests = max(1, -(-size // limits.QUERY_PAGE))
     units = read_units(size, plan.consistent)
     if plan.fetches:
@@ -132,7 +153,10 @@ def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
     if plan.operation == "Scan":
         entries = contents.entries(plan.index)  # in the order of the scan
     found = plan.select_from(entries)
-    cost = _cost(plan, contents, found, f"all {len(contents.items):,} items of the table")
+    basis = f"all {len(contents.items):,} items of the table"
+    if not contents.is_whole:
+        basis = "the sample, which has the whole collection"
+    cost = _cost(plan, contents, found, basis)
     return cost if plan.knows_start(entries) else replace(cost, exact=False)
 
 
@@ -141,28 +165,45 @@ def _cost(plan: ReadPlan, contents: TableSample, found: Sequence[Item], basis: s
     if plan.operation == "Query" and len(plan.partitions) > 1:
         return _cost_of_several(plan, found, basis)
     fetched = _fetched(plan, contents, found)
-    requests, units, size, returned, page, open_page = 0, 0.0, 0, 0, 0, False
-    read = 0
-    for place_of, entry in enumerate(found):
-        page += item_size(entry)
-        read += 1
-        open_page = True
-        returned += plan.keeps(entry)
-        units += fetched[place_of] if fetched else 0.0
-        if plan.most_results is not None and returned >= plan.most_results:
-            break
-        if page > limits.QUERY_PAGE:
-            requests, units, size = (
-                requests + 1,
-                units + read_units(page, plan.consistent),
-                size + page,
-            )
-            page, open_page = 0, False
-            if plan.limit is not None:
+    cost, limit = Cost(), None
+    while True:
+        limit = next_limit(plan, cost, limit)
+        page, returned, size, units = 0, 0, 0, 0.0
+        rest = found[cost.items_read :]
+        for entry in rest if limit is None else rest[:limit]:
+            units += fetched[cost.items_read + page] if fetched else 0.0
+            page += 1
+            size += item_size(entry)
+            returned += plan.keeps(entry)
+            if size > limits.QUERY_PAGE:
                 break
-    if open_page or not requests:
-        requests, units, size = requests + 1, units + read_units(page, plan.consistent), size + page
-    return Cost(requests, read, returned, units, size, True, basis)
+        cost += Cost(1, page, returned, units + read_units(size, plan.consistent), size)
+        is_full = size > limits.QUERY_PAGE or page == limit
+        is_end = page == len(rest) and not is_full
+        if is_end or plan.limit is not None or _has_enough(plan, cost):
+            return replace(_cut(plan, cost), basis=basis)
+
+
+def next_limit(plan: ReadPlan, cost: Cost, last: int | None) -> int | None:
+    """The Limit of the request after `cost` was spent, as the model gives it; `last` is that of the one before."""
+    if plan.most_results is None:
+        return plan.items_a_page
+    missing = plan.most_results - cost.items_returned
+    likely = items_to_read(
+        missing, last, cost.items_read, cost.items_returned, is_filtered=plan.wants_filter
+    )
+    return likely if plan.items_a_page is None else min(likely, plan.items_a_page)
+
+
+def _has_enough(plan: ReadPlan, cost: Cost) -> bool:
+    return plan.most_results is not None and cost.items_returned >= plan.most_results
+
+
+def _cut(plan: ReadPlan, cost: Cost) -> Cost:
+    """The cost with the results that are given to the caller: what the last page has beyond them is dropped."""
+    if plan.most_results is None:
+        return cost
+    return replace(cost, items_returned=min(cost.items_returned, plan.most_results))
 
 
 def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:
@@ -207,28 +248,22 @@ def _fetched(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> li
 def measure_read(plan: ReadPlan) -> Steps[Cost]:
     """Run the read, page by page, and count."""
     operation, request = plan.request
-    cost = Cost()
+    cost, limit = Cost(), None
     following: dict[str, Any] = {**request, "ReturnConsumedCapacity": "TOTAL"}
     while True:
-        missing = None
-        if plan.most_results is not None and operation != "GetItem":
-            missing = plan.most_results - cost.items_returned
-            if plan.filter is None:
-                following["Limit"] = missing
+        limit = next_limit(plan, cost, limit)
+        if limit is not None and operation in ("Query", "Scan"):
+            following["Limit"] = limit
         response = yield Call(operation, following)
         cost += _measured(operation, response)
-        token = next((name for name in ("LastEvaluatedKey", "NextToken") if name in response), None)
-        is_done = missing is not None and cost.items_returned >= (plan.most_results or 0)
-        if token is None or plan.limit is not None or is_done:
-            return cost
-        start = (
-            "ExclusiveStartKey"
-            if "LastEvaluatedKey" in response and operation != "ExecuteStatement"
-            else "NextToken"
-        )
-        following[start] = response[
-            "LastEvaluatedKey" if start == "ExclusiveStartKey" else "NextToken"
-        ]
+        token = next((name for name in _CONTINUED if name in response), None)
+        if token is None or plan.limit is not None or _has_enough(plan, cost):
+            return _cut(plan, cost)
+        following[_CONTINUED[token]] = response[token]
+
+
+# The member of a response that says where it ended, and that of the next request.
+_CONTINUED: Final = {"NextToken": "NextToken", "LastEvaluatedKey": "ExclusiveStartKey"}
 
 
 def _measured(operation: str, response: Any) -> Cost:

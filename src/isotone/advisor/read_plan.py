@@ -62,14 +62,14 @@ class ReadPlan:
     consistent: bool = False
     limit: int | None = None
     most_results: int | None = None
+    items_a_page: int | None = None
+    """The most items of each request of a model's read."""
+    wants_filter: bool = False
+    """Whether the user filters; otherwise the model does, by the kind of items."""
     start: Item | None = None
     segments: int = 1
     fetches: bool = False
     """Whether a local index fetches attributes from the table that it does not project."""
-
-    @property
-    def is_filtered(self) -> bool:
-        return self.filter is not None
 
     # The key
 
@@ -132,9 +132,12 @@ class ReadPlan:
         """Where the range lies in a collection, by the number of items before it; None if it has no beginning."""
         if self.operation != "Query" or not self.terms or len(self.key.sort) != 1:
             return None
+        bounds = [term.values(self.values) for term in self.terms]
+        if any(self.key.sort[0].type not in value for values in bounds for value in values):
+            return None  # of another type, which the engine refuses
         lows = [
-            sort_key(term.values(self.values)[0])
-            for term in self.terms
+            sort_key(values[0])
+            for term, values in zip(self.terms, bounds, strict=True)
             if term.operator not in ("<", "<=")
         ]
         if not lows:
@@ -213,7 +216,14 @@ def plan_of_read(read: Read[Any], shape: TableShape) -> ReadPlan:
     request = read.request()
     plan = plan_of_request(read.operation, request, shape)
     backward = isinstance(read, Query) and read.backward
-    return replace(plan, backward=backward, limit=None, most_results=read.most_results)
+    return replace(
+        plan,
+        backward=backward,
+        limit=None,
+        most_results=read.most_results,
+        items_a_page=read.items_a_page,
+        wants_filter=bool(read.filters),
+    )
 
 
 def plan_of_request(operation: str, given: Request, shape: TableShape) -> ReadPlan:

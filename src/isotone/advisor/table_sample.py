@@ -15,7 +15,7 @@ from isotone.errors import UsageError
 from isotone.inference import IndexShape, KeyShape, TableShape, describe_table
 from isotone.model import Call, Steps
 from isotone.values.size import item_size
-from isotone.values.types import Item, sort_key
+from isotone.values.types import AttributeValue, Item, sort_key
 
 DEFAULT_SAMPLE = 1000
 
@@ -49,6 +49,38 @@ class TableSample:
         return [
             entry for item in self.items if (entry := entry_of(self.shape, shape, item)) is not None
         ]
+
+    def has_all_of(self, index: str | None, partition: tuple[AttributeValue, ...]) -> bool:
+        """Whether all items of a collection are in the sample.
+
+        A scan reads the collections of a table one after the other, so at most the last one is cut off. A local index
+        has the same collections. Those of a global index lie anywhere in the table.
+        """
+        if self.is_whole:
+            return True
+        if index is not None and index_of(self.shape, index).kind == "global":
+            return False
+        its = tuple(map(sort_key, partition))
+        return its in self._collections and its != self.last_collection
+
+    @property
+    def last_collection(self) -> tuple[Any, ...] | None:
+        """The partition of the table at which the sample ends, which may have more items; None if it has all."""
+        return (
+            partition_of(self.shape.key, self.items[-1])
+            if self.items and not self.is_whole
+            else None
+        )
+
+    @cached_property
+    def collection_sizes(self) -> list[int]:
+        """The items of each collection of the table that is whole in the sample."""
+        last = self.last_collection
+        return [len(each) for its, each in self._collections.items() if its != last]
+
+    @cached_property
+    def _collections(self) -> dict[tuple[Any, ...], list[Item]]:
+        return collections(self.shape.key, self.items)
 
     def in_order(self, index: str | None) -> list[Item]:
         """The entries by partition, then in the order of the sort key."""

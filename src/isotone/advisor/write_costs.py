@@ -13,7 +13,11 @@ from typing import Any, Final
 from isotone.advisor.explanation import Cost, EntryWrite
 from isotone.advisor.table_sample import basis_of, entry_of, place, units_of
 from isotone.backends.interface import Request, as_text
-from isotone.errors import ConditionalCheckFailedException, UsageError
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    DuplicateItemException,
+    UsageError,
+)
 from isotone.expressions import condition, update
 from isotone.inference import IndexShape, TableShape
 from isotone.model import Call, Steps
@@ -148,6 +152,6 @@ def measure_write(plan: WritePlan) -> Steps[Cost]:
     operation, request = plan.request
     try:
         response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-    except ConditionalCheckFailedException:
+    except (ConditionalCheckFailedException, DuplicateItemException):
         return Cost(1, basis="the condition was false, and the engine does not tell its units")
     return Cost(1, units=units_of(response), basis=basis_of(response))

@@ -25,7 +25,7 @@ from isotone.model.reading.families import Family
 from isotone.model.reading.matching import queries_for
 from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.queries import Query, Read, Scan
-from isotone.model.reading.reader import Page, Traversal
+from isotone.model.reading.reader import Page, Traversal, items_to_read
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.steps import (
     CONTENTION,
@@ -106,6 +106,7 @@ __all__ = [
     "gaps_of",
     "in_order",
     "is_transient",
+    "items_to_read",
     "iteration",
     "merge",
     "number_of",

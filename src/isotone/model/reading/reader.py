@@ -738,7 +738,13 @@ class _Pace:
         """The Limit of the next request; None for as much as a response holds."""
         limit = self._read.items_a_page
         if missing is not None:
-            estimate = self._estimate(missing, found)
+            estimate = items_to_read(
+                missing,
+                self._last,
+                self._meter.scanned,
+                found,
+                is_filtered=bool(self._read.filters),
+            )
             limit = estimate if limit is None or estimate < limit else limit
         if self._read.most_units is not None:
             affordable = self._affordable(self._read.most_units - self._meter.units)
@@ -746,22 +752,25 @@ class _Pace:
         self._last = limit
         return limit
 
-    def _estimate(self, missing: int, found: int) -> int:
-        """The number of items that will probably contain the missing results, by the hit rate so far.
-
-        The first request reads as many items as results are missing, so a read that drops nothing wastes
-        nothing. With a filter it reads more, to make fewer requests.
-        """
-        if self._last is None:
-            return max(missing, _FILTERED) if self._read.filters else missing
-        most = self._last * _GROWTH
-        likely = -(-missing * self._meter.scanned // found) if found else most
-        return max(missing, min(likely, most))
-
     def _affordable(self, units: float) -> int:
         scanned = self._meter.scanned
         an_item = self._meter.units / scanned if scanned else 1 / _ASSUMED_ITEMS
         return max(1, int(units / an_item)) if an_item else 1
+
+
+def items_to_read(
+    missing: int, last: int | None, scanned: int, found: int, *, is_filtered: bool
+) -> int:
+    """The number of items that will probably contain the missing results, by the hit rate so far.
+
+    The first request (`last` is the number of the one before) reads as many items as results are missing, so a read
+    that drops nothing wastes nothing. With a filter it reads more, to make fewer requests.
+    """
+    if last is None:
+        return max(missing, _FILTERED) if is_filtered else missing
+    most = last * _GROWTH
+    likely = -(-missing * scanned // found) if found else most
+    return max(missing, min(likely, most))
 
 
 def _is_spent(read: Read[Any], meter: Meter) -> bool:
