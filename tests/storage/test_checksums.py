@@ -98,9 +98,24 @@ def test_a_changed_key_is_noticed_where_it_is_missed(path: Path, changed: bytes)
     store.close()
 
 
-def _is_missed(store: SQLiteStore, tree: str) -> bool:
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("high", [None, b"\xff"])
+def test_a_changed_last_key_is_noticed_by_a_range_that_finds_nothing(
+    path: Path, reverse: bool, high: bytes | None
+) -> None:
+    content = path.read_bytes()
+    at = content.index(b"198" + b"value of 198")
+    path.write_bytes(content[:at] + b"197" + content[at + 3 :])
+    store = SQLiteStore(path, durability="none")
+    (tree,) = [tree for tree in ("t", "other") if _is_missed(store, tree, b"198")]
+    with pytest.raises(DamagedItem):
+        list(store.range(tree, b"198", high, reverse=reverse))
+    store.close()
+
+
+def _is_missed(store: SQLiteStore, tree: str, key: bytes = b"010") -> bool:
     try:
-        return store.get(tree, b"010") is None
+        return store.get(tree, key) is None
     except DamagedItem:
         return True
 
@@ -223,9 +238,9 @@ def test_a_changed_bit_among_many_rows_is_always_noticed(
     rows: list[tuple[bytes, bytes]], data: st.DataObject
 ) -> None:
     sums = Sums("t")
-    sealed = [(key, value, sums.of_row(key, value)) for key, value in rows]
-    assert sums.all_hold(sealed)
-    assert not Sums("u").all_hold(sealed)
+    sealed = [(key, value, sums.of(key, value)[1]) for key, value in rows]
+    assert sums.size_of_sound(sealed) == sum(len(part) for row in sealed for part in row)
+    assert Sums("u").size_of_sound(sealed) is None
     at = data.draw(st.integers(0, len(sealed) - 1))
     part = data.draw(st.sampled_from([part for part in range(3) if sealed[at][part]]))
     content = bytearray(sealed[at][part])
@@ -234,5 +249,5 @@ def test_a_changed_bit_among_many_rows_is_always_noticed(
     changed = list(sealed[at])
     changed[part] = bytes(content)
     sealed[at] = tuple(changed)  # type: ignore[assignment]  # three parts, as before
-    assert not sums.all_hold(sealed)
+    assert sums.size_of_sound(sealed) is None
     assert not sums.holds(sealed[at], None)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, islice
-from operator import itemgetter
 
 import msgspec
 
@@ -39,9 +38,6 @@ _QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
 _PART = 2000  # records that are read at once, in some milliseconds
 _FETCHED_PART = 200  # the same, if each is fetched from the table
 _FIRST_CHUNK = 8  # records read before their size is known
-
-
-_record = itemgetter(1)
 
 
 class Source:
@@ -110,7 +106,7 @@ class Page(msgspec.Struct):
     """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped.
 
     `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
-    milliseconds if `is_long`. `next` is the key after which the page goes on, if not all of it has been read.
+    milliseconds if `is_long`. `reached` is the record after which the page goes on, if not all of it has been read.
     """
 
     records: list[bytes] = []
@@ -119,7 +115,7 @@ class Page(msgspec.Struct):
     scanned: int = 0
     size: int = 0
     last: bytes | None = None
-    next: bytes | None = None
+    reached: bytes | None = None
     is_long: bool = False
 
 
@@ -143,22 +139,22 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         return page
 
     def read(self, entries: Entries, page: Page | None = None, *, part: int | None = None) -> Page:
-        """Read a part of a page, the first or the next: all that needs the store. More follow if it has a `next`."""
+        """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
         if page is None:
             page = Page()
         if part is None:
             part = _PART if self.expand is None else _FETCHED_PART
-        records, size, following = _read(entries, page, self.limit, part)
-        page.next = following
+        records, size, is_part = _read(entries, page, self.limit, part)
+        page.reached = records[-1] if is_part else None
         page.scanned += len(records)
         page.size = size
-        if following is None and (page.scanned == self.limit or size > limits.QUERY_PAGE):
+        if not is_part and (page.scanned == self.limit or size > limits.QUERY_PAGE):
             page.last = records[-1]
         if self.expand is not None:
             records = [self.expand(record) for record in records]
         page.records = page.records + records if page.records else records
         if self.matches is None and self.project is None:
-            page.is_long = page.scanned > _QUICK_COPIES or following is not None
+            page.is_long = page.scanned > _QUICK_COPIES or is_part
         else:
             page.is_long = page.scanned > _QUICK_RECORDS or size > _QUICK_SIZE
         return page
@@ -196,8 +192,8 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
 def _read(
     entries: Entries, page: Page, limit: int | None, part: int
-) -> tuple[list[bytes], int, bytes | None]:
-    """Records of a page from where it is on; its size with them; the last key, if the page goes on after it.
+) -> tuple[list[bytes], int, bool]:
+    """Records of a page from where it is on; its size with them; whether the page goes on after them.
 
     Reads in chunks; a chunk has as many records as fit if they are as large as those read so far.
     """
@@ -207,19 +203,19 @@ def _read(
     part = min(part, wanted)
     chunk = min(part, _FIRST_CHUNK)
     while chunk:
-        read = list(islice(entries, chunk))
-        found = list(map(_record, read))
+        # No name keeps an entry, so its tuple is used again for the next one.
+        found = [record for _, record in islice(entries, chunk)]
         total = sum(chain.from_iterable(map(unpack_size, found)))
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)
             fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
-            return records + found[:fitting], size + sum(map(size_of, found[:fitting])), None
+            return records + found[:fitting], size + sum(map(size_of, found[:fitting])), False
         records += found
         size += total
-        if len(read) < chunk:
-            return records, size, None
+        if len(found) < chunk:
+            return records, size, False
         room = 1 + (limits.QUERY_PAGE - size) * (before + len(records)) // size
         if part == len(records) < wanted:
-            return records, size, read[-1][0]
+            return records, size, True
         chunk = min(part - len(records), room)
-    return records, size, None
+    return records, size, False

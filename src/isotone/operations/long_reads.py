@@ -50,8 +50,9 @@ def page_in_parts(
     reader: Reader, source: Source, bounds: Bounds, page: Page, *, reverse: bool
 ) -> Parts[Page]:
     """The rest of a page of which the first part has been read."""
-    while page.next is not None:
+    while page.reached is not None:
         yield
+        start = source.position(source.last_key(page.reached))
         # No variable refers to the entries, so their cursor is closed before the lock is released.
-        reader.read(source.entries(bounds, page.next, reverse=reverse), page)
+        reader.read(source.entries(bounds, start, reverse=reverse), page)
     return page

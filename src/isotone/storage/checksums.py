@@ -13,8 +13,9 @@ A row of format 1 has no checksums until the upgrade reaches it (`file_upgrade`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 from operator import gt, lt
+from struct import Struct
 from typing import Any, Final
 from zlib import crc32
 
@@ -24,9 +25,11 @@ Entry = tuple[bytes, bytes]
 Row = tuple[bytes, bytes, bytes | None]
 """Key, value, and `row_sum`; anything, if the row is damaged."""
 
-CHUNK: Final = 64  # rows that are checked together
-FIRST: Final = 4
+CHUNK: Final = 128  # rows that are checked together
+FIRST: Final = 2
 CHUNK_SIZE: Final = 64 * 1024  # bytes of them, as far as can be told before they are read
+
+_packed = Struct("<I").pack
 
 UNREADABLE: Final = b"\0"
 """A checksum that no bytes have: that of an entry which was damaged before it got one."""
@@ -46,13 +49,11 @@ class Sums:
         self._number = crc32(tree.encode())
         self.start = crc32(self._number.to_bytes(4, "little"))
 
-    def of_key(self, key: bytes) -> bytes:
-        """The sum of a key."""
-        return (crc32(key, self.start) ^ self._number).to_bytes(4, "little")
-
-    def of_row(self, key: bytes, value: bytes) -> bytes:
-        """The sum of a key and its value."""
-        return (crc32(value, crc32(key, self.start)) ^ self._number).to_bytes(4, "little")
+    def of(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
+        """The sum of a key, and that of the key and its value."""
+        number = self._number
+        so_far = crc32(key, self.start)
+        return _packed(so_far ^ number), _packed(crc32(value, so_far) ^ number)
 
     def hold(self, *parts: Any) -> bool:
         """Whether the last of these is the sum of those before. A changed row can hold anything: numbers, texts, nothing."""
@@ -61,12 +62,13 @@ class Sums:
         except TypeError:
             return False
 
-    def all_hold(self, rows: Sequence[tuple[Any, ...]]) -> bool:
-        """Whether all of these rows have their sums."""
+    def size_of_sound(self, rows: Sequence[tuple[Any, ...]]) -> int | None:
+        """How many bytes these rows have together; None if one of them is damaged."""
         try:
-            return crc32(b"".join(chain.from_iterable(rows)), self.start) == self.start
+            joined = b"".join(chain.from_iterable(rows))
         except TypeError:  # a part that is no longer bytes
-            return False
+            return None
+        return len(joined) if crc32(joined, self.start) == self.start else None
 
     def holds(self, row: Row, reached: bytes | None) -> bool:
         """Whether one row has its sum; from the key `reached` on, an upgrade has not come to it."""
@@ -80,10 +82,9 @@ def are_in_order(keys: Sequence[bytes], *, after: bytes | None, reverse: bool) -
     """Whether keys rise, or fall, and go on from `after`."""
     if after is not None and (keys[0] >= after if reverse else keys[0] <= after):
         return False
-    return all(map(gt if reverse else lt, keys, keys[1:]))
+    return all(map(gt if reverse else lt, keys, islice(keys, 1, None)))
 
 
-def next_size(rows: Sequence[Row]) -> int:
-    """How many rows to read after these: four times as many, but no more than some bytes."""
-    size = sum(len(row[1]) for row in rows)
-    return max(1, min(CHUNK, 4 * len(rows), CHUNK_SIZE * len(rows) // (size or 1)))
+def next_count(count: int, size: int) -> int:
+    """How many rows to read after so many with so many bytes: eight times as many, unless they are large."""
+    return max(1, min(CHUNK, 8 * count, CHUNK_SIZE * count // size))

@@ -128,8 +128,8 @@ def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes 
         last = key
         size += len(value)
         if row_sum is None:
-            row_sum = tree_sums.of_row(key, value) if is_sound(tree, key, value) else UNREADABLE
-            sums.append((tree_sums.of_key(key), row_sum, key))
+            key_sum, row_sum = tree_sums.of(key, value)
+            sums.append((key_sum, row_sum if is_sound(tree, key, value) else UNREADABLE, key))
         if len(sums) == _SLICE or size > _SLICE_SIZE:
             is_whole = False
             break

@@ -27,7 +27,7 @@ from zlib import crc32
 import apsw
 
 from isotone.errors import DamagedItem, StorageError, UsageError
-from isotone.storage.checksums import FIRST, Entry, Row, Sums, are_in_order, next_size
+from isotone.storage.checksums import CHUNK_SIZE, FIRST, Entry, Row, Sums, are_in_order, next_count
 from isotone.storage.file import (
     MEMORY,
     MEMORY_MAP,
@@ -186,8 +186,7 @@ class SQLiteStore:
             self._make_ready()
         statements = self._statements[tree]
         try:
-            sums = statements.sums
-            self._execute(statements.put, (key, value, sums.of_key(key), sums.of_row(key, value)))
+            self._execute(statements.put, (key, value, *statements.sums.of(key, value)))
         except apsw.Error as error:
             raise self._failure(error, tree) from error
         except TypeError:
@@ -199,8 +198,8 @@ class SQLiteStore:
             self._make_ready()
         before = self._connection.total_changes()
         statements = self._statements[tree]
-        sums = statements.sums
-        rows = ((key, value, sums.of_key(key), sums.of_row(key, value)) for key, value in entries)
+        sums_of = statements.sums.of
+        rows = ((key, value, *sums_of(key, value)) for key, value in entries)
         try:
             self._connection.executemany(statements.add, rows)
         except apsw.Error as error:
@@ -292,39 +291,26 @@ class SQLiteStore:
 
     def _check_gap(self, tree: str, key: bytes) -> None:
         """Raise if a key next to one that was not found is not as it was written: it may be that key."""
-        self._check_before(tree, key)
-        self._check_after(tree, key + b"\x00")
+        after = key + b"\x00"
+        self._check_neighbours(tree, self._statements[tree].around, (key, after), key, after)
 
-    def _check_before(self, tree: str, key: bytes | None, low: bytes | None = None) -> None:
-        """Check the last key before a key (None is the end), which must be below `low`."""
-        statements = self._statements[tree]
-        if key is None:
-            found = self._neighbour(tree, statements.last, ())
-        else:
-            found = self._neighbour(tree, statements.before, (key,))
-        if found is not None:
-            there, key_sum = found
-            if not statements.sums.hold(there, key_sum):
-                self._check_unsealed(tree, there, key_sum)
-            elif (key is not None and there >= key) or (low is not None and there >= low):
-                self._check_moment(tree)
+    def _check_neighbours(
+        self, tree: str, sql: str, bounds: tuple[bytes, ...], low: bytes, high: bytes | None
+    ) -> None:
+        """Raise if a key next to a range is not as it was written, or belongs in the range.
 
-    def _check_after(self, tree: str, key: bytes, high: bytes = b"") -> None:
-        """Check the first key from a key on, which must be `high` or more."""
-        statements = self._statements[tree]
-        found = self._neighbour(tree, statements.after, (key,))
-        if found is not None:
-            there, key_sum = found
-            if not statements.sums.hold(there, key_sum):
-                self._check_unsealed(tree, there, key_sum)
-            elif there < key or there < high:
-                self._check_moment(tree)
-
-    def _neighbour(self, tree: str, sql: str, bounds: tuple[bytes, ...]) -> Any:
+        `sql` reads the last key below the range, the first one above it, or both.
+        """
         try:
-            return self._execute(sql, bounds).get
+            neighbours = self._execute(sql, bounds).fetchall()
         except _UNREADABLE as error:
             raise self._read_failure(error, tree) from error
+        sums = self._statements[tree].sums
+        for is_above, key, key_sum in neighbours:
+            if not sums.hold(key, key_sum):
+                self._check_unsealed(tree, key, key_sum)
+            elif (high is not None and key < high) if is_above else key >= low:
+                self._check_moment(tree)
 
     def _check_moment(self, tree: str) -> None:
         """Raise for a key that a range has not met, unless another process may have just written it."""
@@ -546,33 +532,32 @@ class _Range:
         self._sums = store._statements[tree].sums
 
     def chunks(self) -> Iterator[Iterable[Entry]]:
-        """The entries, in growing chunks: the first has one, for callers who want no more."""
-        size = FIRST
+        """The entries, in growing chunks: the first has few, for callers who want no more."""
+        count = FIRST
         latest: bytes | None = None
-        if self._on_damage is None:
-            self._check_start()
+        is_first = True
         while True:
-            rows, error = self._read(size)
-            damage = None
-            if rows:
-                sound = rows
-                if not self._sums.all_hold(rows):
-                    sound, damage = self._sound(rows)
-                if sound:
-                    keys, values, _ = zip(*sound, strict=True)
-                    if not are_in_order(keys, after=latest, reverse=self._reverse):
-                        raise self._store.describe_damage(self._tree, None)
-                    latest = keys[-1]
-                    yield zip(keys, values, strict=True)
+            rows, error = self._read(count)
+            is_last = len(rows) < count
+            size = self._sums.size_of_sound(rows)
+            sound, damage = (rows, None) if size is not None else self._sound(rows)
+            if sound:
+                keys, values, _ = zip(*sound, strict=True)
+                if not are_in_order(keys, after=latest, reverse=self._reverse):
+                    raise self._store.describe_damage(self._tree, None)
+                latest = keys[-1]
+            if self._on_damage is None and (is_first or is_last) and not (damage or error):
+                self._check_ends(is_first, is_last, latest)
+            if sound:
+                yield zip(keys, values, strict=True)
             if damage is not None:
                 raise damage
             if error is not None:
                 raise self._store._read_failure(error, self._tree) from error
-            if len(rows) < size:
-                break
-            size = next_size(rows)
-        if self._on_damage is None:
-            self._check_end(latest)
+            if is_last:
+                return
+            is_first = False
+            count = next_count(count, size or CHUNK_SIZE)
 
     def _read(self, size: int) -> tuple[list[Row], Exception | None]:
         """The next rows, and the error that ended them early."""
@@ -597,25 +582,35 @@ class _Range:
             self._on_damage(damage)
         return sound, None
 
-    # Next to both ends of a range a key may have changed that belongs inside. Who reads everything, with `on_damage`,
-    # meets it there.
+    def _check_ends(self, is_first: bool, is_last: bool, latest: bytes | None) -> None:
+        """Check the key before the first one, and the one at which SQLite stopped.
 
-    def _check_start(self) -> None:
+        Next to both ends of a range a key may have changed that belongs inside. Who reads everything, with `on_damage`,
+        meets it there.
+        """
         low, high = self._low, self._high
+        below: bytes | None = None
+        above: bytes | None = None
         if self._reverse:
-            if high is not None:
-                self._store._check_after(self._tree, high)
-        elif low:
-            self._store._check_before(self._tree, low)
-
-    def _check_end(self, latest: bytes | None) -> None:
-        """Check the key at which SQLite stopped: it is next to the last one of the range, wherever it belongs."""
-        low, high = self._low, self._high
-        if self._reverse:
-            self._store._check_before(self._tree, high if latest is None else latest, low)
-        elif high is not None:
-            after = low if latest is None else latest + b"\x00"
-            self._store._check_after(self._tree, after, high)
+            if is_first:
+                above = high
+            if is_last and low:
+                below = latest or high
+        else:
+            if is_first and low:
+                below = low
+            if is_last and high is not None:
+                above = low if latest is None else latest + b"\x00"
+        statements = self._store._statements[self._tree]
+        check = self._store._check_neighbours
+        if below is not None and above is not None:
+            check(self._tree, statements.around, (below, above), low, high)
+        elif below is not None:
+            check(self._tree, statements.below, (below,), low, high)
+        elif above is not None:
+            check(self._tree, statements.above, (above,), low, high)
+        elif self._reverse and is_last and low:
+            check(self._tree, statements.last, (), low, high)
 
 
 class _Snapshot:
@@ -695,9 +690,10 @@ class _Statements(NamedTuple):
     put: str
     add: str
     delete: str
-    before: str
+    below: str
+    above: str
     last: str
-    after: str
+    around: str
     range: dict[tuple[bool, bool], str]
 
 
@@ -706,6 +702,8 @@ def _statements_of(tree: str) -> _Statements:
     sums = Sums(tree)
     bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
     orders = {False: "ASC", True: "DESC"}
+    below = f"SELECT 0, {_KEY}, key_sum FROM {table} WHERE key < ? ORDER BY key DESC LIMIT 1"
+    above = f"SELECT 1, {_KEY}, key_sum FROM {table} WHERE key >= ? ORDER BY key LIMIT 1"
     return _Statements(
         sums=sums,
         start=sums.start,
@@ -719,9 +717,10 @@ def _statements_of(tree: str) -> _Statements:
         ),
         add=f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         delete=f"DELETE FROM {table} WHERE key = ?",
-        before=f"SELECT {_KEY}, key_sum FROM {table} WHERE key < ? ORDER BY key DESC LIMIT 1",
-        last=f"SELECT {_KEY}, key_sum FROM {table} ORDER BY key DESC LIMIT 1",
-        after=f"SELECT {_KEY}, key_sum FROM {table} WHERE key >= ? ORDER BY key LIMIT 1",
+        below=below,
+        above=above,
+        last=f"SELECT 0, {_KEY}, key_sum FROM {table} ORDER BY key DESC LIMIT 1",
+        around=f"SELECT * FROM ({below}) UNION ALL SELECT * FROM ({above})",
         range={
             (unbounded, reverse): (
                 f"SELECT {_KEY}, {_VALUE}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
