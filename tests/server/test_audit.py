@@ -24,6 +24,7 @@ from tests.server.fakes import FakeService, headers_of
 from tests.server.signing import write_credentials
 
 import isotone
+import isotone.testing
 from isotone.clock import ManualClock
 from isotone.errors import UsageError
 from isotone.server import running_server
@@ -142,6 +143,41 @@ def test_without_credentials_the_key_is_what_the_client_says(database, tmp_path)
     assert (line["key"], line["user"], line["outcome"]) == ("ISOTANYBODY", None, "ok")
     moment = datetime.fromisoformat(line["time"])
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
+
+
+def test_the_log_changes_no_answer(database, tmp_path):
+    statements = {"TransactStatements": [{"Statement": "DELETE FROM Orders WHERE id = 'x' AND t"}]}
+    restore = {"TargetTableName": "Again", "UseLatestRestorableTime": True}
+
+    def answers(url):
+        for method, request in (
+            ("execute_transaction", statements),
+            ("restore_table_to_point_in_time", restore),
+            ("describe_table", {"TableName": "no name"}),
+        ):
+            with pytest.raises(ClientError) as raised:
+                getattr(client(url), method)(**request)
+            yield raised.value.response["Error"]
+
+    credentials = write_credentials(tmp_path / "users.json", ann={})
+    log = tmp_path / "audit.log"
+    with running_server(database) as url:
+        plain = list(answers(url))
+    with running_server(database, audit_log=log) as url:
+        assert list(answers(url)) == plain
+    with running_server(database, audit_log=log, credentials=credentials) as url:
+        assert list(answers(url)) == plain
+    assert [each["outcome"] for each in lines(log)] == ["error"] * 6
+
+
+def test_faults_can_be_ordered_of_a_server_with_a_log(database, tmp_path):
+    log = tmp_path / "audit.log"
+    service = isotone.testing.Faults().served(database)
+    with running_server(service, threaded=True, audit_log=log) as url:
+        assert ask(url, path="/faults", body=b'{"fault": "fail", "operation": "PutItem"}') == 200
+        with pytest.raises(ClientError, match="ProvisionedThroughputExceeded"):
+            client(url).put_item(TableName="Orders", Item=KEY)
+    assert [each["action"] for each in lines(log)] == ["POST /faults", "PutItem"]
 
 
 def test_many_writes_at_once_leave_a_line_each(database, tmp_path):

@@ -93,6 +93,21 @@ def test_requests_are_counted(database):
     assert buckets == sorted(buckets)
 
 
+def test_requests_that_are_refused_at_the_door_are_counted():
+    with running_server(FakeService()) as url:
+        unsigned = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": "DynamoDB_20120810.GetItem",
+        }
+        for _ in range(3):
+            assert ask(url, "POST", "/", b"{}", **unsigned)[0] == 400
+        found = series(ask(url, "GET", "/metrics")[1])
+    assert found['isotone_requests_total{action="refused"}'] == 3
+    assert found['isotone_request_duration_seconds_count{action="refused"}'] == 3
+    error = "MissingAuthenticationTokenException"
+    assert found[f'isotone_errors_total{{action="refused",error="{error}"}}'] == 3
+
+
 def test_invented_actions_share_a_series():
     with running_server(FakeService()) as url:
         parts = urlsplit(url)

@@ -55,6 +55,11 @@ class Intercepted:
 
     begin = send
 
+    def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
+        """What a request needs permission for, which no interceptor changes."""
+        needed: Sequence[Any] = self._api.accesses(operation, body)
+        return needed
+
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """False: each request is answered by itself."""
         return False

@@ -347,6 +347,7 @@ class Connection(asyncio.Protocol):
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
+            self._requests[_REFUSED] = self._requests[_REFUSED] + 1
             self._observe(_REFUSED, request.error, perf_counter(), 1)
             rendered = render_result(request.style, request.error, keep_alive=keep_alive)
             self._send(rendered, keep_alive)

@@ -220,17 +220,22 @@ class Gate:
         """Why a request is refused. What it needs permission for is added to `needed`, if anybody wants to know."""
         try:
             asks = self._door is not None and self._door.asks(call.caller)
-            if not asks and self._audit is None:
-                return None
+        except ApiError as error:
+            return error
+        if not asks and self._audit is None:
+            return None
+        refused: ApiError | None = None
+        try:
             service = self._service.in_region(call.region)
             needed += service.accesses(call.operation, call.body)
             if asks and self._door is not None:
                 self._door.check(call, service.account, needed)
         except ApiError as error:  # also of a request that cannot be read, and so does nothing
-            return error
+            refused = error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
-            return logged_failure(error, call.operation)
-        return None
+            refused = logged_failure(error, call.operation)
+        # For the log alone it was only looked up: the service answers, with the error in its own words.
+        return refused if asks else None
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)

@@ -119,3 +119,12 @@ class _FaultyRegion:
         with self._faults.on(self._database):
             answer: bytes = self._database.send(operation, body)
         return answer
+
+    @property
+    def account(self) -> str:
+        """The account of the database."""
+        return str(self._database.account)
+
+    def accesses(self, operation: str, body: bytes) -> Any:
+        """What a request needs permission for."""
+        return self._database.accesses(operation, body)
