@@ -320,6 +320,15 @@ def test_all_limits_must_allow(database):
     assert refusal(database, user, "GetItem", {**GET, "TableName": "Notes"})
 
 
+def test_a_policy_tells_nothing_of_tables_that_are_out_of_reach(database):
+    own_keys = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["ann"]}}
+    statement = {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": own_keys}
+    user = User(tables=["Orders"], policy={"Statement": statement})
+    there = refusal(database, user, "GetItem", {**GET, "TableName": "Notes"})
+    absent = refusal(database, user, "GetItem", {**GET, "TableName": "Nothing"})
+    assert there.replace("Notes", "Nothing") == absent != ""
+
+
 # Policies
 
 
@@ -665,6 +674,30 @@ def test_wildcards_in_a_name_stand_for_themselves(database):
     literal = {"StringLike": {"aws:username": "a${*}"}}
     assert may(database, {"Condition": literal}, "GetItem", GET, CONTEXT._replace(user="a*"))
     assert not may(database, {"Condition": literal}, "GetItem", GET)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "allowed"),
+    [
+        ("${aws:PrincipalArn}", True),
+        ("arn:aws:iam::000000000000:user/${aws:username}", True),
+        ("${aws:PrincipalArn}-else", False),
+        ("arn:aws:iam::${aws:PrincipalArn}:user/eve", False),
+    ],
+)
+def test_a_variable_in_an_arn_may_hold_colons(database, wanted, allowed):
+    condition = {"ArnEquals": {"aws:PrincipalArn": wanted}}
+    assert may(database, {"Condition": condition}, "GetItem", GET) is allowed
+
+
+def test_a_request_that_names_no_attributes_has_none_to_compare(database):
+    request = {"TableName": "Orders"}
+    denied = {"StringNotEquals": {"dynamodb:Attributes": ["total"]}}
+    statements = [ALLOW, {**ALLOW, "Effect": "Deny", "Condition": denied}]
+    assert not may(database, {"Statement": statements}, "Scan", request)
+    absent = {"Null": {"dynamodb:Attributes": "true"}}
+    assert may(database, {"Condition": absent}, "Scan", request)
+    assert not may(database, {"Condition": absent}, "GetItem", GET)
 
 
 ALLOW = {"Effect": "Allow", "Action": "*", "Resource": "*"}

@@ -137,8 +137,9 @@ def _restore(engine: Engine, action: str, request: Any) -> Iterator[Access]:
     if action == "RestoreTableFromBackup":
         yield Access(action, request.backup_arn)
     else:
-        source = request.source_table_name or request.source_table_arn or ""
-        yield Access(action, _table(engine, source))
+        source = request.source_table_name or request.source_table_arn
+        # The action refuses a request that names neither.
+        yield Access(action, _ALL if source is None else _table(engine, source))
     target = _table(engine, request.target_table_name)
     yield Access(action, target)
     for each in _WRITES_OF_RESTORE:
@@ -287,7 +288,7 @@ def _leading_keys(engine: Engine, table: str, items: Sequence[Mapping[str, Any]]
         names = _found(engine, table).keyspace.partition_names
         if place >= len(names):
             return None
-        return [_text(item[names[place]]) for item in items if names[place] in item]
+        return [_text(item[names[place]]) for item in items if names[place] in item] or None
 
     return {
         "leadingkeys": partial(values, 0),
@@ -344,8 +345,8 @@ _EXPRESSIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def _attributes(requests: Iterable[Any]) -> list[str]:
-    """The attributes at the top of items that requests name: those of keys and of expressions, too."""
+def _attributes(requests: Iterable[Any]) -> list[str] | None:
+    """The attributes at the top of items that requests name: those of keys and of expressions, too. None if there are none."""
     found: set[str] = set()
     for request in requests:
         for member in _NAMES:
@@ -357,7 +358,7 @@ def _attributes(requests: Iterable[Any]) -> list[str]:
             text = getattr(request, member, None)
             if text is not None:
                 found |= compiled(text, names).attributes
-    return sorted(found)
+    return sorted(found) or None
 
 
 def _select(request: Any) -> list[str]:
@@ -466,7 +467,7 @@ def _statement_keys(
     return [[_text(value_of(term, values)) for term in terms] for terms in planned.partition]
 
 
-def _statement_attributes(statement: AnyStatement) -> list[str]:
+def _statement_attributes(statement: AnyStatement) -> list[str] | None:
     found: set[str] = set()
     for expression in statement.expressions:
         found |= expression.attributes
@@ -476,7 +477,7 @@ def _statement_attributes(statement: AnyStatement) -> list[str]:
             found |= statement.projection.attributes
     if isinstance(statement, Insert):
         found.update(statement.attributes)
-    return sorted(found)
+    return sorted(found) or None
 
 
 def _statement_select(statement: Select) -> list[str]:

@@ -1,6 +1,6 @@
 """The actions on resource policies: attach, read and remove the policy of a table or a stream.
 
-A policy is validated and stored; it allows and denies nothing, because requests are not authorised. Its revision
+A policy is validated and stored; it allows and denies nothing: a server asks only the policies of its users. Its revision
 changes when its content does, so two callers that expect the same revision cannot both change it.
 """
 

@@ -130,13 +130,19 @@ class Permissions:
 
     def refusal(self, access: Access, context: Context) -> AccessDeniedException | None:
         """The service's error if the user may not do this."""
-        decisions = [rule(access, context) for rule in self._rules]
-        if all(decision is Decision.ALLOWED for decision in decisions):
+        decision = Decision.ALLOWED
+        for rule in (
+            self._rules
+        ):  # what one refuses, the next is not asked: a policy may look into the table
+            decision = rule(access, context)
+            if decision is not Decision.ALLOWED:
+                break
+        else:
             return None
         action = _SERVICE + access.action
         why = (
             "with an explicit deny in an identity-based policy"
-            if Decision.DENIED in decisions
+            if decision is Decision.DENIED
             else f"because no identity-based policy allows the {action} action"
         )
         return AccessDeniedException(
@@ -351,6 +357,7 @@ def _matches(pattern: str, text: str, *, fold: bool = False) -> bool:
     return _compiled(pattern, fold).fullmatch(text) is not None
 
 
+_WILDCARD: Final = re.compile(r"[*?]")
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -377,7 +384,7 @@ def _filled(text: str, context: Context) -> str:
     def value(found: re.Match[str]) -> str:
         key, default = _variable(found[1])
         plain = key if key in ("*", "?", "$") else _CONTEXT_KEYS[key](context) or default or ""
-        return "".join(_LITERAL + each for each in plain)
+        return _WILDCARD.sub(_LITERAL + r"\g<0>", plain)
 
     return _VARIABLE.sub(value, text)
 
