@@ -12,13 +12,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.advisor import planted, suppressing
+from tests.advisor import planted, suppressing, two_tables
 from tests.docs.pages import PAGES, Page
 from tests.examples.printed import FOLDER, NAMES
 
 import isotone
 from isotone import Attr, Entity, Global, Key, Local, Number, Table, field
-from isotone.advisor.lint import RULES, LintReport, Settings, Thresholds, lint
+from isotone.advisor.lint import RULES, Finding, LintReport, Place, Settings, Thresholds, lint
 from isotone.advisor.lint.settings import settings_of
 from isotone.errors import UsageError
 
@@ -149,6 +149,9 @@ def test_settings_of_a_project() -> None:
         ({"ignore": ["ISO103"]}, "ignore is a table of codes with reasons"),
         ({"thresholds": {"hits": 1}}, "'hits' is not a threshold"),
         ({"thresholds": {"hit_rate": 0}}, "threshold hit_rate is 0"),
+        ({"thresholds": 5}, "thresholds is a table of figures"),
+        ({"select": 5}, "select is 5; write a list"),
+        ({"engines": [1]}, "engines is .1.; write a list"),
     ],
 )
 def test_settings_that_do_not_exist(given: Any, message: str) -> None:
@@ -156,7 +159,58 @@ def test_settings_that_do_not_exist(given: Any, message: str) -> None:
         settings_of(given)
 
 
+def test_comments_of_what_was_not_checked_are_not_judged() -> None:
+    """Of another table, of engines that were not asked, of a base in another module."""
+    for target in (two_tables, two_tables.OpenOrder, two_tables.ClosedOrder):
+        report = lint(target)
+        assert not report.findings, report.text()
+        assert report.suppressed
+    codes = [each.finding.code for each in lint(two_tables).suppressed]
+    assert sorted(codes) == ["ISO103", "ISO105", "ISO105"]
+    of_engine = lint(two_tables, settings=Settings(engines=("azure-table",)))
+    assert "copied elsewhere" in [each.reason for each in of_engine.suppressed]
+    (unused,) = of(lint(two_tables, settings=Settings(engines=("dynamodb",))), "ISO002")
+    assert "ignore[ISO501]" in unused.reason
+
+
+def test_faults_of_comments_are_ignored_like_others() -> None:
+    ignored = settings_of({"ignore": {"ISO001": "old code", "ISO002": "old code"}})
+    report = lint(suppressing, settings=ignored)
+    assert not [*of(report, "ISO001"), *of(report, "ISO002")]
+    assert {each.finding.code for each in report.suppressed} >= {"ISO001", "ISO002"}
+
+
+def test_sarif_tells_comments_from_configuration() -> None:
+    def kinds(report: LintReport) -> set[str]:
+        (run,) = report.to_sarif()["runs"]
+        found = [each["suppressions"] for each in run["results"] if "suppressions" in each]
+        return {kind["kind"] for kinds in found for kind in kinds}
+
+    assert kinds(lint(two_tables)) == {"inSource"}
+    assert kinds(lint(planted, settings=settings_of({"ignore": {"ISO1": "why"}}))) == {"external"}
+
+
+def test_sarif_has_addresses() -> None:
+    def uri(file: str) -> str:
+        place = Place(file, 1)
+        (run,) = LintReport((Finding("ISO103", place, "r", "c", "m"),)).to_sarif()["runs"]
+        (result,) = run["results"]
+        found = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        return str(found)
+
+    assert uri("my shop/a#b.py") == "my%20shop/a%23b.py"
+    assert uri("/home/my shop/a.py") == "file:///home/my%20shop/a.py"
+
+
+def test_a_store_that_has_a_part_of_the_model() -> None:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(two_tables.open_orders)
+        assert lint(two_tables, store=store).checked == ("two_open", "two_closed")
+
+
 def test_what_cannot_be_checked() -> None:
+    with pytest.raises(UsageError, match="'Orders' is the name of a table, which only a store has"):
+        lint("Orders")
     with pytest.raises(UsageError, match="needs something to check"):
         lint()
     with pytest.raises(UsageError, match="has no table"):
@@ -230,6 +284,36 @@ def test_a_partition_with_most_items_is_found() -> None:
     spread = [(f"O#{n % 10}", f"{n:05}") for n in range(150)]
     found = lint(store=with_items(keyed(spread)), settings=Settings(thresholds=SMALL))
     assert not of(found, "ISO201")
+
+
+def test_a_sample_of_one_partition_is_not_a_table_of_one_partition() -> None:
+    spread = [(f"O#{n % 20}", f"{n:05}") for n in range(2000)]
+    items = [{**item, "GPK": {"S": item["PK"]["S"]}} for item in keyed(spread)]
+    store = with_items(items, indexes={"by_owner": Global("GPK")})
+    for sample in (100, 150, 5000):
+        found = lint(store=store, settings=Settings(thresholds=SMALL), sample=sample)
+        assert not of(found, "ISO201"), found.text()
+
+
+def test_an_index_with_one_partition_is_found_in_a_sample() -> None:
+    items = [{**item, "GPK": {"S": "ALL"}} for item in keyed([(f"O#{n}", "x") for n in range(500)])]
+    store = with_items(items, indexes={"all": Global("GPK")})
+    found = lint(store=store, settings=Settings(thresholds=SMALL), sample=100)
+    (finding,) = of(found, "ISO201")
+    assert (finding.place.index, finding.place.key) == ("all", '"ALL"')
+    assert "about 500 items" in finding.reason
+
+
+def test_the_order_of_partition_keys_does_not_matter() -> None:
+    names = [f"USER#{n * n}" for n in range(50)] + [f"DAY#{n}/1/2026" for n in range(1, 13)]
+    found = lint(store=with_items(keyed([(name, "x") for name in names])))
+    assert not found.findings, found.text()
+    inverted = {"inverted": Global("SK", "PK")}
+    found = lint(store=with_items(keyed([(name, "x") for name in names]), indexes=inverted))
+    assert {(each.code, each.place.index) for each in found.findings} == {
+        ("ISO101", "inverted"),
+        ("ISO104", "inverted"),
+    }
 
 
 def test_a_large_collection_with_a_local_index_is_found() -> None:

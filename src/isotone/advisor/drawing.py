@@ -29,7 +29,17 @@ from isotone.advisor.table_sample import (
 )
 from isotone.errors import UsageError
 from isotone.inference import KeyShape, is_own
-from isotone.model import AsyncStore, Calls, Entity, Pattern, Read, Steps, Store, Table
+from isotone.model import (
+    AsyncStore,
+    Calls,
+    Entity,
+    EntitySchema,
+    Pattern,
+    Read,
+    Steps,
+    Store,
+    Table,
+)
 from isotone.values.types import Item
 
 MOST_ITEMS: Final = 12
@@ -92,6 +102,11 @@ def draw(
     >>> drawing.views[0].title
     'GSI1'
     """
+    if not hasattr(store, "run"):
+        raise UsageError(f"{store!r} is not a store; make one by isotone.connect(…)")
+    for name, value in (("items", items), ("collections", collections), ("sample", sample)):
+        if type(value) is not int or value < 1:
+            raise UsageError(f"{name}={value!r} is not a number to draw; give 1 or more")
     return store.run(_drawn(what, tuple(tables), items, collections, tuple(attributes), sample))
 
 
@@ -126,7 +141,7 @@ def _target(what: Any) -> tuple[str, list[Table], tuple[str | None, ...] | None]
     if isinstance(what, Pattern):
         return what.schema.table.name, [what.schema.table], (what.key.index,)
     schema = getattr(what, "__schema__", None) if isinstance(what, type) else None
-    if schema is not None:
+    if isinstance(schema, EntitySchema):
         return schema.table.name, [schema.table], (None,)
     raise UsageError(
         f"{what!r} cannot be drawn; give a Table, an entity, a key such as Order.primary, or a query"

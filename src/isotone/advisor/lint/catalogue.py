@@ -12,7 +12,7 @@ from typing import Final, Literal
 from isotone.errors import UsageError
 
 Level = Literal["warning", "note"]
-Where = Literal["model", "data", "model and data", "suppression"]
+Where = Literal["models", "data", "models and data", "comments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ _ALL: Final = (
     Rule(
         "ISO001",
         "a suppression without a reason",
-        "suppression",
+        "comments",
         "Whoever reads the comment later cannot tell whether the reason still holds.",
         "order = Key(...)  # isotone: ignore[ISO105]",
         "Write the reason after the code.",
@@ -53,7 +53,7 @@ _ALL: Final = (
     Rule(
         "ISO002",
         "a suppression that suppresses nothing",
-        "suppression",
+        "comments",
         "The code does not exist, or the fault has gone. The comment would hide the fault if it came back.",
         "order = Key(...)  # isotone: ignore[ISO999] a typing error",
         "Remove it, or correct the code.",
@@ -62,7 +62,7 @@ _ALL: Final = (
     Rule(
         "ISO101",
         "a number without a width in a string key",
-        "model and data",
+        "models and data",
         "Strings sort character by character: 10 comes before 2. A range of such keys returns wrong items, and the "
         "newest item is not the last one.",
         "ORDER#10\nORDER#2\nORDER#9",
@@ -84,7 +84,7 @@ _ALL: Final = (
     Rule(
         "ISO103",
         "mixed case in a key",
-        "model and data",
+        "models and data",
         "Strings sort by their bytes, so all capitals come before all small letters, and Ann@example.com is not found "
         "as ann@example.com. The same person may be stored twice.",
         "USER#Zoe\nUSER#ann\nUSER#bob",
@@ -94,7 +94,7 @@ _ALL: Final = (
     Rule(
         "ISO104",
         "a date as it is displayed in a key",
-        "model and data",
+        "models and data",
         "A date sorts by time only if the year comes first and each part has a fixed width. 01/02/2026 sorts by day, "
         "and a text that is named like a date may contain anything.",
         "ORDER#01/02/2026\nORDER#31/01/2026",
@@ -104,7 +104,7 @@ _ALL: Final = (
     Rule(
         "ISO105",
         "a component with many values before one with few",
-        "model and data",
+        "models and data",
         "A query gives the first components by = and a range of the next one. After a time, an id or a number, each "
         "item has a place of its own, so the status after it can only be filtered: all items are read and paid for.",
         "2026-01-11T09:00:00Z#SHIPPED\n2026-01-11T09:05:00Z#CANCELLED",
@@ -135,7 +135,7 @@ _ALL: Final = (
     Rule(
         "ISO202",
         "the present time as a partition key",
-        "model",
+        "models",
         "All writes of today go to today's partition: 1,000 write units per second at most, while the partitions of "
         "other days are idle.",
         'primary = Key("DAY", day).sort(at)',
@@ -165,7 +165,7 @@ _ALL: Final = (
     Rule(
         "ISO301",
         "an index that nothing uses",
-        "model and data",
+        "models and data",
         "Each index stores and writes its entries again: it doubles the cost of the writes that it contains.",
         'Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")})',
         "Remove the index, or declare a key of an entity on it.",
@@ -174,7 +174,7 @@ _ALL: Final = (
     Rule(
         "ISO302",
         "a sparse index that is not sparse",
-        "model",
+        "models",
         "An index with when= contains only what is wanted, so that it can be read whole. If another entity writes "
         "an entry for each of its items, reading the index pays for these, too.",
         'admins = Index("roles", "ORG", org, when=User.role == "Admin").sort(name)\n'
@@ -185,7 +185,7 @@ _ALL: Final = (
     Rule(
         "ISO303",
         "a projection that forces more reads",
-        "model",
+        "models",
         "A local index fetches each attribute that it does not project from the table: one more read for each item of a "
         "page.",
         'Local("due", projection="KEYS_ONLY")   # and the entity has a title',
@@ -205,7 +205,7 @@ _ALL: Final = (
     Rule(
         "ISO501",
         "a declaration that an engine does not have",
-        "model",
+        "models",
         "You have asked for engines= that the program must run on. This one refuses the declaration or ignores it.",
         'Local("due")   # with engines = ["azure-table"]',
         "Follow the advice of the finding, or leave out the engine.",

@@ -15,7 +15,6 @@ from isotone.advisor.lint.settings import Thresholds
 from isotone.advisor.table_sample import (
     TableSample,
     collections,
-    key_of,
     names_of,
 )
 from isotone.inference import KeyShape, is_own
@@ -35,6 +34,7 @@ _ENOUGH: Final = 20  # items with a key of a form, from which its values are jud
 _FEW: Final = 10  # distinct values of a component that has few
 _SEVERAL: Final = 3  # values of a number that show that it has no width
 _NARROWEST: Final = 3  # digits; narrower ones are hours, shards and the like
+_SPREAD: Final = 10  # collections of the table from which entries come that a part of the table shows as they are
 _MB: Final = limits.MB
 
 
@@ -45,13 +45,15 @@ def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Findin
     shape = contents.shape
     views: list[tuple[str | None, KeyShape]] = [(None, shape.key)]
     views += [(index.name, index.key) for index in shape.indexes]
+    sorts = {name: index for index, key in reversed(views) for name in names_of(key, "sort")}
     seen: set[str] = set()
     for index, key in views:
         for part in key.parts:
             if part.type == "S" and part.name not in seen:
                 seen.add(part.name)
-                is_sort = part.name in names_of(key, "sort")
-                yield from _check_texts(contents, index, part.name, items, thresholds, sort=is_sort)
+                where = sorts.get(part.name, index)
+                is_sort = part.name in sorts
+                yield from _check_texts(contents, where, part.name, items, thresholds, sort=is_sort)
     yield from _sequential(contents, items, thresholds)
     yield from _partitions(contents, items, thresholds)
     yield from _large_items(contents, items, thresholds)
@@ -109,9 +111,11 @@ def _check_texts(
     place = _place(contents, index, name)
     for columns in _columns(texts):
         for column in columns:
-            for check in (_widths, _cases, _dates):
-                yield from check(column, place)
+            yield from _cases(column, place)
             yield from _headroom(column, place, thresholds)
+            if sort:  # the order of partition keys does not matter
+                yield from _widths(column, place)
+                yield from _dates(column, place)
         if sort:
             yield from _reverse(columns, place)
 
@@ -142,10 +146,8 @@ def _headroom(column: _Column, place: Place, thresholds: Thresholds) -> Iterator
     padded = any(value.startswith("0") for value in numbers)
     if len(wide) != 1 or not padded or max(wide) < _NARROWEST:
         return
-    greatest, room = max(map(int, numbers)), 10 ** wide.pop() - 1
-    least = min(map(int, numbers))
-    # Numbers in descending order begin at the end of the range: their room is at its beginning.
-    share = greatest / room if least < room / 2 else 1 - least / room
+    room = 10 ** wide.pop() - 1
+    share = max(map(int, numbers)) / room
     if share > thresholds.headroom:
         yield Finding(
             "ISO102",
@@ -244,38 +246,54 @@ def _partitions(
     contents: TableSample, items: Sequence[Item], thresholds: Thresholds
 ) -> Iterator[Finding]:
     shape = contents.shape
-    scale = contents.count / max(len(contents.items), 1)
-    views: list[tuple[str | None, list[Item]]] = [(None, [*items])]
-    views += [
-        (index.name, contents.entries(index.name))
-        for index in shape.indexes
-        if index.kind == "global"
-    ]
     has_local = any(index.kind == "local" for index in shape.indexes)
-    for index, entries in views:
-        key = key_of(shape, index)
-        for group in collections(key, entries).values():
-            name = " ".join(value_text(group[0][part.name]) for part in key.partition)
-            count, share = round(len(group) * scale), len(group) / len(entries)
-            place = _place(contents, index, name)
-            if count >= thresholds.partition_items and share >= thresholds.partition_share:
-                yield Finding(
-                    "ISO201",
-                    place,
-                    f"one partition has {share:.0%} of {'the table' if index is None else index}: about {count:,} items.",
-                    "It bears 3,000 read and 1,000 write units per second, however large the table is.",
-                    "Divide it by an owner, by month, or by a shard number.",
-                )
-            if index is None and has_local:
-                size = round(sum(map(item_size, group)) * scale)
-                if size >= thresholds.collection_bytes:
-                    yield Finding(
-                        "ISO203",
-                        place,
-                        f"the collection has about {size / _MB / 1024:.1f} GB, and the table a local index.",
-                        "At 10 GB, writes that add to it are refused.",
-                        "Copy the table to one with a global index, or divide the partition.",
+    for group in collections(shape.key, items).values():
+        # A scan reads one collection after the other, so what is in the sample of one is all of it, or its beginning.
+        share = len(group) / contents.count
+        yield from _large_partition(contents, None, shape.key, group, len(group), share, thresholds)
+        size = sum(map(item_size, group))
+        if has_local and size >= thresholds.collection_bytes:
+            yield Finding(
+                "ISO203",
+                _place(contents, None, _partition_text(shape.key, group)),
+                f"the collection has {size / _MB / 1024:.1f} GB or more, and the table a local index.",
+                "At 10 GB, writes that add to it are refused.",
+                "Copy the table to one with a global index, or divide the partition.",
+            )
+    for index in shape.indexes:
+        if index.kind == "global":
+            entries = contents.entries(index.name)
+            for group in collections(index.key, entries).values():
+                if contents.is_whole or len(collections(shape.key, group)) >= _SPREAD:
+                    count = round(len(group) * contents.count / len(contents.items))
+                    share = len(group) / len(entries)
+                    yield from _large_partition(
+                        contents, index.name, index.key, group, count, share, thresholds
                     )
+
+
+def _large_partition(
+    contents: TableSample,
+    index: str | None,
+    key: KeyShape,
+    group: Sequence[Item],
+    count: int,
+    share: float,
+    thresholds: Thresholds,
+) -> Iterator[Finding]:
+    if count >= thresholds.partition_items and share >= thresholds.partition_share:
+        about = "" if contents.is_whole else "at least " if index is None else "about "
+        yield Finding(
+            "ISO201",
+            _place(contents, index, _partition_text(key, group)),
+            f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{count:,} items.",
+            "It bears 3,000 read and 1,000 write units per second, however large the table is.",
+            "Divide it by an owner, by month, or by a shard number.",
+        )
+
+
+def _partition_text(key: KeyShape, group: Sequence[Item]) -> str:
+    return " ".join(value_text(group[0][part.name]) for part in key.partition)
 
 
 def _large_items(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final
+from urllib.parse import quote
 
 from isotone.advisor.lint.catalogue import RULES
 
@@ -57,10 +58,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment or the configuration suppresses, and the reason."""
+    """A finding that a comment in the source or the configuration suppresses, and the reason."""
 
     finding: Finding
     reason: str
+    in_source: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,11 @@ class LintReport:
             }
             for code in used
         ]
-        results = [_sarif_result(each, used, None) for each in self.findings]
-        results += [_sarif_result(each.finding, used, each.reason) for each in self.suppressed]
+        results = [_sarif_result(each, used) for each in self.findings]
+        for each in self.suppressed:
+            kind = "inSource" if each.in_source else "external"
+            suppression = {"kind": kind, "justification": each.reason}
+            results.append({**_sarif_result(each.finding, used), "suppressions": [suppression]})
         driver = {"name": "isotone lint", "rules": rules}
         return {
             "$schema": _SARIF,
@@ -134,24 +139,25 @@ class LintReport:
         return [*self.findings, *(each.finding for each in self.suppressed)]
 
 
-def _sarif_result(finding: Finding, rules: Sequence[str], reason: str | None) -> dict[str, Any]:
+def _sarif_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
     place = finding.place
     location: dict[str, Any] = {}
     if place.file:
         location["physicalLocation"] = {
-            "artifactLocation": {"uri": PurePath(place.file).as_posix()},
+            "artifactLocation": {"uri": _uri(PurePath(place.file))},
             "region": {"startLine": max(place.line, 1)},
         }
     else:
         location["logicalLocations"] = [{"fullyQualifiedName": str(place), "kind": "resource"}]
-    result: dict[str, Any] = {
+    return {
         "ruleId": finding.code,
         "ruleIndex": rules.index(finding.code),
         "level": finding.level,
         "message": {"text": f"{finding.reason} Cost: {finding.cost} Mend: {finding.mend}"},
         "locations": [location],
     }
-    if reason is not None:
-        kind = "inSource" if place.file else "external"
-        result["suppressions"] = [{"kind": kind, "justification": reason}]
-    return result
+
+
+def _uri(path: PurePath) -> str:
+    """A path as SARIF has it: relative to the checkout, or with its scheme."""
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -15,7 +15,7 @@ from isotone.advisor.lint.settings import Settings
 from isotone.advisor.lint.sources import Suppression, place_of_value, suppressions_of
 from isotone.advisor.table_sample import read_sample
 from isotone.errors import ResourceNotFoundException, UsageError
-from isotone.model import AsyncStore, Call, Entity, Read, Steps, Store, Table
+from isotone.model import AsyncStore, Call, Entity, EntitySchema, Read, Steps, Store, Table
 
 DEFAULT_SAMPLE = 10_000
 
@@ -65,6 +65,10 @@ def lint(
     """
     if store is None and not targets and not observations:
         raise UsageError("lint needs something to check: a module, a table, an entity, or store=…")
+    if store is None and (names := [each for each in targets if isinstance(each, str)]):
+        raise UsageError(
+            f"{names[0]!r} is the name of a table, which only a store has; give store=…"
+        )
     linting = _Linting(settings or Settings(), sample)
     steps = linting.run(targets, observations, store)
     return _without_store(steps) if store is None else store.run(steps)
@@ -88,6 +92,7 @@ class _Linting:
         self._sample = sample
         self._found: list[Finding] = []
         self._modules: tuple[str, ...] = ()
+        self._whole: frozenset[str] = frozenset()
         self._checked: list[str] = []
 
     def run(
@@ -95,6 +100,7 @@ class _Linting:
     ) -> Steps[LintReport]:
         tables, names, modules = _targets(targets)
         self._modules = modules
+        self._whole = frozenset(each.__name__ for each in targets if isinstance(each, ModuleType))
         for table in tables:
             self._checked.append(table.name)
             self._found += check_table(table, modules, self._settings)
@@ -123,7 +129,7 @@ class _Linting:
         """The queries that modules have under a name."""
         calls = getattr(store, "calls", store)
         for module in modules:
-            for name, value in vars(sys.modules[module]).items():
+            for name, value in [*vars(sys.modules[module]).items()]:
                 if not isinstance(value, Read):
                     continue
                 place = place_of_value(value, name, tuple(modules))
@@ -132,32 +138,44 @@ class _Linting:
                     self._found += yield from check_query(
                         calls, value, place, self._sample, thresholds
                     )
-                except ResourceNotFoundException:
-                    continue
+                except (UsageError, ResourceNotFoundException):
+                    continue  # its table or its index is not in this store
 
     def _report(self) -> LintReport:
         comments = suppressions_of(self._modules)
         kept: list[Finding] = []
         suppressed: list[Suppressed] = []
         used: set[Suppression] = set()
-        for finding in dict.fromkeys(self._found):
-            if finding.code not in self._settings.select:
-                continue
+        for finding in self._selected(self._found):
             covering = [each for each in comments if each.covers(finding.place, finding.code)]
             used.update(covering)
             if covering:
-                suppressed.append(Suppressed(finding, covering[0].reason))
-            elif finding.code in self._settings.ignore:
-                suppressed.append(Suppressed(finding, self._settings.ignore[finding.code]))
+                suppressed.append(Suppressed(finding, covering[0].reason, in_source=True))
             else:
                 kept.append(finding)
-        kept += [
-            each
-            for each in self._of_suppressions(comments, used)
-            if each.code in self._settings.select
+        kept += self._selected(self._of_suppressions(comments, used))
+        ignored = self._settings.ignore
+        suppressed += [
+            Suppressed(each, ignored[each.code]) for each in kept if each.code in ignored
         ]
+        kept = [each for each in kept if each.code not in ignored]
         kept.sort(key=lambda each: (each.place, each.code))
         return LintReport(tuple(kept), tuple(suppressed), tuple(self._checked))
+
+    def _selected(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Findings of the codes that are looked for, each once."""
+        return [each for each in dict.fromkeys(findings) if each.code in self._settings.select]
+
+    def _is_judged(self, suppression: Suppression) -> bool:
+        """Whether this run would have found what a comment suppresses: only data shows some, and others are not asked."""
+        if suppression.module not in self._whole:
+            return False  # of which only some tables were checked
+        asked = self._settings.select - (set() if self._settings.engines else {"ISO501"})
+        return all(
+            code in asked and RULES[code].where != "data"
+            for code in suppression.codes
+            if code in RULES
+        )
 
     def _of_suppressions(
         self, comments: Sequence[Suppression], used: set[Suppression]
@@ -167,11 +185,8 @@ class _Linting:
             place = Place(each.file, each.line)
             if not each.reason:
                 yield _no_reason(place, ", ".join(each.codes))
-            selected = any(code in self._settings.select for code in each.codes)
             unknown = [code for code in each.codes if code not in RULES]
-            # What only data shows is not known to have gone.
-            of_data = any(code in RULES and RULES[code].where == "data" for code in each.codes)
-            if unknown or not each.codes or (selected and each not in used and not of_data):
+            if unknown or not each.codes or (each not in used and self._is_judged(each)):
                 yield Finding(
                     "ISO002",
                     place,
@@ -220,11 +235,17 @@ def _targets(targets: Sequence[Any]) -> tuple[list[Table], list[str], tuple[str,
         if isinstance(target, ModuleType):
             modules[target.__name__] = None
         for table in found:
-            modules.update(
-                dict.fromkeys(schema.entity.__module__ for schema in table.entities.values())
-            )
+            modules.update(dict.fromkeys(_modules_of(table)))
     known = tuple(module for module in modules if module in sys.modules)
     return [*tables], names, known
+
+
+def _modules_of(table: Table) -> Iterable[str]:
+    """The modules that declare the entities of a table, and their bases."""
+    for schema in table.entities.values():
+        for cls in schema.entity.__mro__:
+            if cls.__module__ != "builtins" and not cls.__module__.startswith("isotone."):
+                yield cls.__module__
 
 
 def _tables_of(target: Any) -> Iterable[Table]:
@@ -233,7 +254,7 @@ def _tables_of(target: Any) -> Iterable[Table]:
     if isinstance(target, ModuleType):
         return [table for table in _tables_in(target) if not _is_of_library(table)]
     schema = getattr(target, "__schema__", None) if isinstance(target, type) else None
-    return [] if schema is None else [schema.table]
+    return [schema.table] if isinstance(schema, EntitySchema) else []
 
 
 def _tables_in(module: ModuleType) -> dict[Table, None]:

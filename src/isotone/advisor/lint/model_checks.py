@@ -73,8 +73,8 @@ def _text_components(schema: EntitySchema, *, sort: bool) -> Iterator[tuple[Any,
 
 
 def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
-    for key, _, component, _, codec in _components(schema):
-        if type(codec).__name__ == "Unpadded":
+    for key, slot, component, _, codec in _components(schema):
+        if type(codec).__name__ == "Unpadded" and slot in key.sort:
             field = component.field
             yield Finding(
                 "ISO101",

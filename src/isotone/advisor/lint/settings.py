@@ -61,23 +61,32 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     if not isinstance(ignore, Mapping):
         raise UsageError('ignore is a table of codes with reasons: ignore = {ISO103 = "…"}')
     thresholds = given.get("thresholds", {})
+    if not isinstance(thresholds, Mapping):
+        raise UsageError("thresholds is a table of figures: thresholds = {hit_rate = 0.5}")
     names = {each.name for each in fields(Thresholds)}
     if unknown := sorted(thresholds.keys() - names):
         raise UsageError(
             f"{unknown[0]!r} is not a threshold; the thresholds are {', '.join(sorted(names))}"
         )
     return Settings(
-        selected(given.get("select", ())),
+        selected(_texts(given, "select")),
         {code: str(why) for each, why in ignore.items() for code in sorted(codes_of(each))},
-        tuple(given.get("engines", ())),
+        _texts(given, "engines"),
         Thresholds(**thresholds),
     )
 
 
+def _texts(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts; one text is a list of it alone."""
+    found = given.get(name, ())
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise UsageError(f'{name} is {found!r}; write a list of texts: {name} = ["…"]')
+    return tuple(found)
+
+
 def selected(names: Sequence[str]) -> frozenset[str]:
     """The codes that some codes, or beginnings of codes, name; all without any."""
-    if isinstance(names, str):
-        names = [names]
     return frozenset(code for each in names for code in codes_of(each)) or frozenset(RULES)
 
 

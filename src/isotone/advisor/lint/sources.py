@@ -13,7 +13,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +27,9 @@ _COMMENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """A comment that suppresses codes from one line to another."""
+    """A comment that suppresses codes from one line to another, in a module."""
 
+    module: str
     file: str
     line: int
     codes: tuple[str, ...]
@@ -76,7 +77,7 @@ def _declarations(node: ast.AST, prefix: str) -> Iterator[tuple[str, tuple[int, 
     """Classes and assigned names, also within classes and functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
-            first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+            first = _first_line(child)
             yield f"{prefix}{child.name}", (first, child.end_lineno or first)
             yield from _declarations(child, f"{prefix}{child.name}.")
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -95,22 +96,33 @@ def _suppressions(file: str, text: str, tree: ast.Module) -> Iterator[Suppressio
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr)
     ]
     classes = {
-        node.lineno: node.end_lineno or node.lineno
+        line: (_first_line(node), node.end_lineno or node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
+        for line in (_first_line(node), node.lineno)
     }
+    lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         found = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
         if found is None:
             continue
-        line = token.start[0]
-        alone = not token.line[: token.start[1]].strip()
-        target = line + 1 if alone else line
+        line = target = token.start[0]
+        if not token.line[: token.start[1]].strip():  # it stands alone, above a declaration
+            following = range(line + 1, len(lines) + 1)
+            target = next((at for at in following if _is_code(lines[at - 1])), line)
         around = [span for span in spans if span[0] <= target <= span[1]]
         first, last = min(around, key=lambda span: span[1] - span[0], default=(target, target))
         codes = tuple(each.strip().upper() for each in found["codes"].split(",") if each.strip())
-        last = max(last, classes.get(target, 0))
-        yield Suppression(file, line, codes, found["reason"].strip(), first, last)
+        first, last = classes.get(target, (first, last))
+        yield Suppression("", file, line, codes, found["reason"].strip(), first, last)
+
+
+def _first_line(node: ast.ClassDef) -> int:
+    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
+
+
+def _is_code(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 # Places of objects
@@ -143,5 +155,10 @@ def _source_of_module(module: str) -> Source | None:
 
 def suppressions_of(modules: tuple[str, ...]) -> list[Suppression]:
     """All suppressions in the files of these modules."""
-    sources = [_source_of_module(module) for module in modules]
-    return [each for source in sources if source is not None for each in source.suppressions]
+    sources = [(module, _source_of_module(module)) for module in modules]
+    return [
+        replace(each, module=module)
+        for module, source in sources
+        if source is not None
+        for each in source.suppressions
+    ]
