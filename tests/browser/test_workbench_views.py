@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.browser.chromium import chromium
 from tests.workbench.sample_tables import load
+from tests.workbench.test_simulations import workload
 
 import isotone
 from isotone.backends.opening import open_backend
@@ -156,3 +157,27 @@ def test_an_engine_elsewhere_has_metrics_if_it_is_a_server_of_isotone(chrome, da
                     check_screens(bench)
                 bench.check()
                 context.close()
+
+
+def test_a_workload_is_simulated_at_any_size(chrome, database, bench):
+    bench.open("#/simulation")
+    bench.page.get_by_text("No workload is loaded").wait_for()
+    pages = Pages(database, target=":memory:", workload=workload([]))
+    with running_server(database, pages=pages) as url:
+        context = chrome.new_context(viewport={"width": 1280, "height": 900})
+        simulated = Workbench(context.new_page(), url)
+        simulated.open("#/simulation")
+        simulated.page.wait_for_selector(".simulation .charts")
+        assert simulated.page.locator(".fact.bad strong").inner_text() != "0 %"
+        check_screens(simulated)
+        simulated.page.get_by_role("button", name="Divide into").press("Enter")
+        simulated.until_text(".fact strong", "0 %")
+        assert "shards=" in simulated.page.url
+        simulated.page.reload()  # the address is the question
+        simulated.until_text(".fact strong", "0 %")
+        simulated.page.get_by_role("button", name="Undo").press("Enter")
+        simulated.until("document.querySelector('.fact.bad') !== null")
+        simulated.page.get_by_role("button", name="1k", exact=True).press("Enter")
+        simulated.page.get_by_text("No key gets 70 % of what a partition serves").wait_for()
+        simulated.check()
+        context.close()

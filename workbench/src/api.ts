@@ -45,6 +45,8 @@ export interface Session {
   writable: boolean;
   version: string;
   models: string[];
+  /** The name of the workload that can be simulated. */
+  workload: string | null;
   /** Whether there is a guided tour. */
   tour: boolean;
 }

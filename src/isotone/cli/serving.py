@@ -204,7 +204,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     )
     what = "memory" if path == MEMORY else path
     shows = not arguments.no_workbench and _may_show_pages(arguments)
-    pages = workbench_of(database, path, arguments.model) if shows else None
+    pages = workbench_of(database, path, arguments.model, arguments.workload) if shows else None
 
     def ready(url: str) -> None:
         if not arguments.quiet:
@@ -328,6 +328,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
     from isotone.demo import samples
     from isotone.demo.tour import Tour
+    from isotone.demo.workload import load as workload
     from isotone.server import serve
     from isotone.workbench import Workbench
 
@@ -343,6 +344,7 @@ def _demo(arguments: argparse.Namespace) -> int:
                 target=arguments.file,
                 tables=samples.tables(),
                 tour=Tour(database).calls,
+                workload=workload,
             )
 
         def ready(url: str) -> None:

@@ -73,7 +73,7 @@ def _shard(text: str) -> tuple[str, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    workload = _workload(arguments.workload)
+    workload = workload_of(arguments.workload)
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
     line = LiveLine(silent=arguments.json)
 
@@ -112,7 +112,8 @@ def _print(found: Forecast, compared: list[Comparison], *, is_json: bool) -> Non
     print(json.dumps(document, indent=2))
 
 
-def _workload(text: str) -> Workload:
+def workload_of(text: str) -> Workload:
+    """The workload that an argument names: MODULE, MODULE:NAME, or a TOML file. Raises `UsageError`."""
     if text.endswith(".toml"):
         modules.look_here_first()
         return Workload.from_file(text)

@@ -19,16 +19,22 @@ from isotone.cli.program import Command
 from isotone.errors import UnknownOperationException
 
 if TYPE_CHECKING:
+    from isotone.advisor.simulation import Workload
     from isotone.workbench import Workbench
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The argument for the model that the workbench shows."""
+    """The arguments for the model and the workload that the workbench shows."""
     parser.add_argument(
         "--model",
         metavar="MODULE",
         help="show the entities and access patterns of a module's tables: MODULE, or MODULE:NAME,NAME; "
         "without it they are inferred from the items",
+    )
+    parser.add_argument(
+        "--workload",
+        metavar="WORKLOAD",
+        help="simulate it on the page Simulation: MODULE:NAME, or a file that ends in .toml, as for isotone simulate",
     )
 
 
@@ -36,6 +42,7 @@ def workbench_of(
     backend: Backend,
     target: str,
     model: str | None,
+    workload: str | None,
     *,
     writable: bool = True,
     remote: bool = False,
@@ -51,7 +58,16 @@ def workbench_of(
         tables=_tables(model),
         remote=remote,
         is_endpoint=is_endpoint,
+        workload=_workload(workload),
     )
+
+
+def _workload(text: str | None) -> Workload | None:
+    if text is None:
+        return None
+    from isotone.cli.simulating import workload_of
+
+    return workload_of(text)
 
 
 def _tables(model: str | None) -> Sequence[isotone.Table]:
@@ -94,6 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
             backend,
             source,
             arguments.model,
+            arguments.workload,
             writable=arguments.read_write or not remote,
             remote=remote,
             is_endpoint=False,

@@ -21,6 +21,7 @@ from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import Access, is_write
 from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
 from isotone.workbench.server_pages import server_page
+from isotone.workbench.simulations import Simulations
 from isotone.workbench.source import Call, Source
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
@@ -56,6 +57,7 @@ class Calls:
             "structures": self.structures,
             "structure": self.structure,
             "server_page": self.server_page,
+            "simulation": Simulations(source.workload).simulation,
             **source.tour,
         }
 
@@ -79,6 +81,7 @@ class Calls:
             "writable": self._access.writable,
             "version": version("isotone"),
             "tour": bool(self._source.tour),
+            "workload": None if self._source.workload is None else self._source.workload.name,
             "models": [table.name for table in self._source.tables],
         }
 

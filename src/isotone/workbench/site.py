@@ -31,6 +31,7 @@ from isotone.server.response import NOT_FOUND, Header, Page
 from isotone.workbench.source import Call, Source
 
 if TYPE_CHECKING:
+    from isotone.advisor.simulation import Workload
     from isotone.model import Table
     from isotone.workbench.calls import Calls
 
@@ -72,7 +73,7 @@ class Workbench:
     `target` names the engine for people. Without `writable` it starts in safe mode: writes are refused until the user
     unlocks them. `tables` are those of a loaded model. `is_endpoint` tells whether the same server answers the API of the engine:
     then code that is copied connects to it. `tour` has the calls of a guided tour,
-    with which the page then begins.
+    with which the page then begins. `workload` is simulated when the page asks for it.
     """
 
     def __init__(
@@ -85,9 +86,17 @@ class Workbench:
         remote: bool = False,
         is_endpoint: bool = True,
         tour: Mapping[str, Call] | None = None,
+        workload: Workload | None = None,
     ) -> None:
         self._source = Source(
-            backend, target, tuple(tables), remote, writable, is_endpoint, tour or {}
+            backend,
+            target,
+            tuple(tables),
+            remote,
+            writable,
+            is_endpoint,
+            tour or {},
+            workload,
         )
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[Calls] | None = None

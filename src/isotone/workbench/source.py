@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isotone.backends.interface import Backend
 
 if TYPE_CHECKING:
+    from isotone.advisor.simulation import Workload
     from isotone.model import Table
 
 
@@ -19,7 +20,7 @@ class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
     `is_endpoint`: the server of the page has the engine's API, too.
-    `tour` has the calls of a guided tour, if there is one.
+    `tour` has the calls of a guided tour, if there is one. `workload` is what the page simulates.
     """
 
     backend: Backend
@@ -29,3 +30,4 @@ class Source(NamedTuple):
     writable: bool
     is_endpoint: bool
     tour: Mapping[str, Call]
+    workload: Workload | None

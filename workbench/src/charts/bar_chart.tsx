@@ -30,7 +30,7 @@ export function BarChart({ title, unit = "", bars, limit }: Props) {
       </figcaption>
       <ul class="bars">
         {bars.map((each) => (
-          <li key={each.key} class={each.over ? "over" : ""}>
+          <li key={each.key} class={each.over ? "exceeding" : ""}>
             <span class="of">{each.name}</span>
             <span class="track">
               <span style={{ width: `${(100 * each.value) / most}%` }} />

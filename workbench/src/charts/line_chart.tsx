@@ -25,6 +25,8 @@ interface Props {
   limit?: { value: number; name: string };
   format?: (value: number) => string;
   height?: number;
+  /** The legend has the greatest values; otherwise the last ones. */
+  greatest?: boolean;
 }
 
 const LEFT = 46;
@@ -32,7 +34,7 @@ const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 20;
 
-export function LineChart({ title, unit = "", labels, series, stacked = false, stepped = false, limit, format = brief, height = 150 }: Props) {
+export function LineChart({ title, unit = "", labels, series, stacked = false, stepped = false, limit, format = brief, height = 150, greatest: shows = false }: Props) {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState<number | null>(null);
   const drawn = stacked ? sums(series) : series.map((each) => each.values);
@@ -92,7 +94,7 @@ export function LineChart({ title, unit = "", labels, series, stacked = false, s
         {series.map((each, at) => (
           <li key={each.name}>
             <span class={`swatch hue-${hueOf(series, at)}${each.dashed ? " dashed" : ""}`} aria-hidden="true" />
-            {each.name} <strong>{shown(each.values[place], format)}</strong>
+            {each.name} <strong>{shown(shows && pointed === null ? most(each.values) : each.values[place], format)}</strong>
           </li>
         ))}
         {pointed !== null && <li class="quiet">{labels[place]}</li>}
@@ -103,6 +105,10 @@ export function LineChart({ title, unit = "", labels, series, stacked = false, s
 
 function shown(value: number | null | undefined, format: (value: number) => string): string {
   return value === null || value === undefined ? "–" : format(value);
+}
+
+function most(values: (number | null)[]): number {
+  return Math.max(0, ...values.map((each) => each ?? 0));
 }
 
 function hueOf(series: Series[], place: number): number {

@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 
 import type { Session, TableInfo } from "../api";
 import { MetricsPage } from "../metrics/metrics_page";
+import { SimulationPage } from "../simulation/simulation_page";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
@@ -40,6 +41,7 @@ export interface TopView {
 export const TOP_VIEWS: TopView[] = [
   { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
   { name: "structures", title: "Structures", component: StructuresPage },
+  { name: "simulation", title: "Simulation", component: SimulationPage },
   { name: "metrics", title: "Metrics", component: MetricsPage },
 ];
 

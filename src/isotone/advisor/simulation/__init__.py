@@ -10,7 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from isotone.advisor.simulation import sampling
-from isotone.advisor.simulation.forecast import Comparison, Costs, Forecast, HotKey, PlaceForecast
+from isotone.advisor.simulation.forecast import (
+    Comparison,
+    Costs,
+    Forecast,
+    HotKey,
+    PlaceForecast,
+    sizes_of,
+)
 from isotone.advisor.simulation.partitions import Load
 from isotone.advisor.simulation.recording import Place
 from isotone.advisor.simulation.report_text import report
@@ -69,7 +76,7 @@ def simulate(
     small = _run(workload, fewer, calls, seed, progress)
     sample = _run(workload, members, calls, seed, progress)
     taken = time.perf_counter() - started
-    plain = Forecast(workload, _sizes(workload, size), prices, {}, taken, calls, small, sample)
+    plain = Forecast(workload, sizes_of(workload, size), prices, {}, taken, calls, small, sample)
     return plain.with_shards(shards) if shards else plain
 
 
@@ -94,13 +101,3 @@ def _run(
             progress(f"{members} members", done, of)
 
     return sampling.run(workload, members, calls, seed=seed, progress=report)
-
-
-def _sizes(workload: Workload, size: int | None) -> dict[str, int]:
-    declared = {name: each.size for name, each in workload.populations.items()}
-    if size is None:
-        return declared
-    if type(size) is not int or size < 1:
-        raise UsageError(f"size={size!r} is not a number of members")
-    factor = size / max(declared.values(), default=1)
-    return {name: max(1, round(each * factor)) for name, each in declared.items()}

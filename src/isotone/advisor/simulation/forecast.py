@@ -216,6 +216,13 @@ class Forecast:
             *(self.calls_a_member, self._small, self._sample),
         )
 
+    def with_size(self, size: int) -> Forecast:
+        """The same application with so many members in the largest population, the others in proportion."""
+        return Forecast(
+            *(self.workload, sizes_of(self.workload, size), self.prices, self.shards),
+            *(self.seconds, self.calls_a_member, self._small, self._sample),
+        )
+
     # One place
 
     def _place(self, place: Place) -> PlaceForecast:
@@ -351,6 +358,17 @@ class Forecast:
 
 
 _ranks: Final = lru_cache(maxsize=256)(Ranks)
+
+
+def sizes_of(workload: Workload, size: int | None) -> dict[str, int]:
+    """The members of each population if the largest has so many; None: as declared."""
+    declared = {name: each.size for name, each in workload.populations.items()}
+    if size is None:
+        return declared
+    if type(size) is not int or size < 1:
+        raise UsageError(f"size={size!r} is not a number of members")
+    factor = size / max(declared.values(), default=1)
+    return {name: max(1, round(each * factor)) for name, each in declared.items()}
 
 
 class Comparison(NamedTuple):
