@@ -54,7 +54,7 @@ ALLOWED = {
     # The pages of the server, for any backend; the server itself knows no page.
     "workbench": FLOOR | {"advisor", "backends", "inference", "model", "server"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
-    "demo": FLOOR | {"backends", "isotone", "model", "structures", "workbench"},
+    "demo": FLOOR | {"advisor", "backends", "isotone", "model", "structures", "workbench"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR

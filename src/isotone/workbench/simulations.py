@@ -1,4 +1,7 @@
-"""The simulation of a loaded workload: it runs once, when it is first asked for, and is forecast for each size and division."""
+"""The simulation of a loaded workload: it runs once, and is forecast for each size and division.
+
+It runs when it is first asked for.
+"""
 
 from __future__ import annotations
 
