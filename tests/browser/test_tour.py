@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.browser.chromium import chromium
@@ -10,7 +11,6 @@ from tests.browser.chromium import chromium
 pytest.importorskip("playwright.sync_api", reason="there is no Playwright")
 
 from tests.browser.workbench_page import Workbench as Page
-from tests.browser.workbench_page import browser
 
 import isotone
 from isotone.demo import samples
@@ -35,52 +35,61 @@ def url() -> Iterator[str]:
             yield url
 
 
-def test_all_chapters_by_the_keyboard(url):
-    with browser() as started:
-        page = Page(started.new_page(viewport={"width": 1280, "height": 900}), url)
-        page.open()
-        page.until("document.querySelector('.tour-hero') !== null")
-        for chapter in CHAPTERS:
-            page.page.keyboard.press("ArrowRight")
-            page.until(f"location.hash === '#/tour/{chapter.name}'")
-            # The chapter before stays on the screen until this one is drawn.
-            page.until_text(".tour h2", chapter.title)
-            page.until("document.querySelectorAll('.drawn.read').length > 0")
-            assert page.page.locator(".failure").count() == 0
-            if chapter.refuse is not None:
-                page.until("document.querySelector('.tour-refused') !== null")
-        page.page.keyboard.press("Escape")
-        page.until("document.querySelectorAll('.tour-check').length > 0")
-        assert page.page.locator(".tour-check").count() == len(CHAPTERS)
+@pytest.fixture
+def new_page(chrome, url) -> Iterator[Callable[..., Page]]:
+    """Opens a page of a width; when the test is over, nothing may have gone wrong on it."""
+    opened = []
+
+    def new_page(width: int = 1280, **options: Any) -> Page:
+        context = chrome.new_context(viewport={"width": width, "height": 900}, **options)
+        opened.append((context, Page(context.new_page(), url)))
+        return opened[-1][1]
+
+    yield new_page
+    for context, page in opened:
         page.check()
+        context.close()
 
 
-def test_parameters_are_in_the_address_and_an_action_is_seen(url):
-    with browser() as started:
-        page = Page(started.new_page(viewport={"width": 1280, "height": 900}), url)
-        page.open("#/tour/github?relation=stars&newest=3")
-        page.until("document.querySelectorAll('.drawn.read').length === 4")
-        page.page.locator("select").select_option("forks")
-        page.until("location.hash.includes('relation=forks')")
-        page.until("document.querySelector('.drawing figcaption').innerText.includes('forks')")
-        page.open("#/tour/sparse-by-role")
-        page.until("document.querySelectorAll('.drawn.read').length === 2")
-        page.page.get_by_role("button", name="Promote a user").click()
-        page.until("document.querySelectorAll('.drawn.read').length === 3")
-        page.check()
+def test_all_chapters_by_the_keyboard(new_page):
+    page = new_page()
+    page.open()
+    page.until("document.querySelector('.tour-hero') !== null")
+    for chapter in CHAPTERS:
+        page.page.keyboard.press("ArrowRight")
+        page.until(f"location.hash === '#/tour/{chapter.name}'")
+        # The chapter before stays on the screen until this one is drawn.
+        page.until_text(".tour h2", chapter.title)
+        page.until("document.querySelectorAll('.drawn.read').length > 0")
+        assert page.page.locator(".failure").count() == 0
+        if chapter.refuse is not None:
+            page.until("document.querySelector('.tour-refused') !== null")
+    page.page.keyboard.press("Escape")
+    page.until("document.querySelectorAll('.tour-check').length > 0")
+    assert page.page.locator(".tour-check").count() == len(CHAPTERS)
+
+
+def test_parameters_are_in_the_address_and_an_action_is_seen(new_page):
+    page = new_page()
+    page.open("#/tour/github?relation=stars&newest=3")
+    page.until("document.querySelectorAll('.drawn.read').length === 4")
+    page.page.locator("select").select_option("forks")
+    page.until("location.hash.includes('relation=forks')")
+    page.until("document.querySelector('.drawing figcaption').innerText.includes('forks')")
+    page.open("#/tour/sparse-by-role")
+    page.until("document.querySelectorAll('.drawn.read').length === 2")
+    page.page.get_by_role("button", name="Promote a user").click()
+    page.until("document.querySelectorAll('.drawn.read').length === 3")
 
 
 @pytest.mark.parametrize(("width", "theme"), [(320, "light"), (1280, "dark"), (3840, "light")])
-def test_the_tour_fits_every_screen_and_reader(url, width, theme):
-    with browser() as started:
-        opened = started.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
-        page = Page(opened, url)
-        for address in ("#/tour", "#/tour/composite-key", "#/tour/filters", "#/tour/leaderboard"):
-            page.open(address)
-            page.until("document.querySelector('.tour h2') !== null")
-            page.settle()
-            assert opened.evaluate(
-                "(() => { const tour = document.querySelector('.tour'); return tour.scrollWidth <= tour.clientWidth; })()"
-            )
-            assert page.serious_faults() == []
-        page.check()
+def test_the_tour_fits_every_screen_and_reader(new_page, width, theme):
+    page = new_page(width, color_scheme=theme)
+    for address in ("#/tour", "#/tour/composite-key", "#/tour/filters", "#/tour/leaderboard"):
+        page.open(address)
+        page.until("document.querySelector('.tour h2') !== null")
+        page.settle()
+        assert page.page.evaluate(
+            "(() => { const tour = document.querySelector('.tour'); return tour.scrollWidth <= tour.clientWidth; })()"
+        )
+        assert page.serious_faults() == []

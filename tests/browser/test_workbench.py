@@ -23,17 +23,11 @@ pytestmark = pytest.mark.skipif(
 )
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import AXE, Workbench, browser  # noqa: E402
+from tests.browser.workbench_page import AXE, Workbench  # noqa: E402
 
 LONG = bool(os.environ.get("ISOTONE_LONG"))
 MANY = 1_000_000 if LONG else 5_000
 ANN = "pk=%5B%22S%3AREPO%23ann%23notes%22%5D"
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture

@@ -433,15 +433,43 @@ def test_regions_are_opened_while_others_look_at_them() -> None:
     before = sys.getswitchinterval()
     with isotone.open(regions=True) as database:
         sys.setswitchinterval(1e-6)
-        threads = [threading.Thread(target=look) for _ in range(3)]
+        threads = [threading.Thread(target=look) for _ in range(2)]
         try:
             for thread in threads:
                 thread.start()
-            for number in range(200):
+            for number in range(100):
                 database.region(f"eu-west-{number}")
         finally:
             sys.setswitchinterval(before)
             over.set()
             for thread in threads:
                 thread.join()
+    assert failures == []
+
+
+def test_background_work_is_looked_for_while_others_write_to_a_file(tmp_path: Path) -> None:
+    """SQLite's connection refuses a second thread, also while it waits for the disk."""
+    failures: list[BaseException] = []
+    over = threading.Event()
+
+    def look() -> None:
+        try:
+            while not over.is_set():
+                maintenance.is_wanted(engine)
+        except BaseException as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    with isotone.open(tmp_path / "shop.db") as database:
+        engine = database.engine
+        with engine.writing:
+            engine.store.create_tree("large")
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            for number in range(30):
+                with engine.writing:
+                    engine.store.put("large", str(number).encode(), b"x" * 100_000)
+        finally:
+            over.set()
+            thread.join()
     assert failures == []

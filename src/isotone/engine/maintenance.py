@@ -40,7 +40,7 @@ def is_wanted(engine: Engine) -> bool:
 
 def _is_wanted(engine: Engine) -> bool:
     return (
-        engine.store.is_upgrading()
+        _is_upgrading(engine)
         or bool(_expiring(engine))
         or backfill.pending(engine)
         or streams.exist(engine)
@@ -78,9 +78,8 @@ def finish(engine: Engine) -> None:
 
 def upgrade(engine: Engine) -> bool:
     """Give a slice of the entries that an older Isotone wrote their checksums; False if there are none."""
-    with engine.reading:
-        if not engine.store.is_upgrading():
-            return False
+    if not _is_upgrading(engine):
+        return False
     with engine.writing:
         known: dict[str, damage.Role | None] = {}
 
@@ -90,6 +89,11 @@ def upgrade(engine: Engine) -> bool:
             return damage.is_sound(known[tree], key, value)
 
         return engine.store.upgrade(is_sound)
+
+
+def _is_upgrading(engine: Engine) -> bool:
+    with engine.reading:
+        return engine.store.is_upgrading()
 
 
 def sweep(engine: Engine) -> int:
