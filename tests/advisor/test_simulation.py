@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,6 +219,76 @@ def test_a_key_of_the_minute_is_busy_while_it_lasts() -> None:
     assert busiest.load.writes == pytest.approx(600, rel=0.15)
 
 
+def test_keys_of_minutes_follow_one_another() -> None:
+    """Each throttles half of the writes while it lasts, so all together throttle half."""
+    load = Workload("minutes", tables=[songs], hours=FLAT)
+
+    @load.action(per_second=2000)
+    def count(call: Call) -> None:
+        part = int(call.clock.now()) // 15
+        call.store.put(Chart(name=f"{part}", plays=call.chance.randrange(100)))
+
+    found = forecast_of(load)
+    assert len(found.hottest) == 4
+    assert found.throttled == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_an_action_deletes_is_not_stored() -> None:
+    load = Workload("fleeting", tables=[songs], hours=FLAT)
+
+    @load.action(per_second=10)
+    def come_and_go(call: Call) -> None:
+        name = f"{call.chance.random()}"
+        call.store.put(Chart(name=name))
+        call.store.delete(Chart, name=name)
+
+    assert forecast_of(load).places[0].growth == 0
+
+
+def test_statements_are_refused() -> None:
+    load = Workload("sql", tables=[songs])
+
+    @load.action(per_second=10)
+    def select(call: Call) -> None:
+        call.store.backend.execute("ExecuteStatement", {"Statement": "SELECT * FROM Songs"})
+
+    with pytest.raises(UsageError, match="ExecuteStatement cannot be simulated"):
+        forecast_of(load)
+
+
+_OF_A_SEED = """
+import hashlib, json
+from tests.advisor.test_simulation import Chart, workload
+from isotone.advisor.simulation import simulate
+from isotone.advisor.simulation.forecast import as_dict
+
+load = workload(1000, 100)
+
+@load.action(by=load.populations["listener"], per_day=3)
+def count(call):
+    first, second = call.draw("song"), call.draw("song")
+    name = hashlib.md5((first.id + second.id).encode()).hexdigest()[:2]
+    call.store.put(Chart(name=name, plays=call.chance.randrange(9)))
+
+print(json.dumps(as_dict(simulate(load, members=40))))
+"""
+
+
+def test_a_seed_gives_the_same_forecast_in_every_process() -> None:
+    def forecast(hash_seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        return subprocess.run(
+            [sys.executable, "-c", _OF_A_SEED],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+            cwd=Path(__file__).parents[2],
+        ).stdout
+
+    assert len({forecast(seed) for seed in "123"}) == 1
+
+
 def test_what_grows_with_the_members_is_found() -> None:
     """A scan of all members grows with their number, and a rank with its logarithm."""
     load = Workload("growth", tables=[songs], hours=FLAT)
@@ -405,6 +478,16 @@ def test_a_picture_is_written(plain: Forecast, tmp_path: Path, ending: str) -> N
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
     assert len(data) > 10_000
+
+
+def test_dollars_are_no_mathematics(tmp_path: Path) -> None:
+    load = Workload(r"in $\frac$", tables=[songs])
+
+    @load.action(per_second=10)
+    def count(call: Call) -> None:
+        call.store.put(Chart(name=r"$\frac$", plays=call.chance.randrange(9)))
+
+    save(forecast_of(load), tmp_path / "prices.svg")
 
 
 def test_another_ending_is_refused(plain: Forecast, tmp_path: Path) -> None:

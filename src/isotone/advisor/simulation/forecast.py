@@ -228,30 +228,36 @@ class Forecast:
     def _place(self, place: Place) -> PlaceForecast:
         average = Load()
         by_key: dict[tuple[str, bool], Load] = defaultdict(Load)
+        in_use_of: dict[str, float] = {}  # the part of the time in which a key has its load
         for action in self.workload.actions.values():
             for owner, units, in_use in self._units(action, place):
                 load = Load(units.reads, units.writes) * self.rate(action)
                 average += load
                 for label, share in self._keys_of(action, owner):
                     by_key[label, owner.kind == "shared"] += load * (share / in_use)
+                    in_use_of[f"{place}: {label}"] = in_use
         peak = max(self.workload.day)
         keys = []
         for (label, is_shared), load in by_key.items():
             key = self._hot_key(place, label, load, is_shared)
             keys.append(key)
-            average += Load(max(key.load.reads * key.shards / peak - load.reads, 0.0))
+            more = max(key.load.reads * key.shards / peak - load.reads, 0.0)
+            average += Load(more * in_use_of[key.label])
         stored, growth = self._bytes(place)
         number = partitions.number_of(average * peak, stored)
         keys.sort(key=lambda key: -key.load.use)
         known = Load()
         for key in keys:
-            known += key.load * key.shards
+            known += key.load * (key.shards * in_use_of[key.label])
         loads = partitions.placed(
             [(f"{key.label}/{n}", key.load) for key in keys for n in range(key.shards)],
             _less(average * peak, known),
             number,
         )
-        refused = sum(key.throttled * key.load.units * key.shards / peak for key in keys)
+        refused = sum(
+            key.throttled * key.load.units * key.shards * in_use_of[key.label] / peak
+            for key in keys
+        )
         return PlaceForecast(
             place,
             average,
@@ -347,7 +353,7 @@ class Forecast:
         )
         found = {}
         for name, footprint in self._sample.footprints.items():
-            for place in {place for place, _ in footprint.units}:
+            for place in dict.fromkeys(place for place, _ in footprint.units):
                 small, big = (
                     sample.footprints[name].of(place) for sample in (self._small, self._sample)
                 )

@@ -56,7 +56,7 @@ def _figure(forecast: Forecast) -> Any:
     with rc_context(style):
         figure = Figure(figsize=(11, 7.5), layout="constrained")
         sizes = ", ".join(f"{size:,} × {name}" for name, size in forecast.sizes.items())
-        figure.suptitle(f"{forecast.workload.name}: {sizes}", color=_INK, fontsize=12)
+        figure.suptitle(_plain(f"{forecast.workload.name}: {sizes}"), color=_INK, fontsize=12)
         axes = figure.subplots(2, 2)
         _day(axes[0][0], forecast)
         _keys(axes[0][1], forecast)
@@ -135,4 +135,9 @@ def _thousands(axis: Any) -> None:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= 40 else f"{label[:39]}…"
+    return _plain(label if len(label) <= 40 else f"{label[:39]}…")
+
+
+def _plain(text: str) -> str:
+    """The text as it is: matplotlib would typeset what is between two dollars as mathematics."""
+    return text.replace("$", r"\$")

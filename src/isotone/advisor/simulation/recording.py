@@ -14,13 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Backend, Native, Request, Response, as_text
-from isotone.errors import ApiError
+from isotone.errors import ApiError, UsageError
 from isotone.expressions import key_condition
 from isotone.values.size import item_size, write_units
 from isotone.values.types import AttributeValue, Item
+
+_WITHOUT_SQL: Final = "write the action with the store, or as GetItem, Query, PutItem and so on"
+# Whose keys cannot be told from the request.
+_NOT_RECORDED: Final = {
+    "ExecuteStatement": _WITHOUT_SQL,
+    "BatchExecuteStatement": _WITHOUT_SQL,
+    "ExecuteTransaction": _WITHOUT_SQL,
+    "SearchVectors": "DynamoDB has no such action, so there is no price for it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,8 @@ class Recorder(Native):
         """Answer one action."""
         if operation in ("UpdateTable", "DeleteTable"):
             self._shapes.clear()
+        if operation in _NOT_RECORDED:
+            raise UsageError(f"{operation} cannot be simulated; {_NOT_RECORDED[operation]}")
         reads, writes = self._keys_of_request(operation, request)
         if not reads and not writes:
             return self._backend.execute(operation, request, deadline)
@@ -191,7 +202,7 @@ class Recorder(Native):
                 key
                 for old, new, _ in changes
                 if old != new
-                for key in {shape.touched(place, old), shape.touched(place, new)}
+                for key in dict.fromkeys((shape.touched(place, old), shape.touched(place, new)))
                 if key is not None
             ]
             self._touches += [Touch(place, key, writes=units / len(keys)) for key in keys]

@@ -15,7 +15,7 @@ ASSUMPTIONS = (
     "member k is 1/k^exponent as active or popular as the first one, in the sample and in the whole",
     f"a partition serves {READS:,.0f} read and {WRITES:,.0f} write units a second; DynamoDB separates hot keys, but "
     "cannot divide one",
-    "the items that the sample wrote stay: expired and deleted ones are not taken off the storage",
+    "items stay until an action deletes them: expired ones are not taken off the storage",
     "no retries: a throttled request is not sent again",
 )
 

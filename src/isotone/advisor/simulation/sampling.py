@@ -371,20 +371,21 @@ class _Condensed:
             return named
         if len(calls) == 1:
             return "spread"
-        common = set.intersection(*(self._of_call(number) for number in calls))
+        first, *others = map(self._of_call, sorted(calls))
+        common = [each for each in first if all(each in members for members in others)]
         if not common:
             return "shared"
         acting = {self._members[number][0] for number in calls}
-        return next((each for each in common if each in acting), next(iter(common)))
+        return next((each for each in common if each in acting), common[0])
 
     def _named(self, text: str) -> Member | None:
         """The first member whose id is in the text of a key."""
         found = (self._everybody.get(each) for each in self._ids.findall(text))
         return next(filter(None, found), None)
 
-    def _of_call(self, number: int) -> set[Member]:
+    def _of_call(self, number: int) -> list[Member]:
         acting, drawn = self._members[number]
-        return {*drawn} if acting is None else {acting, *drawn}
+        return drawn if acting is None else [acting, *drawn]
 
     def _shares_of_time(self) -> dict[tuple[Place, str], float]:
         """The part of the time in which a shared key is used, such as one that has the minute in it."""
