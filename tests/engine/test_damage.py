@@ -209,6 +209,22 @@ def test_check_names_every_damaged_item_and_goes_on(path: Path, database: isoton
     assert any("there are 17 readable items" in problem for problem in problems)
 
 
+def test_the_checksum_of_a_key_is_checked_too(
+    path: Path, database: isotone.Database, tmp_path: Path
+) -> None:
+    """Only a read at a gap looks at it: the check and a backup must, too."""
+    connection = apsw.Connection(str(path))
+    tree = database.engine.catalog.tables["Orders"].tree
+    third = f'(SELECT key FROM "tree_{tree}" LIMIT 1 OFFSET 2)'
+    connection.execute(f"UPDATE \"tree_{tree}\" SET key_sum = x'00000000' WHERE key = {third}")
+    connection.close()
+    (problem,) = database.check()
+    assert "the item" in problem
+    assert "is damaged" in problem
+    with pytest.raises(IsotoneError, match="does not have its checksum"):
+        isotone.backup(path, tmp_path / "copy.db")
+
+
 def test_the_sweep_goes_on_with_the_next_item(
     path: Path,
     database: isotone.Database,

@@ -25,6 +25,7 @@ from isotone import errors
 from isotone.backends.interface import Request, Response, as_text
 from isotone.backends.signing import Signer
 from isotone.errors import ApiError, ConnectionFailed
+from isotone.values.plain_json import plain
 
 _encode: Final = msgspec.json.Encoder().encode
 _NO_MEMBERS: Final = b"{}"  # TagResource and UntagResource answer without a body
@@ -43,7 +44,10 @@ def encode_request(operation: str, request: Request) -> bytes:
     request = as_text(request)
     if operation == "TransactWriteItems" and "ClientRequestToken" not in request:
         request = {**request, "ClientRequestToken": str(uuid4())}
-    return _encode(request)
+    try:
+        return _encode(request)
+    except (TypeError, UnicodeEncodeError):
+        return _encode(plain(request))
 
 
 class Conversation:

@@ -1,13 +1,18 @@
 """Encodes the keyword arguments of a call as a request, with botocore's checks.
 
 The declared `request_types` are compiled into `msgspec` structs when an action is first used. A
-well-formed request is checked, converted and encoded in C. Only a refused one is walked by Python code,
-which accepts what botocore also accepts and reports all other faults at once, in botocore's words.
+well-formed request is checked and encoded in C. Only a refused one is walked by Python code, which accepts
+what botocore also accepts and reports all other faults at once, in botocore's words.
+
+msgspec checks more loosely than botocore: a set passes for a list, and any mapping for a dict, also a number of numpy.
+So lists are checked by `_check_list`, and the request is encoded as it was given: msgspec encodes dicts only.
 """
 
 from __future__ import annotations
 
+import json
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -15,8 +20,10 @@ from typing import (
     Annotated,
     Any,
     Final,
+    Generic,
     Protocol,
     Required,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -36,18 +43,55 @@ _convert: Final = msgspec.convert
 _KEEP_BYTES: Final = (bytes,)
 # msgspec reads the annotations of a struct at its first use, and crashes if two threads do that at the same time.
 _compiling: Final = threading.Lock()
-_CONTAINERS: Final[dict[Any, Any]] = {Mapping: dict, Sequence: list}
+
+S = TypeVar("S")
+
+
+class _Listed(Generic[S]):
+    """The type of a list or a tuple. Its elements are checked as those of the struct `S`, which has a list of them."""
 
 
 def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
     """Encode a request; raises a `ParamValidationError` that names every fault."""
     struct = _struct(operation)
-    if struct is None:
-        return _encode(request)
     try:
-        return _encode(_convert(request, struct, builtin_types=_KEEP_BYTES))
-    except msgspec.ValidationError:
-        return _encode(_plain_request(declared_type(operation), request))
+        if struct is not None:
+            _convert(request, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
+        return _encode(request)
+    except Exception:  # noqa: BLE001 - an object in the request may raise anything; it is not asked again
+        return _encode_slowly(operation, request)
+
+
+def _encode_slowly(operation: str, request: Mapping[str, Any]) -> bytes:
+    """Encode what botocore accepts beyond the declared types, or raise for its faults."""
+    try:
+        plain = _plain_request(declared_type(operation), request)
+    except RecursionError:
+        raise parameter_error("The request is nested too deeply, or contains itself") from None
+    try:
+        # As botocore encodes: half a surrogate pair is sent, and the service refuses it.
+        return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
+    except (TypeError, ValueError, RecursionError) as error:  # without a declared type
+        raise parameter_error(f"The request cannot be encoded: {error}") from None
+
+
+def _base64(value: Any) -> str:
+    """The text that is sent for a binary value."""
+    if isinstance(value, bytes | bytearray):
+        return b64encode(value).decode()
+    raise TypeError(f"{value!r} is of {type(value)}, which JSON does not have")
+
+
+def _check_list(listed: Any, value: Any) -> Any:
+    """Check a value of the type `_Listed`; returns an instance of it, which nothing uses."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(value)
+    (struct,) = get_args(listed)
+    _convert({"elements": value}, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
+    return _CHECKED
+
+
+_CHECKED: Final[_Listed[Any]] = _Listed()
 
 
 def declared_type(operation: str) -> Any:
@@ -63,8 +107,25 @@ def _struct(operation: str) -> Any:
         return None
     with _compiling:
         struct = _compile(declared)
-        msgspec.json.Decoder(struct)  # msgspec reads the annotations now
+        _read_annotations(struct)
     return struct
+
+
+def _read_annotations(struct: Any) -> None:
+    """Let msgspec read the annotations of a struct now."""
+    msgspec.json.Decoder(struct, dec_hook=_check_list)
+
+
+class _Texts(Struct):
+    elements: list[str]
+
+
+class _Blobs(Struct):
+    elements: list[bytes]
+
+
+class _Values(Struct):
+    elements: list[_Value]
 
 
 class _Value(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -73,11 +134,11 @@ class _Value(Struct, forbid_unknown_fields=True, omit_defaults=True):
     S: str | UnsetType = UNSET
     N: str | UnsetType = UNSET
     B: bytes | UnsetType = UNSET
-    SS: list[str] | UnsetType = UNSET
-    NS: list[str] | UnsetType = UNSET
-    BS: list[bytes] | UnsetType = UNSET
+    SS: _Listed[_Texts] | UnsetType = UNSET
+    NS: _Listed[_Texts] | UnsetType = UNSET
+    BS: _Listed[_Blobs] | UnsetType = UNSET
     M: dict[str, _Value] | UnsetType = UNSET
-    L: list[_Value] | UnsetType = UNSET
+    L: _Listed[_Values] | UnsetType = UNSET
     NULL: bool | UnsetType = UNSET
     BOOL: bool | UnsetType = UNSET
 
@@ -86,17 +147,36 @@ class _Value(Struct, forbid_unknown_fields=True, omit_defaults=True):
 def _compile(hint: Any) -> Any:
     """The type with which `msgspec` checks a declared one."""
     if hint is AttributeValue:
+        for struct in (_Texts, _Blobs, _Values):
+            _read_annotations(struct)
         return _Value
     if is_typeddict(hint):
         return _compile_structure(hint)
     if hint is datetime:
-        return float  # a datetime takes the slow path, which makes a number of it
+        return int  # every other time takes the slow path, which makes whole seconds of it
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return Annotated[(_compile(arguments[0]), *arguments[1:])]
-    if origin in _CONTAINERS:
-        return _CONTAINERS[origin][tuple(_compile(argument) for argument in arguments)]
+        return _compile_bounded(arguments[0], arguments[1])
+    if origin is Mapping:
+        return dict[_compile(arguments[0]), _compile(arguments[1])]  # type: ignore[misc] # made at run time
+    if origin is Sequence:
+        return _compile_list(arguments[0])
     return hint
+
+
+def _compile_bounded(hint: Any, bounds: msgspec.Meta) -> Any:
+    if get_origin(hint) is Sequence:
+        return _compile_list(get_args(hint)[0], bounds)
+    return Annotated[_compile(hint), bounds]
+
+
+def _compile_list(element: Any, *bounds: msgspec.Meta) -> Any:
+    elements: Any = list[_compile(element)]  # type: ignore[misc] # made at run time
+    if bounds:
+        elements = Annotated[(elements, *bounds)]
+    struct = msgspec.defstruct("Elements", [("elements", elements)])
+    _read_annotations(struct)
+    return _Listed[struct]  # type: ignore[valid-type] # made at run time
 
 
 def _compile_structure(shape: Any) -> type[Struct]:
@@ -132,6 +212,8 @@ def required(shape: Any) -> tuple[str, ...]:
 
 def _plain_request(shape: Any, request: Mapping[str, Any]) -> Any:
     """Convert a request to plain values; raises one `ParamValidationError` with all faults."""
+    if shape is None:
+        return request
     faults: list[str] = []
     plain = _structure(shape, dict(request), "", faults)
     if faults:
@@ -146,14 +228,18 @@ def _visit(hint: Any, value: Any, path: str, faults: list[str]) -> Any:
     kind = dict if is_typeddict(hint) else get_origin(hint) or hint
     accepted, names, convert = _KINDS.get(kind, _ANYTHING)
     if not isinstance(value, accepted):
-        faults.append(
-            f"Invalid type for parameter {_label(path)}, value: {value}, "
-            f"type: {type(value)}, valid types: {names}"
-        )
+        _refuse_type(value, path, names, faults)
         return None
     if bounds is not None:
         _check_bounds(bounds, value, path, faults)
     return convert(hint, value, path, faults)
+
+
+def _refuse_type(value: Any, path: str, names: str, faults: list[str]) -> None:
+    faults.append(
+        f"Invalid type for parameter {_label(path)}, value: {value}, "
+        f"type: {type(value)}, valid types: {names}"
+    )
 
 
 def _structure(shape: Any, value: dict[str, Any], path: str, faults: list[str]) -> Any:
@@ -211,7 +297,7 @@ def _label(path: str) -> str:
 
 @runtime_checkable
 class _File(Protocol):
-    def read(self) -> bytes: ...
+    def read(self) -> Any: ...
 
 
 @runtime_checkable
@@ -219,30 +305,47 @@ class _Wrapped(Protocol):
     """boto3's `Binary`."""
 
     @property
-    def value(self) -> bytes: ...
+    def value(self) -> Any: ...
 
 
 def _blob(hint: Any, value: Any, path: str, faults: list[str]) -> bytes:
     """The bytes that botocore sends for a binary value; text is encoded as UTF-8."""
+    content = value
     if isinstance(value, _File):
-        value = value.read()
-    elif isinstance(value, _Wrapped):
-        value = value.value
-    return value.encode() if isinstance(value, str) else bytes(value)
-
-
-def _seconds(hint: Any, value: Any, path: str, faults: list[str]) -> int | float:
-    """The number that botocore sends for a time: whole seconds of a datetime; one without a zone is local."""
-    if isinstance(value, str):
+        content = value.read()
+    elif isinstance(value, _Wrapped) and not isinstance(value, str | bytes):
+        content = value.value
+    if isinstance(content, str):
         try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
+            return str.encode(content)
+        except UnicodeEncodeError:
             faults.append(
-                f"Invalid type for parameter {_label(path)}, value: {value}, "
-                f"type: {str}, valid types: {datetime}, timestamp-string"
+                f"Invalid value for parameter {_label(path)}, value: {content}: half a surrogate pair"
             )
-            return 0
-    return int(value.timestamp()) if isinstance(value, datetime) else value
+    elif isinstance(content, bytes | bytearray | memoryview):
+        return bytes(content)
+    else:
+        _refuse_type(value, path, _BINARY_NAMES, faults)
+    return b""
+
+
+def _seconds(hint: Any, value: Any, path: str, faults: list[str]) -> int:
+    """The number that botocore sends for a time: its whole seconds; a datetime without a zone is local."""
+    try:
+        if not isinstance(value, datetime):
+            try:
+                return int(float(value))  # also a number of numpy, or one as text
+            except (TypeError, ValueError):
+                value = datetime.fromisoformat(value)
+        return int(value.timestamp())
+    except (TypeError, ValueError, OverflowError, OSError):
+        _refuse_type(value, path, _TIME_NAMES, faults)
+        return 0
+
+
+def _integer(value: int) -> int:
+    """An int without the methods of a subclass, such as an IntEnum; a bool is sent as it is."""
+    return value if isinstance(value, bool) else int.__int__(value)
 
 
 def _scalar(convert: Callable[[Any], Any]) -> _Conversion:
@@ -251,8 +354,9 @@ def _scalar(convert: Callable[[Any], Any]) -> _Conversion:
 
 _Conversion = Callable[[Any, Any, str, list[str]], Any]
 _NESTED: Final[dict[str, Any]] = {"M": AttributeMap, "L": Sequence[AttributeValue]}
-_TIMES: Final = (datetime, int, float, str)
+_TIME_NAMES: Final = f"{datetime}, timestamp-string"
 _BINARY: Final = (bytes, bytearray, memoryview, str, _File, _Wrapped)
+_BINARY_NAMES: Final = f"{bytes}, {bytearray}, file-like object"
 
 # For each kind of declared type: the accepted types, botocore's name for them, the conversion.
 _KINDS: Final[dict[Any, tuple[Any, str, _Conversion]]] = {
@@ -260,9 +364,9 @@ _KINDS: Final[dict[Any, tuple[Any, str, _Conversion]]] = {
     Mapping: (dict, str(dict), _mapping),
     Sequence: ((list, tuple), f"{list}, {tuple}", _sequence),
     str: (str, str(str), _scalar(str.__str__)),
-    int: (int, str(int), _scalar(int)),
+    int: (int, str(int), _scalar(_integer)),
     bool: (bool, str(bool), _scalar(bool)),
-    datetime: (_TIMES, f"{datetime}, timestamp-string", _seconds),
-    bytes: (_BINARY, f"{bytes}, {bytearray}, file-like object", _blob),
+    datetime: (object, _TIME_NAMES, _seconds),
+    bytes: (_BINARY, _BINARY_NAMES, _blob),
 }
 _ANYTHING: Final[tuple[Any, str, _Conversion]] = (object, "", _scalar(lambda value: value))

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 Name = Annotated[str, Meta(min_length=1)]
 IndexName = Annotated[str, Meta(min_length=3)]
+TableName = Annotated[str, Meta(min_length=3)]
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonEmpty = Annotated[Sequence[T], Meta(min_length=1)]
@@ -117,7 +118,7 @@ class Condition(TypedDict, total=False):
 
 class QueryInput(TypedDict, total=False):
     TableName: Required[Name]
-    IndexName: Name
+    IndexName: IndexName
     Select: str
     AttributesToGet: NonEmpty[str]
     Limit: Positive
@@ -137,7 +138,7 @@ class QueryInput(TypedDict, total=False):
 
 class ScanInput(TypedDict, total=False):
     TableName: Required[Name]
-    IndexName: Name
+    IndexName: IndexName
     AttributesToGet: NonEmpty[str]
     Limit: Positive
     Select: str
@@ -318,7 +319,7 @@ class ProjectionShape(TypedDict, total=False):
 
 
 class LocalSecondaryIndex(TypedDict, total=False):
-    IndexName: Required[Name]
+    IndexName: Required[IndexName]
     KeySchema: Required[NonEmpty[KeySchemaElement]]
     Projection: Required[ProjectionShape]
 
@@ -339,7 +340,7 @@ class WarmThroughputShape(TypedDict, total=False):
 
 
 class GlobalSecondaryIndex(TypedDict, total=False):
-    IndexName: Required[Name]
+    IndexName: Required[IndexName]
     KeySchema: Required[NonEmpty[KeySchemaElement]]
     Projection: Required[ProjectionShape]
     ProvisionedThroughput: ProvisionedThroughputShape
@@ -410,20 +411,64 @@ class CreateTableInput(TypedDict, total=False):
 
 
 class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
-    IndexName: Required[Name]
+    IndexName: Required[IndexName]
     ProvisionedThroughput: ProvisionedThroughputShape
     OnDemandThroughput: OnDemandThroughputShape
     WarmThroughput: WarmThroughputShape
 
 
 class DeleteGlobalSecondaryIndexAction(TypedDict, total=False):
-    IndexName: Required[Name]
+    IndexName: Required[IndexName]
 
 
 class GlobalSecondaryIndexUpdate(TypedDict, total=False):
     Update: UpdateGlobalSecondaryIndexAction
     Create: GlobalSecondaryIndex
     Delete: DeleteGlobalSecondaryIndexAction
+
+
+class ProvisionedThroughputOverrideShape(TypedDict, total=False):
+    ReadCapacityUnits: Positive
+
+
+class OnDemandThroughputOverrideShape(TypedDict, total=False):
+    MaxReadRequestUnits: int
+
+
+class ReplicaIndex(TypedDict, total=False):
+    IndexName: Required[IndexName]
+    ProvisionedThroughputOverride: ProvisionedThroughputOverrideShape
+    OnDemandThroughputOverride: OnDemandThroughputOverrideShape
+
+
+class ReplicaSettings(TypedDict, total=False):
+    RegionName: Required[str]
+    KMSMasterKeyId: str
+    ProvisionedThroughputOverride: ProvisionedThroughputOverrideShape
+    OnDemandThroughputOverride: OnDemandThroughputOverrideShape
+    GlobalSecondaryIndexes: NonEmpty[ReplicaIndex]
+    TableClassOverride: str
+
+
+class OfRegion(TypedDict, total=False):
+    RegionName: Required[str]
+
+
+class ReplicaDisassociation(TypedDict, total=False):
+    RegionName: Required[str]
+    DisassociationMode: Required[str]
+
+
+class ReplicaUpdate(TypedDict, total=False):
+    Create: ReplicaSettings
+    Update: ReplicaSettings
+    Delete: OfRegion
+    Disassociate: ReplicaDisassociation
+
+
+class WitnessUpdate(TypedDict, total=False):
+    Create: OfRegion
+    Delete: OfRegion
 
 
 class UpdateTableInput(TypedDict, total=False):
@@ -434,11 +479,11 @@ class UpdateTableInput(TypedDict, total=False):
     GlobalSecondaryIndexUpdates: Sequence[GlobalSecondaryIndexUpdate]
     StreamSpecification: StreamSpecificationShape
     SSESpecification: SSESpecificationShape
-    ReplicaUpdates: NonEmpty[Mapping[str, Any]]
+    ReplicaUpdates: NonEmpty[ReplicaUpdate]
     TableClass: str
     DeletionProtectionEnabled: bool
     MultiRegionConsistency: str
-    GlobalTableWitnessUpdates: NonEmpty[Mapping[str, Any]]
+    GlobalTableWitnessUpdates: NonEmpty[WitnessUpdate]
     OnDemandThroughput: OnDemandThroughputShape
     WarmThroughput: WarmThroughputShape
     VectorIndexUpdates: Sequence[VectorIndexUpdate]
@@ -454,7 +499,7 @@ DescribeContinuousBackupsInput = DescribeTableInput
 
 
 class ListTablesInput(TypedDict, total=False):
-    ExclusiveStartTableName: Name
+    ExclusiveStartTableName: TableName
     Limit: Positive
 
 
@@ -495,7 +540,6 @@ class UpdateContinuousBackupsInput(TypedDict, total=False):
 
 # Backups
 
-TableName = Annotated[str, Meta(min_length=3)]
 BackupName = Annotated[str, Meta(min_length=3)]
 BackupArn = Annotated[str, Meta(min_length=37)]
 

@@ -33,7 +33,8 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
     """
     with engine.reading:
         found = _Check(engine, progress)
-        return list(found.but_damage(found.problems()))
+        # An entry is damaged once, also if both of its checksums say so.
+        return list(dict.fromkeys(found.but_damage(found.problems())))
 
 
 class _Check:

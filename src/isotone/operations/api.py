@@ -18,6 +18,7 @@ from isotone.engine.engine import Engine
 from isotone.errors import (
     ApiError,
     InternalServerError,
+    IsotoneError,
     ResourceNotFoundException,
     SerializationException,
     StorageBusy,
@@ -54,6 +55,7 @@ from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
 from isotone.operations.permissions import Access, accesses
 from isotone.operations.request_decoding import convert, decode, explain
+from isotone.values.plain_json import plain
 
 log = logging.getLogger("isotone")
 
@@ -116,17 +118,24 @@ class Api:
         if action is None:
             raise UnknownOperationException
         try:
-            answer = action.run(self.engine, convert(action.request, request))
-            if type(answer) is Later:
-                answer = answer.finish()
-        except ApiError as error:
-            if isinstance(error, _EXPLAINED):
-                error = _told(action, request, error)
-            if error.members:
-                error.members = _decode(_encode(error.members))
-            raise error from None
-        except UnicodeEncodeError:  # half a surrogate pair, which JSON cannot represent
-            raise SerializationException from None
+            try:
+                answer = action.run(self.engine, convert(action.request, request))
+                if type(answer) is Later:
+                    answer = answer.finish()
+            except ApiError as error:
+                if isinstance(error, _EXPLAINED):
+                    error = _told(action, request, error)
+                if error.members:
+                    error.members = _decode(_encode(error.members))
+                raise error from None
+        except IsotoneError:
+            raise
+        except Exception:
+            # Values that are not JSON's can fail anywhere. The engine has undone what the action did.
+            known = plain(request)
+            if known is request:
+                raise
+            return self.execute(operation, known, json_items=json_items)
         if not answer:
             return {}
         # A response shares nothing with the engine. Items are stored as JSON: one pass decodes them all.

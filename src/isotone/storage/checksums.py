@@ -12,7 +12,7 @@ A row of format 1 has no checksums until the upgrade reaches it (`file_upgrade`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from operator import gt, lt
 from struct import Struct
@@ -70,12 +70,20 @@ class Sums:
             return None
         return len(joined) if crc32(joined, self.start) == self.start else None
 
-    def holds(self, row: Row, reached: bytes | None) -> bool:
-        """Whether one row has its sum; from the key `reached` on, an upgrade has not come to it."""
-        key, _, row_sum = row
-        if row_sum is None:
+    def holds(self, row: tuple[Any, ...], reached: bytes | None) -> bool:
+        """Whether one row, from its key to its sum, has that sum; from the key `reached` on, an upgrade has not come to it."""
+        key = row[0]
+        if row[-1] is None:
             return reached is not None and type(key) is bytes and key >= reached
         return self.hold(*row)
+
+    def damaged(
+        self, rows: Iterator[tuple[Any, ...]], reached: bytes | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Those of these rows that do not have their sum, as `holds` says it."""
+        while chunk := list(islice(rows, CHUNK)):
+            if self.size_of_sound(chunk) is None:
+                yield from (row for row in chunk if not self.holds(row, reached))
 
 
 def are_in_order(keys: Sequence[bytes], *, after: bytes | None, reverse: bool) -> bool:

@@ -17,14 +17,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
 from isotone.errors import StorageBusy, StorageCorrupt, UsageError
-from isotone.storage.checksums import CHUNK, Sums
+from isotone.storage.checksums import Sums
 from isotone.storage.file import (
     FORMAT,
     MEMORY_MAP,
@@ -208,9 +207,9 @@ def _is_intact(connection: Any, name: str) -> bool:
     tree = name.removeprefix(_PREFIX)
     sums = Sums(tree)
     reached = reached_in(connection, tree)
-    rows = connection.execute(f'SELECT key, value, row_sum FROM main."{name}"')
-    while chunk := list(islice(rows, CHUNK)):
-        if sums.size_of_sound(chunk) is None and not all(sums.holds(row, reached) for row in chunk):
+    for columns in ("key, value, row_sum", "key, key_sum"):
+        rows = connection.execute(f'SELECT {columns} FROM main."{name}"')
+        if any(True for _ in sums.damaged(rows, reached)):
             return False
     return True
 

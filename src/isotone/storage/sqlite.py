@@ -248,7 +248,7 @@ class SQLiteStore:
         return changed
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the structure of the file. Reads all of it."""
+        """What SQLite finds wrong with the structure of the file, and the keys without their sums. Reads all of it."""
         try:
             reports = [row[0] for row in self._execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
             tables = dict(
@@ -256,12 +256,27 @@ class SQLiteStore:
             )
         except apsw.Error as error:
             return [str(self._failure(error))]
-        expected = {self._statements[tree].create for tree in self.trees()}
-        return [report for report in reports if report != "ok"] + [
+        ours = {self._statements[tree].create: tree for tree in self.trees()}
+        foreign = [
             f"table {name} was not created by Isotone"
             for name, sql in tables.items()
-            if sql not in expected and name != UPGRADE and not name.startswith(_OF_REPLICATOR)
+            if sql not in ours and name != UPGRADE and not name.startswith(_OF_REPLICATOR)
         ]
+        trees = [ours[sql] for sql in tables.values() if sql in ours]
+        damaged = [str(damage) for tree in trees for damage in self._damaged_keys(tree)]
+        return [report for report in reports if report != "ok"] + foreign + damaged
+
+    def _damaged_keys(self, tree: str) -> Iterator[Exception]:
+        """The exception for each key without its sum. A range does not read these sums, a read at a gap does."""
+        sums, reached = self._statements[tree].sums, reached_in(self._connection, tree)
+        try:
+            rows = self._connection.cursor().execute(
+                f'SELECT {_KEY}, key_sum FROM "{_PREFIX}{tree}"'
+            )
+            for key, _ in sums.damaged(rows, reached):
+                yield self.describe_damage(tree, key)
+        except _UNREADABLE as error:
+            yield self._read_failure(error, tree)
 
     def is_upgrading(self) -> bool:
         """Whether entries of an older format still lack their checksums. O(1)."""

@@ -1,0 +1,70 @@
+"""Requests of Python programs as JSON has them: subclasses of str and int, other mappings, what JSON cannot represent.
+
+Hot paths pass a request on as it is. One that then fails is brought to this form, and executed once more, or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from isotone.errors import SerializationException
+
+_PLAIN: Final = frozenset({type(None), bool, int, float})
+
+
+def plain(value: Any) -> Any:
+    """The value with JSON's types only: the same object if it has no others. Trees of expressions are left.
+
+    Raises `SerializationException` for what JSON cannot represent, such as half a surrogate pair or bytes.
+    """
+    try:
+        return _plain(value)
+    except (RecursionError, UnicodeEncodeError):
+        raise SerializationException from None
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN or isinstance(value, msgspec.Struct):
+        return value
+    for kind, convert in _CONVERT:
+        if isinstance(value, kind):
+            return convert(value)
+    raise SerializationException
+
+
+def _text(value: str) -> str:
+    text = str.__str__(value)  # the characters themselves, whatever a subclass makes of them
+    str.encode(text)
+    return text
+
+
+def _mapping(value: Mapping[Any, Any]) -> Any:
+    if not all(isinstance(name, str) for name in value):
+        raise SerializationException
+    members = {_text(name): _plain(member) for name, member in value.items()}
+    is_plain = type(value) is dict and all(
+        type(name) is str and members[name] is member for name, member in value.items()
+    )
+    return value if is_plain else members
+
+
+def _sequence(value: Any) -> Any:
+    elements = [_plain(element) for element in value]
+    is_plain = type(value) is list and all(map(_is_same, elements, value))
+    return value if is_plain else elements
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other
+
+
+_CONVERT: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
+    (str, _text),
+    (int, int.__int__),
+    (float, float.__float__),
+    (Mapping, _mapping),
+    ((list, tuple, set, frozenset), _sequence),
+)
