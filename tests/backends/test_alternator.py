@@ -7,6 +7,7 @@ import contextlib
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -215,6 +216,7 @@ class FakeNode(http.server.ThreadingHTTPServer):
         self.asked: list[str] = []
         self.lose: Callable[[str], bool] = lambda operation: False
         self.listed: dict[str, list[str]] = {}
+        self.connections = 0
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -225,6 +227,14 @@ class FakeNode(http.server.ThreadingHTTPServer):
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: FakeNode
+
+    def setup(self) -> None:
+        self.server.connections += 1
+        super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        self.server.connections -= 1
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
@@ -289,6 +299,21 @@ def test_requests_are_spread_over_the_nodes_that_one_lists() -> None:
         puts = [node.asked.count("PutItem") for node in made]
         assert sum(puts) >= 9
         assert max(puts) - min(puts) <= 1
+
+
+def test_connections_to_nodes_that_left_are_closed() -> None:
+    with nodes() as made, isotone.connect(of(made[:1])) as store:
+        store.create_tables(counts)
+        for number in range(3):
+            store.put(Count(name=str(number)))
+        assert all(node.connections for node in made)
+        for node in made:
+            node.listed["/localnodes"] = [each.name for each in made[:2]]
+        end = time.monotonic() + 20
+        while made[2].connections:
+            assert time.monotonic() < end
+            lost_once(made[0], "GetItem")  # so the list is read anew
+            assert store.get(Count, name="0") is not None
 
 
 def test_a_rack_without_nodes_falls_back_to_its_data_center() -> None:
@@ -378,6 +403,8 @@ def test_the_async_store_does_the_same() -> None:
         retries = Retries(base=0.001)
         async with isotone.aconnect(of(made[:2]), retries=retries, credentials=TOKEN) as store:
             await asyncio.gather(*(store.put(Count(name=f"n{each}")) for each in range(9)))
+            for each in range(9, 12):  # when the list has been read
+                await store.put(Count(name=f"n{each}"))
             assert all(node.asked.count("PutItem") for node in made)
             for node in made:
                 lost_once(node, "UpdateItem")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.moving.tables import (
 
 import isotone
 from isotone.errors import UsageError
-from isotone.moving import adiff, diff
+from isotone.moving import Stopped, adiff, diff
 from isotone.moving.item_identity import canonical, item_digest, key_text
 
 
@@ -38,6 +39,16 @@ def test_equal_tables_are_equal() -> None:
         assert report.is_equal
         assert str(report) == "Orders: equal, 300 items"
         assert report.comparisons[NAME].examples == ()
+
+
+def test_a_comparison_can_be_stopped() -> None:
+    with isotone.open() as one:
+        create(one)
+        fill(one, 2)
+        stop = threading.Event()
+        stop.set()
+        with pytest.raises(Stopped):
+            diff(one, one, stop=stop)
 
 
 def test_what_differs_is_shown_with_both_values() -> None:

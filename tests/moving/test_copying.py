@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,15 @@ def test_tables_that_do_not_fit_are_refused() -> None:
             copy(source, target, segments=0)
 
 
+READERS = {
+    "Effect": "Allow",
+    "Principal": {"AWS": "arn:aws:iam::000000000000:root"},
+    "Action": "dynamodb:GetItem",
+    "Resource": "*",
+}
+POLICY = json.dumps({"Version": "2012-10-17", "Statement": [READERS]})
+
+
 def test_a_dry_run_writes_nothing() -> None:
     with isotone.open() as source:
         create(source)
@@ -178,6 +188,14 @@ def test_a_dry_run_writes_nothing() -> None:
                 "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
             },
         )
+        arn = source.execute("DescribeTable", {"TableName": NAME})["Table"]["TableArn"]
+        source.execute("PutResourcePolicy", {"ResourceArn": arn, "Policy": POLICY})
+        kinesis = "arn:aws:kinesis:us-east-1:000000000000:stream/orders"
+        source.execute(
+            "EnableKinesisStreamingDestination", {"TableName": NAME, "StreamArn": kinesis}
+        )
+        limits = {"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 100}
+        source.execute("UpdateTable", {"TableName": NAME, "OnDemandThroughput": limits})
         notices: list[str] = []
         with isotone.open() as target:
             done = copy(source, target, dry_run=True, notice=notices.append)
@@ -186,7 +204,8 @@ def test_a_dry_run_writes_nothing() -> None:
         assert not done.is_complete
         assert done.tables[NAME].of_items == 10
         assert list(done.missing) == notices
-        assert "recovery" in notices[0]
+        expected = ("recovery", "resource policy", kinesis, "on-demand throughput")
+        assert all(what in notice for what, notice in zip(expected, notices, strict=True))
 
 
 class Denied(Native):

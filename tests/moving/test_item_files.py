@@ -412,6 +412,17 @@ def test_parquet_keeps_numbers_exact_and_typed() -> None:
     }
 
 
+def test_a_parquet_file_that_is_damaged_inside() -> None:
+    pytest.importorskip("pyarrow")
+    with database_of([item(number) for number in range(3000)]) as source:
+        moving.export_items(source, "Orders", "items.parquet")
+    content = bytearray(Path("items.parquet").read_bytes())
+    content[len(content) // 4 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 4)
+    Path("items.parquet").write_bytes(content)
+    with database_of([]) as target, pytest.raises(UsageError, match="damaged after row"):
+        moving.import_items("items.parquet", target, "Orders")
+
+
 def test_parquet_of_another_program() -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -180,9 +180,13 @@ class Cluster:
             return False
         with self._lock:
             self.nodes = tuple(dict.fromkeys(nodes))
-            known = {*nodes, *self.address.seeds}
-            self.avoided = {node: each for node, each in self.avoided.items() if node in known}
+            members = self.members()
+            self.avoided = {node: each for node, each in self.avoided.items() if node in members}
         return True
+
+    def members(self) -> set[Node]:
+        """The nodes that may be asked: those of the list, and the given ones."""
+        return {*self.nodes, *self.address.seeds}
 
 
 class Delivery:
@@ -296,9 +300,16 @@ class Alternator(Native):
                 try:
                     for path in cluster.questions():
                         if cluster.learn(remote.get(path), node):
+                            self._close_left()
                             return
                 except ConnectionFailed:
                     cluster.failed(node)
+
+    def _close_left(self) -> None:
+        """Close the idle connections to nodes that have left the cluster."""
+        for node in set(self._remotes) - self._nodes.cluster.members():
+            if remote := self._remotes.pop(node, None):  # another thread may have done it
+                remote.close()
 
     def _remote(self, node: Node) -> Remote:
         known = self._remotes.get(node)
@@ -374,11 +385,17 @@ class AsyncAlternator(Native):
             try:
                 for path in cluster.questions():
                     if cluster.learn(await remote.get(path), node):
+                        self._close_left()
                         return
             except ConnectionFailed:
                 cluster.failed(node)
             finally:
                 remote.close()
+
+    def _close_left(self) -> None:
+        """Close the idle connections to nodes that have left the cluster."""
+        for node in self._remotes.keys() - self._nodes.cluster.members():
+            self._remotes.pop(node).close()
 
     def _remote(self, node: Node) -> AsyncRemote:
         known = self._remotes.get(node)

@@ -155,7 +155,8 @@ def diff(
     """Compare tables of two addresses or objects, all of both if none are named.
 
     A mapping names tables that are called otherwise at the target. `shown` is how many keys are reported in
-    full for each kind of difference. `read_units` is a budget of capacity units a second for each side.
+    full for each kind of difference. `read_units` is a budget of capacity units a second for each side. Setting `stop`
+    raises `Stopped`.
 
     Cost: both tables are read once, consistently; and once more if they differ. Compare when nobody writes: keys that
     are written meanwhile may count as different, though those shown were read again.

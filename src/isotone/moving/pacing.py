@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from isotone.backends.interface import Backend, Request, Response
 from isotone.backends.request_retries import full_jitter, is_retryable
-from isotone.errors import ApiError, ConnectionFailed, StorageBusy, UsageError
+from isotone.errors import ApiError, ConnectionFailed, IsotoneError, StorageBusy, UsageError
 
 PATIENCE: Final = 300.0  # seconds without any progress after which a job gives up
 _SLOWER: Final = 2 / 3
@@ -26,8 +26,8 @@ _LONGEST_PAUSE: Final = 10.0
 _WINDOW: Final = 5.0  # seconds over which the present rate is measured
 
 
-class Stopped(Exception):
-    """The job was asked to stop while it waited."""
+class Stopped(IsotoneError):
+    """The job ended early, because its `stop` was set."""
 
 
 class Pace:

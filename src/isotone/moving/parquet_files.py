@@ -186,10 +186,12 @@ class ParquetInput:
 
     def __init__(self, place: Place) -> None:
         parquet, arrow = _library("pyarrow.parquet"), _library()
+        self._name = fspath(place)
+        self._failures = (OSError, arrow.ArrowException)
         try:
-            self._file = parquet.ParquetFile(fspath(place))
-        except (OSError, arrow.ArrowInvalid) as error:
-            raise UsageError(f"cannot read {fspath(place)} as Parquet: {error}") from None
+            self._file = parquet.ParquetFile(self._name)
+        except self._failures as error:
+            raise UsageError(f"cannot read {self._name} as Parquet: {error}") from None
         schema = self._file.schema_arrow
         self._codes = {
             field.name: (field.metadata or {}).get(_CODE, b"").decode() for field in schema
@@ -233,7 +235,12 @@ class ParquetInput:
     def read(self, most: int, most_bytes: int | None = None) -> Iterator[Record]:
         """The next rows."""
         for _ in range(most):
-            row = next(self._rows, None)
+            try:
+                row = next(self._rows, None)
+            except self._failures as error:
+                raise UsageError(
+                    f"{self._name} is damaged after row {self.position}: {error}"
+                ) from None
             if row is None:
                 self.ended = True
                 return

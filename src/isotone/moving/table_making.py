@@ -33,10 +33,11 @@ _KEY_TYPES: Final = ("HASH", "RANGE")
 
 # Errors by which an engine says that it does not know an action or a parameter.
 _NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException")
+_NO_POLICY: Final = "PolicyNotFoundException"
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """What a table is, besides its items: the answer of DescribeTable, the attribute of expiry, tags, recovery.
+    """What a table is, besides its items: the answer of DescribeTable, and what other actions tell.
 
     `denied` are the actions that the credentials do not allow, so what they would tell is not known.
     """
@@ -45,6 +46,8 @@ class TableDefinition(msgspec.Struct, frozen=True):
     expiry: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
     has_recovery: bool = False
+    has_policy: bool = False
+    kinesis_streams: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
 
     @property
@@ -90,20 +93,32 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
     recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name}, denied)
     backups: Mapping[str, Any] = recovery.get("ContinuousBackupsDescription") or {}
     in_time: Mapping[str, Any] = backups.get("PointInTimeRecoveryDescription") or {}
+    arn = description.get("TableArn")
+    policy = _asked(backend, "GetResourcePolicy", {"ResourceArn": arn}, denied) if arn else {}
+    kinesis = _asked(backend, "DescribeKinesisStreamingDestination", {"TableName": name}, denied)
     return TableDefinition(
         description,
         state.get("AttributeName") if state.get("TimeToLiveStatus") in _ENABLED else None,
-        tuple(sorted(_tags(backend, description.get("TableArn"), denied))),
+        tuple(sorted(_tags(backend, arn, denied))),
         in_time.get("PointInTimeRecoveryStatus") == "ENABLED",
+        bool(policy.get("Policy")),
+        tuple(
+            each["StreamArn"]
+            for each in kinesis.get("KinesisDataStreamDestinations") or ()
+            if each.get("DestinationStatus") in _DELIVERING
+        ),
         tuple(denied),
     )
 
 
 _ENABLED: Final = ("ENABLED", "ENABLING")
+_DELIVERING: Final = ("ACTIVE", "ENABLING", "UPDATING")
 _TOLD_BY: Final = {
     "DescribeTimeToLive": "expiry",
     "DescribeContinuousBackups": "point-in-time recovery",
     "ListTagsOfResource": "tags",
+    "GetResourcePolicy": "a resource policy",
+    "DescribeKinesisStreamingDestination": "Kinesis streams",
 }
 
 
@@ -131,7 +146,7 @@ def _asked(
         denied.append(operation)
         return {}
     except ApiError as error:
-        if error.code in _NOT_KNOWN:
+        if error.code in (*_NOT_KNOWN, _NO_POLICY):
             return {}
         raise
 
@@ -200,6 +215,14 @@ def plan_table(
     missing += [f"{_TOLD_BY[each]}: {each} is denied on the source" for each in definition.denied]
     if definition.has_recovery:
         missing.append("point-in-time recovery: enable it on the target yourself")
+    if definition.has_policy:
+        missing.append("the resource policy: put it on the target yourself")
+    missing += [
+        f"Kinesis stream {arn}: enable it on the target yourself"
+        for arn in definition.kinesis_streams
+    ]
+    if described.get("OnDemandThroughput"):
+        missing.append("the limits of on-demand throughput: set them on the target yourself")
     sse: Mapping[str, Any] = described.get("SSEDescription") or {}
     if sse.get("KMSMasterKeyArn"):
         missing.append("its own encryption key: the target has the default one")
