@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from tests.oracle.local import free_port
+from tests.programs import Command, isotone
 
 SECONDS: Final = 30
 
@@ -21,7 +21,7 @@ class Cluster:
         port = free_port()
         given = [(host, port) for host in hosts]
         self.nodes = given or [("127.0.0.1", free_port()) for _ in range(nodes)]
-        self._processes: list[subprocess.Popen[str]] = []
+        self._processes: list[Command | subprocess.Popen[str]] = []
 
     @property
     def url(self) -> str:
@@ -34,10 +34,9 @@ class Cluster:
 
     def __enter__(self) -> Self:
         for host, port in self.nodes:
-            command = [sys.executable, "-m", "isotone", "serve", str(self.file), "--quiet"]
             options = ["--host", host, "--port", str(port), "--localnodes", self._listed]
             self._processes.append(
-                subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+                isotone("serve", self.file, "--quiet", *options, stderr=subprocess.PIPE)
             )
         try:
             for host, port in self.nodes:

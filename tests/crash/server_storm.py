@@ -175,6 +175,7 @@ class Storm:
         self.open = 0
         """Requests that ended without an answer."""
         self._lock = threading.Lock()
+        self._progress = threading.Condition(self._lock)
         self._workers = [_Worker(self, number, seed) for number in range(WORKERS)]
         self._counted: Counter[int] = Counter()
         self._tried: Counter[int] = Counter()
@@ -195,6 +196,20 @@ class Storm:
         failures = [worker.failure for worker in self._workers if worker.failure]
         if failures:
             raise failures[0]
+
+    def wait_for(self, more: int) -> None:
+        """Wait until so many more writes are acknowledged than there were, however long the machine takes."""
+        with self._progress:
+            wanted = self.acknowledged + more
+            while self.acknowledged < wanted:
+                assert self._progress.wait(60), (
+                    f"{wanted - self.acknowledged} of {more} are missing"
+                )
+
+    def acknowledge(self) -> None:
+        with self._progress:
+            self.acknowledged += 1
+            self._progress.notify_all()
 
     def verify(self, url: str) -> None:
         """Read everything back; what must be there is, and nothing else is."""
@@ -248,10 +263,9 @@ class Storm:
         with self._lock:
             self._counted[number] = max(self._counted[number], told)
 
-    def ended(self, acknowledged: int, open_: int) -> None:
+    def left_open(self) -> None:
         with self._lock:
-            self.acknowledged += acknowledged
-            self.open += open_
+            self.open += 1
 
 
 class _Worker:
@@ -272,7 +286,6 @@ class _Worker:
 
     def run(self, url: str) -> None:
         self._call = Caller(url)
-        acknowledged = open_ = 0
         steps = (
             *(self._put, self._put, self._count, self._transfer, self._delete, self._batch),
             *(self._insert_by_statement, self._delete_by_statement),
@@ -281,14 +294,13 @@ class _Worker:
             while True:
                 self._version += 1
                 self._random.choice(steps)()
-                acknowledged += 1
+                self._storm.acknowledge()
         except Gone:
-            open_ = 1
+            self._storm.left_open()
         except BaseException as failure:  # noqa: BLE001 - `rage` raises it
             self.failure = failure
         finally:
             self._call.close()
-            self._storm.ended(acknowledged, open_)
 
     def _write(self, versions: dict[int, int], operation: str, **request: Any) -> None:
         self._maybe = versions

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from tests import programs
 from tests.moving.tables import create, fill, items, write_at_random
 
 import isotone
@@ -25,9 +24,8 @@ KILLS = int(os.environ.get("ISOTONE_KILLS", "3"))
 ITEMS = 60_000 if "ISOTONE_KILLS" in os.environ else 3_000
 
 
-def copying(source: Path, target: Path, state: Path, *more: str) -> list[str]:
-    command = [sys.executable, "-m", "isotone", "copy", str(source), str(target)]
-    return [*command, "--state", str(state), "--quiet", *more]
+def copying(source: Path, target: Path, state: Path, *more: str) -> list[object]:
+    return ["copy", source, target, "--state", state, "--quiet", *more]
 
 
 def wait_for_change(state: Path, before: bytes) -> None:
@@ -62,7 +60,7 @@ def test_a_killed_copy_continues_with_a_writer_at_work(tmp_path: Path, segments:
                 budget = ("--write-units", str(rng.choice((2000, 8000, 50_000))))
                 live = copying(source, target, state, "--live", "--segments", str(segments))
                 before = state.read_bytes() if state.exists() else b""
-                process = subprocess.Popen([*live, *budget])
+                process = programs.isotone(*live, *budget, stdout=None)
                 wait_for_change(state, before)
                 time.sleep(rng.uniform(0.0, 0.4))
                 assert process.poll() is None, "a live copy goes on until it is stopped"
@@ -74,7 +72,7 @@ def test_a_killed_copy_continues_with_a_writer_at_work(tmp_path: Path, segments:
         assert failures == []
         assert state.exists()
         cut_over = copying(source, target, state, "--cut-over", "--yes")
-        assert subprocess.run(cut_over, timeout=300, check=False).returncode == 0
+        assert programs.isotone(*cut_over, stdout=None).wait(300) == 0
         assert not state.exists()
         with isotone.open(target) as copied:
             assert items(copied) == items(database)

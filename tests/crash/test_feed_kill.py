@@ -10,13 +10,13 @@ import contextlib
 import os
 import random
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import programs
 
 import isotone
 from isotone import Store
@@ -25,20 +25,21 @@ from isotone.structures.feed_followers import FeedFollow, FeedFollower
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
+Process = programs.Command | subprocess.Popen[str]
+
 KILLS = int(os.environ.get("ISOTONE_KILLS", "5"))
 AUTHORS, POSTS = 4, 2  # each author's posts come to all of their followers
 FOLLOWERS = 500
 DELIVERIES_PER_KILL = 200
 WORKERS = 3
 SITE = Path(__file__).parents[1] / "structures"
-COMMAND = [sys.executable, "-m", "isotone", "worker", "feed_site:fan_out"]
 SECONDS = 60
 
 
 @contextlib.contextmanager
-def workers(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+def workers(file: Path) -> Iterator[list[Process]]:
     """Some workers that share the work."""
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[Process] = []
     try:
         running += (started(file) for _ in range(WORKERS))
         yield running
@@ -48,10 +49,11 @@ def workers(file: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
             process.wait()
 
 
-def started(file: Path) -> subprocess.Popen[bytes]:
-    command = [*COMMAND, str(file), "--lease", "0.5", "--quiet"]
+def started(file: Path) -> Process:
+    words = ("worker", "feed_site:fan_out", file, "--lease", "0.5", "--quiet")
     environment = {**os.environ, "FEED_SITE_LOG": str(log_of(file))}
-    return subprocess.Popen(command, cwd=SITE, stderr=subprocess.DEVNULL, env=environment)
+    quiet = subprocess.DEVNULL
+    return programs.isotone(*words, cwd=SITE, env=environment, stdout=quiet, stderr=quiet)
 
 
 def log_of(file: Path) -> Path:

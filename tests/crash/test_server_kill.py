@@ -10,6 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tests.crash.server_storm import Caller, Program, Storm, create_table, item_of
 from tests.sdks.server_process import ServerProcess, start_server
@@ -17,6 +18,8 @@ from tests.sdks.server_process import ServerProcess, start_server
 import isotone
 
 KILLS = int(os.environ.get("ISOTONE_KILLS", "4"))
+CHANCE = Random(4)
+FILLING_KILLS = max(KILLS, 8)
 KILLS_A_FILE = 10  # reading everything back takes longer as receipts gather
 
 
@@ -29,15 +32,17 @@ def kill_again_and_again(path: Path, kills: int, random: Random) -> Storm:
     storm = Storm(random.randrange(1_000_000))
     for _ in range(kills):
         with start_server(path) as server:
-            storm.rage(server.url, partial(kill_after, random.uniform(0.05, 0.5), server))
+            storm.rage(server.url, partial(kill_after, random.randrange(51, 200), storm, server))
         with start_server(path) as server:
             storm.verify(server.url)
             assert check(path) == []
     return storm
 
 
-def kill_after(seconds: float, server: ServerProcess) -> None:
-    time.sleep(seconds)
+def kill_after(writes: int, storm: Storm, server: ServerProcess) -> None:
+    """Kill a server at any moment after it has acknowledged so many writes."""
+    storm.wait_for(writes)
+    time.sleep(CHANCE.uniform(0, 0.02))
     server.kill()
 
 
@@ -62,7 +67,7 @@ def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
     with complaints.open("w") as log, start_server(path, stderr=log) as server:
 
         def stop() -> None:
-            time.sleep(0.5)
+            storm.wait_for(51)
             assert server.stop() == 0
 
         # A worker takes an answer that breaks off in the middle as a failure, and `rage` raises it.
@@ -83,8 +88,10 @@ def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
         def shake() -> None:
             for _ in range(3):
                 with start_server(path) as server:
-                    shaken.rage(server.url, partial(kill_after, random.uniform(0.1, 0.4), server))
+                    writes = random.randrange(20, 60)
+                    shaken.rage(server.url, partial(kill_after, writes, shaken, server))
                 shaken.verify(survivor.url)
+                steady.wait_for(11)  # it goes on
             assert survivor.stop() == 0
 
         steady.rage(survivor.url, shake)
@@ -95,7 +102,7 @@ def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
 
 
 def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
-    path, count, kills = tmp_path / "shop.db", 10_000, 0
+    path, count, random = tmp_path / "shop.db", 10_000, Random(8)
     with isotone.open(path, durability="none") as database:
         program = Program(database)
         create_table(program, "Filling")
@@ -117,14 +124,22 @@ def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
             GlobalSecondaryIndexUpdates=[{"Create": index}],
         )
         server.kill()
+    kills, reached = 1, 0
     while True:
         with start_server(path) as server, Caller(server.url) as call:
-            if is_filled(call):
+            found = index_of(call)
+            while found["IndexStatus"] != "ACTIVE" and (
+                kills == FILLING_KILLS or found["ItemCount"] <= reached
+            ):
+                time.sleep(0.005)
+                found = index_of(call)
+            if found["IndexStatus"] == "ACTIVE":
                 break
-            kill_after(0.02, server)
-        kills += 1
-        assert kills < 100, "the filling never came to its end"
-    assert kills
+            reached = found["ItemCount"]
+            time.sleep(random.uniform(0, 0.02))
+            server.kill()
+            kills += 1
+    assert kills > 1
     with isotone.open(path) as database:
         indexes = Program(database)("DescribeTable", TableName="Filling")["Table"]
         counts = {
@@ -134,7 +149,7 @@ def test_an_index_is_filled_across_kills(tmp_path: Path) -> None:
         assert database.check() == []
 
 
-def is_filled(call: Caller) -> bool:
+def index_of(call: Caller) -> dict[str, Any]:
     table = call("DescribeTable", TableName="Filling")["Table"]
-    states = {each["IndexName"]: each["IndexStatus"] for each in table["GlobalSecondaryIndexes"]}
-    return states["by_sort"] == "ACTIVE"
+    (found,) = (i for i in table["GlobalSecondaryIndexes"] if i["IndexName"] == "by_sort")
+    return found

@@ -1,4 +1,4 @@
-"""`isotone serve` as a process of its own, the way its users start it."""
+"""`isotone serve` as a process of its own, forked where it can be (`tests/programs.py`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, Self
 from urllib.parse import urlsplit
 
+from tests.programs import Command, isotone
+
 STOP_SECONDS = 20
 
 
@@ -20,7 +22,7 @@ STOP_SECONDS = 20
 class ServerProcess:
     """A server that runs, and where. It has ended when the block of a `with` has."""
 
-    process: subprocess.Popen[str]
+    process: Command | subprocess.Popen[str]
     url: str
 
     @property
@@ -61,13 +63,17 @@ def start_server(
 
     `prepare` runs in the new process before the server does; `wrapper` is a command that runs it.
     """
-    python = [*wrapper, sys.executable, "-m", "isotone"]
-    command = [*python, "serve", "--port", str(port), *arguments]
+    words = ["serve", "--port", str(port), *arguments]
     if file is not None:
-        command.append(str(file))
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=stderr, text=True, preexec_fn=prepare
-    )
+        words.append(str(file))
+    process: Command | subprocess.Popen[str]
+    if wrapper or prepare is not None:
+        command = [*wrapper, sys.executable, "-m", "isotone", *words]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, preexec_fn=prepare
+        )
+    else:
+        process = isotone(*words, stderr=stderr)
     assert process.stdout is not None
     announced = process.stdout.readline()
     found = re.search(r"https?://\S+", announced)

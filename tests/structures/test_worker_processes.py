@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import programs
 from tests.structures.worker_site import Delivery, Journal, Post, journal
 
 import isotone
@@ -20,19 +21,16 @@ from isotone import Store
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
+Process = programs.Command | subprocess.Popen[str]
+
 AUTHORS, POSTS, KILLS = "abcdef", 50, 6
 HERE = Path(__file__).parent
 
 
 @contextlib.contextmanager
-def started(file: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "isotone", "worker", "worker_site:journal", str(file), *options],
-        cwd=HERE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def started(file: Path, *options: str) -> Iterator[Process]:
+    words = ("worker", "worker_site:journal", file, *options)
+    process = programs.isotone(*words, cwd=HERE, stderr=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -63,7 +61,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def is_up(process: subprocess.Popen[str]) -> None:
+def is_up(process: Process) -> None:
     """Wait for a line of `--metrics`, before which signals may find no handlers yet."""
     assert process.stdout is not None
     assert '"worker":"journal"' in process.stdout.readline()
@@ -76,7 +74,7 @@ def test_killed_workers_lose_nothing_and_do_nothing_twice(file: Path) -> None:
         def handled() -> int:
             return sum(map(len, journals(store).values()))
 
-        def another() -> subprocess.Popen[str]:
+        def another() -> Process:
             options = ("--metrics", "--lease", "0.6", "--batch", "20")
             return stack.enter_context(started(file, *options))
 
@@ -178,19 +176,13 @@ def fall(event, context):
 
 def test_a_record_that_kills_processes_is_found(file: Path, tmp_path: Path) -> None:
     (tmp_path / "killing_site.py").write_text(KILLING)
-    command = [sys.executable, "-m", "isotone", "worker", "killing_site:fragile", str(file)]
-    command += ["--once", "--lease", "0.5", "--attempts", "2"]
+    words = ("worker", "killing_site:fragile", file, "--once", "--lease", "0.5", "--attempts", "2")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     ends = []
     while 0 not in ends and len(ends) < 10:
-        ended = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        ends.append(ended.returncode)
+        process = programs.isotone(*words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
+        process.communicate(timeout=60)
+        ends.append(process.returncode)
     # Where it is slow, a checkpoint moves towards the record between two crashes, and counting begins again.
     assert set(ends[:-1]) == {9}
     assert ends[-1] == 0
