@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
+from xml.dom import minidom
 
 import pytest
 from hypothesis import given, settings
@@ -549,3 +550,20 @@ def test_a_request_without_what_it_needs_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=f"{operation} has no {name}"):
         isotone.explain(store, (operation, {}))
+
+
+def test_control_characters_are_shown_as_text(store: isotone.Store) -> None:
+    """In names of attributes, in tags, in keys: a terminal would obey them, and XML has none."""
+    name = "p\x1b[31m\n"
+    key = {"AttributeName": name, "KeyType": "HASH"}
+    definition = {"AttributeName": name, "AttributeType": "S"}
+    request = {"TableName": "odd", "KeySchema": [key], "AttributeDefinitions": [definition]}
+    store.backend.execute("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
+    item = {name: {"S": "X#\x00\x1b"}, "_type": {"S": "Ki\x1bnd\x00"}, "at\x02": {"S": "\x03"}}
+    store.backend.execute("PutItem", {"TableName": "odd", "Item": item})
+    statement = f'SELECT * FROM odd WHERE "{name}" = ? AND "at\x02" = ?'
+    explained = isotone.explain(store, statement, parameters=[{"S": "X#\x00\x1b"}, {"S": "\x03"}])
+    assert explained.drawing is not None
+    for text in (str(explained), explained.html(), explained.drawing.svg("a\x00title")):
+        assert [char for char in text if ord(char) < 32 and char != "\n"] == []
+    minidom.parseString(explained.drawing.svg())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.workbench.page import Browserless
 
 import isotone
+from isotone.errors import ExpiredIteratorException
 from isotone.server import running_server
 from isotone.workbench import Workbench
 from isotone.workbench.access import is_write
+from isotone.workbench.stream_tail import next_changes
 
 WRITES = [
     ("PutItem", {"TableName": "Words", "Item": {"list": {"S": "x"}, "word": {"S": "x"}}}),
@@ -190,3 +193,62 @@ def test_copied_code_runs(database, capsys):
                 stored = database.execute("GetItem", {"TableName": "Words", "Key": key})["Item"]
                 assert stored == request["Item"]
     assert "ResponseMetadata" in capsys.readouterr().out
+
+
+def test_code_of_a_pattern_runs(page, database):
+    model = page.call("model", {"table": "GitHub"})["model"]
+    (entity,) = [each for each in model["entities"] if each["name"] == "Fork"]
+    pattern = entity["patterns"][0]
+    equal = {each["name"]: "x" for each in pattern["group"]}
+    given = {"table": "GitHub", "entity": "Fork", "pattern": pattern["name"], "equal": equal}
+    code = page.call("pattern", given)["code"]
+    method = code.partition("store.")[2].partition("(")[0]
+    assert callable(getattr(isotone.Store, method))
+
+
+def test_the_model_of_an_empty_table_is_inferred_when_it_has_items(page, database):
+    key = {"AttributeName": "id", "KeyType": "HASH"}
+    definition = {"AttributeName": "id", "AttributeType": "S"}
+    request = {"TableName": "Later", "KeySchema": [key], "AttributeDefinitions": [definition]}
+    page.execute("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
+    assert page.call("model", {"table": "Later"})["model"] is None
+    for number in range(30):
+        page.execute("PutItem", {"TableName": "Later", "Item": {"id": {"S": f"USER#{number:03}"}}})
+    model = page.call("model", {"table": "Later"})["model"]
+    assert [each["name"] for each in model["entities"]] == ["Later"]
+
+
+@pytest.mark.parametrize("body", [[1], "text", 5])
+def test_a_body_that_is_no_object_is_refused(page, body):
+    assert page.call("execute", body)["error"]["code"] == "UsageError"
+    assert page.call("execute", {"action": "Scan", "request": [1]})["error"]["code"] == "UsageError"
+
+
+def test_copied_code_quotes_what_it_is_given(page):
+    given = {"action": "Scan", "request": {}, "origin": "http://a\"; rm -rf $(x) '"}
+    texts = {each["name"]: each["text"] for each in page.call("code", given)["snippets"]}
+    assert "--endpoint-url 'http://a\"; rm -rf $(x) '\"'\"''" in texts["AWS CLI"]
+    assert r'endpoint: "http://a\"; rm -rf $(x) ' in texts["JavaScript"]
+    error = page.call("code", {"action": "Scan(); x", "request": {}})["error"]
+    assert "is not the name of an action" in error["message"]
+
+
+def test_an_expired_position_in_a_stream_goes_on_after_the_last_record():
+    expired = ["first"]
+    asked = []
+
+    async def execute(action, request):
+        if action == "GetShardIterator":
+            asked.append(request)
+            return {"ShardIterator": "fresh"}
+        if request["ShardIterator"] in expired:
+            raise ExpiredIteratorException("too late")
+        record = {"dynamodb": {"SequenceNumber": "8"}}
+        return {"Records": [record], "NextShardIterator": "next"}
+
+    position = {"iterators": {"shard": "first"}, "last": {"shard": "7"}}
+    found = asyncio.run(next_changes(execute, "stream", position))
+    (request,) = asked
+    assert request["ShardIteratorType"] == "AFTER_SEQUENCE_NUMBER"
+    assert request["SequenceNumber"] == "7"
+    assert found["position"] == {"iterators": {"shard": "next"}, "last": {"shard": "8"}}

@@ -88,3 +88,24 @@ def test_a_feed_is_newest_first(shown):
 def test_what_is_not_there_has_no_rows(shown):
     assert one(shown, "queue", "queues", "other")["rows"] == []
     assert one(shown, "nothing", "queues", "orders")["rows"] == []
+
+
+def test_items_that_look_like_structures_break_nothing():
+    """A tag may be of any type, and an item may have the tag of a structure without its attributes."""
+    with isotone.open() as database:
+        key = {"AttributeName": "id", "KeyType": "HASH"}
+        definition = {"AttributeName": "id", "AttributeType": "S"}
+        table = {"KeySchema": [key], "AttributeDefinitions": [definition]}
+        database.execute(
+            "CreateTable", {"TableName": "odd", "BillingMode": "PAY_PER_REQUEST", **table}
+        )
+        for number, tag in enumerate([{"L": []}, {"SS": ["QueueEntry"]}, {"S": "QueueEntry"}]):
+            item = {"id": {"S": str(number)}, "_type": tag, "queue": {"S": "q"}}
+            database.execute("PutItem", {"TableName": "odd", "Item": item})
+        with running_server(database, pages=Workbench(database, target=":memory:")) as url:
+            page = Browserless(url)
+            (found,) = page.call("structures")["structures"]
+            assert (found["kind"], found["name"], found["items"]) == ("queue", "q", 1)
+            error = one(page, "queue", "odd", "q")["error"]
+            assert error["code"] == "UsageError"
+            assert "have the tag of a queue, and not its form" in error["message"]

@@ -257,8 +257,8 @@ def _description(views: tuple[View, ...]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text)
+    return escape(printable(text))  # XML has no control characters
 
 
 def _attribute(text: str) -> str:
-    return escape(text, {'"': "&quot;", "\n": " "})
+    return escape(printable(text), {'"': "&quot;"})

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Final, Literal
 
 from isotone.advisor.collection_drawing import CollectionDrawing
-from isotone.text_table import aligned
+from isotone.text_table import aligned, printable
 
 _TITLE: Final = 11  # columns
 _LOW_HIT_RATE: Final = 0.35
@@ -154,7 +154,8 @@ class Explanation:
             facts.append(("filter", self.filter))
         if self.consistent:
             facts.append(("consistent", "yes, for twice the units"))
-        return facts + [("note", note) for note in self.notes]
+        facts += [("note", note) for note in self.notes]
+        return [(title, printable(told)) for title, told in facts]
 
     def _costs(self) -> str:
         rows = [("estimate", self.estimate)]
@@ -204,7 +205,7 @@ class Explanation:
                 else f"{_units(each.cost)} unit{'s' * (each.cost.units != 1)}; "
             )
             told.append(("instead", f"{each.name}: {cost}{each.why_not}"))
-        return told
+        return [(title, printable(text)) for title, text in told]
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as JSON values."""

@@ -55,7 +55,7 @@ class KeyNames:
             return schema.entity.__name__
         declared = self._tables.get(table)
         text = item.get(declared.tag if declared is not None else _TAG, {}).get("S", "")
-        return "" if text.startswith("_") else str(text)
+        return "" if text.startswith("_") else cell(str(text), _WIDEST_VALUE)
 
     def parts(self, table: str, index: str | None, name: str, item: Item) -> KeyParts:
         """A key attribute of an item in its parts."""

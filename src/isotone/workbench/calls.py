@@ -38,8 +38,8 @@ class Calls:
         self._source = source
         self._access = Access(writable=source.writable)
         self._store: Store | None = None
-        sample = SAMPLE_ELSEWHERE if source.remote else SAMPLE
-        self._recognition = Recognition(self._connected, source.tables, sample=sample)
+        self._sample = SAMPLE_ELSEWHERE if source.remote else SAMPLE
+        self._recognition = Recognition(self._connected, source.tables, sample=self._sample)
         self._inferring: dict[str, asyncio.Future[Any]] = {}
         self._names: dict[str, Call] = {
             "session": self.session,
@@ -111,6 +111,8 @@ class Calls:
     async def execute(self, given: Mapping[str, Any]) -> Answer:
         """Any action of the API: `{"action", "request"}`. With `"keys": [attribute, …]`, items are recognized."""
         action, request = _text(given, "action"), given.get("request") or {}
+        if not isinstance(request, dict):
+            raise UsageError(f"the request of {action} is a JSON object")
         self._access.check(action, request)
         started = time.perf_counter()
         response = await self._execute(action, request)
@@ -118,8 +120,10 @@ class Calls:
             "response": response,
             "milliseconds": (time.perf_counter() - started) * 1000,
         }
-        if is_write(action, request) and action.endswith("Table"):
-            self._recognition.forget(str(request.get("TableName")))
+        if is_write(action, request):
+            table = str(request.get("TableName"))
+            is_of_table = action.endswith("Table")
+            (self._recognition.forget if is_of_table else self._recognition.forget_unknown)(table)
         attributes = given.get("keys")
         items = response.get("Items")
         if attributes is not None and items is not None:
@@ -224,9 +228,8 @@ class Calls:
         action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
         name = "" if is_statement else str(request.get("TableName"))
         known = self._recognition.model_of(name) if name else None
-        sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
         tables = [] if known is None else [known]
-        estimated = explain(self._connected(), subject, sample=sample, tables=tables)
+        estimated = explain(self._connected(), subject, sample=self._sample, tables=tables)
         if not run:
             return estimated
         if is_write(action, request):
@@ -236,7 +239,7 @@ class Calls:
                 f"to measure it would read about {estimated.estimate.units:,.0f} units; "
                 f"Explain measures up to {_MOST_MEASURED:,}"
             )
-        return explain(self._connected(), subject, sample=sample, tables=tables, run=True)
+        return explain(self._connected(), subject, sample=self._sample, tables=tables, run=True)
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """What will hurt in a table: in its items, and in the keys of a loaded model."""
@@ -245,8 +248,7 @@ class Calls:
 
     def _linted(self, name: str) -> LintReport:
         model = self._recognition.model_of(name) if self._recognition.is_loaded(name) else None
-        sample = SAMPLE_ELSEWHERE if self._source.remote else SAMPLE
-        return lint(model or name, store=self._connected(), sample=sample)
+        return lint(model or name, store=self._connected(), sample=self._sample)
 
     # Changes
 
@@ -263,7 +265,7 @@ class Calls:
 
     async def structures(self, given: Mapping[str, Any]) -> Answer:
         """The structures that all tables hold."""
-        return await asyncio.to_thread(structures.structures, self._source.backend)
+        return await asyncio.to_thread(structures.structures, self._source.backend, self._sample)
 
     async def structure(self, given: Mapping[str, Any]) -> Answer:
         """One structure with its rows: `{"kind", "table", "name"}`."""
@@ -275,6 +277,7 @@ class Calls:
             _text(given, "table"),
             str(given.get("name") or ""),
             now,
+            self._sample,
         )
 
     # The server of the engine

@@ -10,11 +10,16 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
+from isotone.errors import UsageError
+
+_ACTION = re.compile("[A-Za-z]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[str, str]]:
     """The request in each language, with what connects to the target."""
+    if not _ACTION.fullmatch(action):
+        raise UsageError(f"{action!r} is not the name of an action")
     return [
         {"name": "Isotone", "language": "python", "text": _isotone(action, request, target)},
         {"name": "boto3", "language": "python", "text": _boto3(action, request, target)},
@@ -89,7 +94,7 @@ def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
     where = ""
     if _is_url(target):
         where = (
-            f'\n  endpoint: "{target}",\n  region: "us-east-1",\n'
+            f'\n  endpoint: {json.dumps(target)},\n  region: "us-east-1",\n'
             '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
         )
     return (
@@ -121,7 +126,7 @@ def _js(value: Any, indent: int = 0) -> str:
 
 def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
     command = _CAPITAL.sub("-", action).lower()
-    where = f" --endpoint-url {target}" if _is_url(target) else ""
+    where = f" --endpoint-url {shlex.quote(target)}" if _is_url(target) else ""
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
     return f"aws dynamodb {command}{where} \\\n  --cli-input-json {text}\n"
 

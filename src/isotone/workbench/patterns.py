@@ -126,7 +126,7 @@ def answer(table: Table, asked: Asked) -> dict[str, Any]:
         query, code = query.descending(), f"{code}.descending()"
     return {
         "request": query.request(),
-        "code": f"for item in store.query({code}):\n    print(item)",
+        "code": f"for item in store.iterate({code}):\n    print(item)",
     }
 
 

@@ -68,6 +68,11 @@ class Recognition:
         """Infer the table's model anew when it is next asked for."""
         self._inferred.pop(table, None)
 
+    def forget_unknown(self, table: str) -> None:
+        """Infer the table's model anew if there was none: its items have changed."""
+        if self._inferred.get(table, (True, None))[0] is None:
+            self.forget(table)
+
     def _infer(self, table: str) -> tuple[Table | None, Inferred | None]:
         inferred = infer(self._store(), table, sample=self._sample)
         if not inferred.entities:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.errors import ApiError, IsotoneError
+from isotone.errors import ApiError, IsotoneError, UsageError
 from isotone.server.pages import Answering, Visit
 from isotone.server.response import NOT_FOUND, Header, Page
 from isotone.workbench.source import Call, Source
@@ -170,7 +170,10 @@ def _load(source: Source) -> Calls:
 async def _answered(name: str, calls: Calls, body: bytes) -> dict[str, Any]:
     try:
         method = calls.by_name(name)
-        answer: Awaitable[dict[str, Any]] = method(msgspec.json.decode(body or b"{}"))
+        given = msgspec.json.decode(body or b"{}")
+        if not isinstance(given, dict):
+            raise UsageError(f"the body of the call {name!r} is a JSON object")
+        answer: Awaitable[dict[str, Any]] = method(given)
         return await answer
     except ApiError as error:
         wire = error.body()

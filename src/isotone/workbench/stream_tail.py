@@ -1,7 +1,8 @@
 """The changes of a table as they happen: one call returns what is new, or waits a while for something.
 
-The page keeps the position: for each shard the iterator of its next records. A call without one begins at the end of
-the stream, or with `from_start` at its beginning.
+The page keeps the position: for each shard the iterator of its next records, and the number of its last record, at which
+it goes on if the iterator has expired. A call without a position begins at the end of the stream, or with `from_start` at
+its beginning.
 """
 
 from __future__ import annotations
@@ -32,17 +33,18 @@ async def next_changes(
     if not stream:
         raise UsageError("this table has no stream; enable one to see its changes")
     iterators: dict[str, str | None] = dict((position or {}).get("iterators", {}))
+    last: dict[str, str] = dict((position or {}).get("last", {}))
     if not iterators:
         kind = "TRIM_HORIZON" if from_start else "LATEST"
         await _add_shards(execute, stream, iterators, kind)
         if not from_start:  # from here on nothing is missed
-            return {"records": [], "position": {"iterators": iterators}}
+            return {"records": [], "position": {"iterators": iterators, "last": last}}
     end = monotonic() + _WAIT
     look = monotonic() + _SHARDS_EVERY
     while True:
-        records = await _read(execute, stream, iterators)
+        records = await _read(execute, stream, iterators, last)
         if records or monotonic() > end:
-            return {"records": records, "position": {"iterators": iterators}}
+            return {"records": records, "position": {"iterators": iterators, "last": last}}
         if monotonic() > look or not any(iterators.values()):
             look = monotonic() + _SHARDS_EVERY
             await _add_shards(execute, stream, iterators, "TRIM_HORIZON")
@@ -74,15 +76,19 @@ async def _add_shards(
             return
 
 
-async def _begin(execute: Execute, stream: str, shard: str, kind: str) -> str | None:
+async def _begin(
+    execute: Execute, stream: str, shard: str, kind: str, after: str | None = None
+) -> str | None:
     request = {"StreamArn": stream, "ShardId": shard, "ShardIteratorType": kind}
+    if after is not None:
+        request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": after}
     answer = await execute("GetShardIterator", request)
     found: str | None = answer.get("ShardIterator")
     return found
 
 
 async def _read(
-    execute: Execute, stream: str, iterators: dict[str, str | None]
+    execute: Execute, stream: str, iterators: dict[str, str | None], last: dict[str, str]
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for shard, iterator in list(iterators.items()):
@@ -93,8 +99,11 @@ async def _read(
         except ApiError as error:
             if error.code not in ("ExpiredIteratorException", "TrimmedDataAccessException"):
                 raise
-            iterators[shard] = await _begin(execute, stream, shard, "TRIM_HORIZON")
+            after = last.pop(shard, None) if error.code == "ExpiredIteratorException" else None
+            iterators[shard] = await _begin(execute, stream, shard, "TRIM_HORIZON", after)
             continue
         iterators[shard] = page.get("NextShardIterator")
         records += page["Records"]
+        if page["Records"]:
+            last[shard] = page["Records"][-1]["dynamodb"]["SequenceNumber"]
     return records

@@ -13,10 +13,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
+from isotone.errors import UsageError
 from isotone.values.json import item_from_wire
+from isotone.workbench.recognition import SAMPLE
 from isotone.workbench.tables import table_names
 
-_SAMPLE: Final = 1_000
 _SHOWN: Final = 200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG: Final = "_type"
@@ -34,11 +35,11 @@ Record = dict[str, Any]
 Answer = dict[str, Any]
 
 
-def structures(backend: Backend) -> Answer:
-    """All structures: kind, table, name, and how many of their items were seen."""
+def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
+    """All structures: kind, table, name, and how many of the `sample` items of each table are theirs."""
     found: dict[tuple[str, str, str], int] = {}
     for table in table_names(backend):
-        records, _ = _page(backend, table)
+        records, _ = _page(backend, table, sample)
         for _, kind, name in _tagged(records):
             key = (kind, table, name)
             found[key] = found.get(key, 0) + 1
@@ -50,22 +51,36 @@ def structures(backend: Backend) -> Answer:
     }
 
 
-def structure(backend: Backend, kind: str, table: str, name: str, now: datetime) -> Answer:
-    """One structure with its rows, in the order that it is for."""
-    records, is_whole = _page(backend, table)
+def structure(
+    backend: Backend, kind: str, table: str, name: str, now: datetime, sample: int = SAMPLE
+) -> Answer:
+    """One structure with its rows, in the order that it is for; raises `UsageError` for items of another form."""
+    records, is_whole = _page(backend, table, sample)
     mine = [record for record, *rest in _tagged(records) if rest == [kind, name]]
-    answer = _VIEWS[kind](backend, table, mine, now) if mine and kind in _VIEWS else {"rows": []}
+    try:
+        view = _VIEWS.get(kind, _nothing) if mine else _nothing
+        answer = view(backend, table, mine, now)
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+        raise UsageError(
+            f"items of {name!r} in {table} have the tag of a {kind}, and not its form: "
+            f"{type(error).__name__}: {error}"
+        ) from None
     return {"kind": kind, "table": table, "name": name, "is_whole": is_whole, **answer}
 
 
-def _page(backend: Backend, table: str) -> tuple[list[Record], bool]:
-    page = backend.execute("Scan", {"TableName": table, "Limit": _SAMPLE})
+def _nothing(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
+    return {"rows": []}
+
+
+def _page(backend: Backend, table: str, sample: int) -> tuple[list[Record], bool]:
+    page = backend.execute("Scan", {"TableName": table, "Limit": sample})
     return list(map(item_from_wire, page["Items"])), "LastEvaluatedKey" not in page
 
 
 def _tagged(records: Iterable[Record]) -> Iterable[tuple[Record, str, str]]:
     for record in records:
-        kind, attribute = _KINDS.get(record.get(_TAG, ""), (None, ""))
+        tag = record.get(_TAG)
+        kind, attribute = _KINDS.get(tag if isinstance(tag, str) else "", (None, ""))
         if kind is not None:
             yield record, kind, str(record.get(attribute, ""))
 
