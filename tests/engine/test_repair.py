@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,109 @@ def test_a_page_of_zeros_costs_only_its_own_rows(
             assert [lost["had"] - lost["saved"] for lost in told] == [missing] * bool(missing)
 
 
+@pytest.mark.parametrize("change", ["zeros", "another kind of page"])
+def test_no_page_is_lost_without_a_word(
+    source: Path, wanted: flip_site.Reads, tmp_path: Path, change: str
+) -> None:
+    content = source.read_bytes()
+    size = 8192
+    pages = range(1, len(content) // size)
+    used = [number for number in pages if content[number * size] in (0x02, 0x0A)]
+    for number in random.Random(4).sample(used, 12):
+        damaged = bytearray(content)
+        if change == "zeros":
+            damaged[number * size : (number + 1) * size] = bytes(size)
+        else:
+            damaged[number * size] ^= 0x04
+        broken, target = tmp_path / f"broken{number}.db", tmp_path / f"new{number}.db"
+        broken.write_bytes(damaged)
+        lost = isotone.repair(broken, target).lost
+        free = {"what": "a page that cannot be read", "page": number + 1} not in lost
+        assert free == (number + 1 in free_pages(content)), number
+
+
+def free_pages(content: bytes) -> set[int]:
+    """The numbers of free pages of a sound file."""
+    free: set[int] = set()
+    trunk = int.from_bytes(content[32:36], "big")
+    while trunk:
+        page = content[(trunk - 1) * 8192 : trunk * 8192]
+        count = int.from_bytes(page[4:8], "big")
+        ends = range(8, 8 + 4 * count, 4)
+        free |= {trunk, *(int.from_bytes(page[at : at + 4], "big") for at in ends)}
+        trunk = int.from_bytes(page[:4], "big")
+    return free
+
+
+def test_a_backup_that_has_lost_items_is_told(source: Path, tmp_path: Path) -> None:
+    told = []
+    content = source.read_bytes()
+    for number in range(60, len(content) // 8192):
+        broken, target = tmp_path / f"broken{number}.db", tmp_path / f"new{number}.db"
+        broken.write_bytes(content[: number * 8192] + bytes(8192) + content[(number + 1) * 8192 :])
+        lost = isotone.repair(broken, target).lost
+        told += [each for each in lost if each["what"] == "items of a backup"]
+    assert told
+    assert {(each["table"], each["backup"], each["had"]) for each in told} == {
+        ("Plain", "nightly", 60)
+    }
+    assert all(each["saved"] < 60 for each in told)
+
+
+@pytest.mark.parametrize(
+    ("at", "byte"),
+    [
+        (16, 0x21),
+        (16, 0x80),
+        (17, 0x01),
+        (20, 0x01),
+        (20, 0xC0),
+        (32, 0x80),
+        (35, 0xFF),
+        (39, 0x40),
+    ],
+)
+def test_a_damaged_header_costs_nothing(
+    source: Path, wanted: flip_site.Reads, tmp_path: Path, at: int, byte: int
+) -> None:
+    damaged = bytearray(source.read_bytes())
+    damaged[at] ^= byte
+    (tmp_path / "broken.db").write_bytes(damaged)
+    result = isotone.repair(tmp_path / "broken.db", tmp_path / "new.db")
+    assert result.problems == []
+    assert result.items == {"Shop": 168, "Plain": 60}
+    found = read(tmp_path / "new.db")
+    if at < 32:  # what was deleted can be there again if nobody knows which pages are free
+        assert found == wanted
+    else:
+        assert "the list of free pages is damaged" in str(result.lost)
+        assert found["scan Plain"] == wanted["scan Plain"]
+
+
+@pytest.mark.parametrize("size", [100, 8191, 20_000, 300_000])
+def test_a_file_that_ends_early(source: Path, tmp_path: Path, size: int) -> None:
+    (tmp_path / "broken.db").write_bytes(source.read_bytes()[:size])
+    result = isotone.repair(tmp_path / "broken.db", tmp_path / "new.db")
+    assert any("the file is cut off" in each["what"] for each in result.lost)
+
+
+def test_a_repair_that_is_killed_leaves_no_new_file(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new.db"
+    program = (
+        "import os, signal, sys, isotone\n"
+        "def progress(done, total):\n"
+        "    if done == int(sys.argv[3]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "isotone.repair(sys.argv[1], sys.argv[2], progress=progress)\n"
+    )
+    before = source.read_bytes()
+    for page in (1, 20, 60):
+        arguments = [sys.executable, "-c", program, str(source), str(target), str(page)]
+        assert subprocess.run(arguments, check=False, timeout=120).returncode == -signal.SIGKILL
+        assert not target.exists()
+    assert source.read_bytes() == before
+    assert isotone.repair(source, target).lost == []
+
+
 def test_the_log_is_taken_over_and_the_source_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with isotone.open(path, durability="none") as database:
@@ -101,9 +207,36 @@ def test_a_file_of_the_old_format_is_repaired_too(
     assert read(tmp_path / "new.db") == wanted
 
 
+def test_of_the_old_format_is_saved_what_lies_around_the_damage(
+    source: Path, wanted: flip_site.Reads, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.db"
+    shutil.copyfile(source, old)
+    to_format_1(old)
+    content = old.read_bytes()
+    kept = []
+    for number in range(1, len(content) // 8192):
+        if (
+            content[number * 8192] != 0x0A
+            or content.count(b"person-", number * 8192, number * 8192 + 8192) < 5
+        ):
+            continue
+        broken, target = tmp_path / f"broken{number}.db", tmp_path / f"new{number}.db"
+        broken.write_bytes(content[: number * 8192] + bytes(8192) + content[(number + 1) * 8192 :])
+        result = isotone.repair(broken, target)
+        saved = result.items.get("Shop", 0)
+        assert saved == 168 or result.lost
+        kept.append(saved)
+    assert min(kept) > 140, "a page has at most a few dozen items"
+
+
 def test_a_target_that_exists_is_refused(source: Path, tmp_path: Path) -> None:
     (tmp_path / "new.db").touch()
     with pytest.raises(UsageError, match=r"new\.db exists"):
         isotone.repair(source, tmp_path / "new.db")
+    for size in (0, 1, 99):
+        (tmp_path / "short.db").write_bytes(source.read_bytes()[:size])
+        with pytest.raises(UsageError, match="there is nothing to save"):
+            isotone.repair(tmp_path / "short.db", tmp_path / "other.db")
     with pytest.raises(UsageError, match="there is no file"):
         isotone.repair(tmp_path / "absent.db", tmp_path / "other.db")

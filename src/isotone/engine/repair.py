@@ -28,6 +28,8 @@ from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import Table
 from isotone.errors import UsageError
 from isotone.storage import salvage
+from isotone.storage.file import PAGE_SIZE
+from isotone.storage.file_copies import sync_folder
 from isotone.storage.sqlite import SQLiteStore
 
 Lost = dict[str, Any]
@@ -51,6 +53,10 @@ def repair(
     """
     if not Path(file).is_file():
         raise UsageError(f"there is no file {file}")
+    if Path(file).stat().st_size < salvage.FIRST_HEADER and not Path(f"{file}-wal").exists():
+        raise UsageError(
+            f"{file} is shorter than the header of a database: there is nothing to save"
+        )
     if Path(target).exists() or Path(f"{target}-wal").exists():
         raise UsageError(f"{target} exists; give the path of a file that does not")
     if not Path(target).absolute().parent.is_dir():
@@ -93,6 +99,7 @@ def _publish(made: str, target: str) -> None:
     finally:
         os.close(descriptor)
     Path(made).rename(target)
+    sync_folder(Path(target).absolute().parent)
 
 
 def _save_rows(
@@ -100,16 +107,15 @@ def _save_rows(
 ) -> list[salvage.LostRow]:
     """Write each row that can be trusted to a new file; returns those that are damaged."""
     lost: list[salvage.LostRow] = []
-    trees, old, notes = salvage.prepare(copy)
-    result.lost += [{"what": note} for note in notes]
-    pages = max(1, Path(copy).stat().st_size // 8192)
+    found = salvage.prepare(copy)
+    pages = max(1, Path(copy).stat().st_size // PAGE_SIZE)
     store = SQLiteStore(made, durability="none")
     try:
         with store.transaction():
-            for tree in trees:
+            for tree in found.trees:
                 store.create_tree(tree)
         batch: dict[str, list[tuple[bytes, bytes]]] = {}
-        for row in salvage.rows(copy, trees):
+        for row in salvage.rows(copy, found):
             if isinstance(row, salvage.SavedRow):
                 batch.setdefault(row.tree, []).append((row.key, row.value))
             elif isinstance(row, salvage.LostRow):
@@ -118,20 +124,20 @@ def _save_rows(
                 _write(store, batch)
                 if progress is not None:
                     progress(row, pages)
-        for tree in old:
-            entries = salvage.rows_without_sums(copy, tree)
-            try:
-                for key, value in entries:
-                    if _HAS_ITEMS.fullmatch(tree) and not damage.is_readable(value):
-                        lost.append(salvage.LostRow(0, tree, key))
-                    else:
-                        batch.setdefault(tree, []).append((key, value))
-                        if len(batch[tree]) == _SLICE:
-                            _write(store, batch)
-            finally:
-                _write(store, batch)
+        for tree in found.old:
+            for entry in salvage.rows_without_sums(copy, tree):
+                if isinstance(entry, salvage.LostRow):
+                    lost.append(entry)
+                elif _HAS_ITEMS.fullmatch(tree) and not damage.is_readable(entry[1]):
+                    lost.append(salvage.LostRow(0, tree, entry[0]))
+                else:
+                    batch.setdefault(tree, []).append(entry)
+                    if len(batch[tree]) == _SLICE:
+                        _write(store, batch)
+            _write(store, batch)
     finally:
         store.close()
+    result.lost += [{"what": note} for note in found.notes]
     return lost
 
 
@@ -146,6 +152,8 @@ def _write(store: SQLiteStore, batch: dict[str, list[tuple[bytes, bytes]]]) -> N
 def _described(engine: Engine, row: salvage.LostRow) -> Lost:
     """A lost row as the report shows it."""
     where: Lost = {"page": row.page} if row.page else {}
+    if row.is_page:
+        return {"what": "a page that cannot be read", **where}
     if row.tree is None:
         return {"what": "a row that cannot be read", **where}
     name, role = engine.role_of(row.tree)
@@ -186,7 +194,7 @@ def _rebuild(engine: Engine, result: Repaired) -> None:
         for stream in streams.known(engine):
             _set_sequence(engine, stream)
         for backup in backups.known(engine):
-            _correct_backup(engine, backup)
+            _correct_backup(engine, backup, result)
 
 
 def _drop_unclaimed(engine: Engine, result: Repaired) -> None:
@@ -212,13 +220,19 @@ def _drop_unclaimed(engine: Engine, result: Repaired) -> None:
             engine.store.drop_tree(tree)
 
 
-def _correct_backup(engine: Engine, backup: backups.Backup) -> None:
+def _correct_backup(engine: Engine, backup: backups.Backup, result: Repaired) -> None:
     """Say in a backup how many items it has now."""
     if backup.tree not in engine.store.trees():
         engine.store.create_tree(backup.tree)
+    if backup.view is not None:
+        return  # it is still being made
     sizes = [size_of(record) for _, record in engine.store.range(backup.tree, b"", None)]
-    if backup.view is None and (backup.items, backup.size) != (len(sizes), sum(sizes)):
-        backups.save(engine, msgspec.structs.replace(backup, items=len(sizes), size=sum(sizes)))
+    if (backup.items, backup.size) == (len(sizes), sum(sizes)):
+        return
+    table = backup.table.name
+    lost = {"table": table, "backup": backup.name, "had": backup.items, "saved": len(sizes)}
+    result.lost.append({"what": "items of a backup", **lost})
+    backups.save(engine, msgspec.structs.replace(backup, items=len(sizes), size=sum(sizes)))
 
 
 def _take_numbers(engine: Engine) -> None:

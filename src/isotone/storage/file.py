@@ -41,7 +41,7 @@ APPLICATION_ID: Final = 0x49534F54
 FORMAT: Final = 2
 
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
-_PAGE_SIZE: Final = 8192
+PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
 _RETRY_PAUSE: Final = 0.005
@@ -184,7 +184,7 @@ def _check_path(path: str) -> None:
 def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
     fresh = verify(connection, path)
     if fresh:
-        connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
     if path != MEMORY:
         _use_wal(connection, path, time.monotonic() + patience)
     if fresh or connection.execute("PRAGMA user_version").get < FORMAT:

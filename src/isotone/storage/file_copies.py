@@ -317,7 +317,7 @@ class _Part:
         if os.name == "nt":
             self.close()  # an open file cannot be renamed there
             self._name()
-        _sync_folder(Path(self.target).absolute().parent)
+        sync_folder(Path(self.target).absolute().parent)
 
     def _name(self) -> None:
         if self._force or not self._link():
@@ -358,7 +358,7 @@ def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
         part.close()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new name durable, where the system can."""
     if os.name == "nt":
         return

@@ -12,8 +12,10 @@ a b-tree, and not free, is read for itself. A row says by its checksum to which 
 from __future__ import annotations
 
 import mmap
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -21,15 +23,24 @@ import apsw
 
 from isotone.errors import StorageError
 from isotone.storage.checksums import Sums
-from isotone.storage.file import connect
+from isotone.storage.file import PAGE_SIZE, connect
 from isotone.storage.file_upgrade import remaining
 
 _LEAF: Final = 0x0A
 _INTERIOR: Final = 0x02
-_FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
+FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
 _BLOB: Final = 12
+_PAGE_SIZES: Final = tuple(512 << power for power in range(8))
+_LOCK: Final = 1 << 30  # SQLite uses the page with this byte for locks alone
 _PREFIX: Final = "tree_"
-_TREES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*'"
+_TREES: Final = (
+    "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*'"
+)
+_WITHOUT_SUMS: Final = (
+    f'SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM "{_PREFIX}{{}}"'
+    " WHERE row_sum IS NULL AND key >= ? ORDER BY key {}"
+)
+_UNREADABLE: Final = (apsw.CorruptError, apsw.TooBigError)
 _CREATED: Final = re.compile(rb'CREATE TABLE "tree_([a-z0-9_]+)"')
 
 
@@ -50,33 +61,42 @@ class LostRow(NamedTuple):
     is_page: bool = False
 
 
+class Found(NamedTuple):
+    """What can be told of a file before its pages are read. `notes` are losses; `rows` adds to them."""
+
+    trees: list[str]
+    old: list[str]  # those that may have rows without checksums
+    roots: list[int]  # the pages where trees begin
+    notes: list[str]
+
+
 class _Damaged(Exception):
     """Bytes are not those of a row."""
 
 
-def prepare(path: str) -> tuple[list[str], list[str], list[str]]:
-    """Take the log of a file into it; its trees, those with rows without checksums, and what could not be done."""
+def prepare(path: str) -> Found:
+    """Take the log of a file into it, and find its trees."""
     notes: list[str] = []
+    has_log = Path(f"{path}-wal").exists()
     try:
         connection = connect(path, "none", 0.0, 0)
     except (StorageError, UnicodeDecodeError) as error:
-        return (
-            _names_in(path),
-            [],
-            [f"SQLite cannot open the file, so its log was left out: {error}"],
-        )
+        left_out = ", so its log was left out" if has_log else ""
+        notes.append(f"SQLite cannot open the file{left_out}: {error.__cause__ or error}")
+        return Found(_names_in(path), [], [], notes)
     try:
         try:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except apsw.Error as error:
             notes.append(f"the log could not be taken over: {error}")
         try:
-            names = connection.execute(_TREES).fetchall()
-            trees = [str(name).removeprefix(_PREFIX) for (name,) in names]
+            known = connection.execute(_TREES).fetchall()
+            trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
             old = [tree for tree in remaining(connection) if tree in trees]
         except (apsw.Error, UnicodeDecodeError) as error:
-            return _names_in(path), [], [*notes, f"the list of trees is damaged: {error}"]
-        return trees, old, notes
+            notes.append(f"the list of trees is damaged: {error}")
+            return Found(_names_in(path), [], [], notes)
+        return Found(trees, old, [root for _, root in known], notes)
     finally:
         connection.close(True)
 
@@ -90,77 +110,131 @@ def _names_in(path: str) -> list[str]:
         return sorted({name.decode() for name in _CREATED.findall(content)})
 
 
-def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes]]:
-    """The rows of a tree that an upgrade has not reached, as far as SQLite can follow them."""
+def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes] | LostRow]:
+    """The rows of a tree that an upgrade has not reached, as far as SQLite can follow them from both ends."""
     connection = apsw.Connection(path)
-    found = connection.execute(
-        f'SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM "{_PREFIX}{tree}" WHERE row_sum IS NULL'
-    )
     try:
-        yield from found
-    except apsw.CorruptError:
-        return
+        reached = b""
+        try:
+            for key, value in connection.execute(_WITHOUT_SUMS.format(tree, "ASC"), (reached,)):
+                yield key, value
+                reached = key
+        except _UNREADABLE:
+            yield LostRow(0, tree)
+        else:
+            return
+        with suppress(*_UNREADABLE):  # it has just been told
+            yield from connection.execute(_WITHOUT_SUMS.format(tree, "DESC"), (reached,))
     finally:
         connection.close(True)
 
 
-def rows(path: str, trees: Sequence[str]) -> Iterator[SavedRow | LostRow | int]:
+def rows(path: str, found: Found) -> Iterator[SavedRow | LostRow | int]:
     """The rows of all pages, those that are damaged included, and the number of each page after its rows.
 
     The file must have no log. Rows that were never given a checksum are left out.
     """
     with Path(path).open("rb") as file:
-        yield from _Pages(file.read(100), file, trees).rows()
+        yield from _Pages(file, found).rows()
 
 
 class _Pages:
-    def __init__(self, header: bytes, file: BinaryIO, trees: Sequence[str]) -> None:
+    def __init__(self, file: BinaryIO, found: Found) -> None:
+        header = file.read(FIRST_HEADER).ljust(FIRST_HEADER, b"\0")
         size = int.from_bytes(header[16:18], "big")
+        size = 65536 if size == 1 else size
         self._file = file
-        self._size = 65536 if size == 1 else size if size >= 512 else 8192
-        self._usable = self._size - header[20]
-        self._sums = {tree: Sums(tree) for tree in trees}
+        self._size = size if size in _PAGE_SIZES else PAGE_SIZE
+        length = file.seek(0, os.SEEK_END)
+        self._count = length // self._size
+        self._sums = {tree: Sums(tree) for tree in found.trees}
         self._latest = next(iter(self._sums), "")
-        self._free = self._free_pages(int.from_bytes(header[32:36], "big"))
+        self._roots = found.roots
+        self._overflow: set[int] = set()
+        self._free = self._free_pages(header)
+        stated = int.from_bytes(header[28:32], "big")
+        if length % self._size or (header[24:28] == header[92:96] and stated > self._count):
+            found.notes.append(
+                f"the file is cut off: {self._count} of its {stated} pages are whole"
+            )
+        if self._free is None:
+            found.notes.append(
+                "the list of free pages is damaged: entries that were deleted may be there again"
+            )
 
     def rows(self) -> Iterator[SavedRow | LostRow | int]:
-        number = 1
-        while page := self._page(number):
-            if number not in self._free:
+        unknown = []
+        for done, number in enumerate(self._in_order(), 1):
+            page = self._page(number)
+            if page[0] in (_LEAF, _INTERIOR):
                 yield from self._rows_of(number, page)
-            yield number
-            number += 1
+            else:
+                unknown.append(number)
+            yield done
+        for number in unknown:
+            if self._free is not None and number not in self._overflow:
+                yield LostRow(number, is_page=True)
+
+    def _in_order(self) -> Iterator[int]:
+        """The pages after the schema that may have rows; if it is not known which are free, first those of trees."""
+        lock = _LOCK // self._size + 1
+        pages = [number for number in range(2, self._count + 1) if number != lock]
+        if self._free is None:
+            used = self._reached()
+            pages.sort(key=lambda number: number not in used)
+            return iter(pages)
+        return (number for number in pages if number not in (self._free or ()))
+
+    def _reached(self) -> set[int]:
+        """The pages to which the pointers of trees lead."""
+        reached: set[int] = set()
+        left = list(self._roots)
+        while left:
+            number = left.pop()
+            page = b"" if number in reached else self._page(number)
+            if page[:1] in (bytes((_LEAF,)), bytes((_INTERIOR,))):
+                reached.add(number)
+            if page[:1] == bytes((_INTERIOR,)):
+                left.append(int.from_bytes(page[8:12], "big"))
+                left += [int.from_bytes(page[cell : cell + 4], "big") for cell in self._cells(page)]
+        return reached
 
     def _page(self, number: int) -> bytes:
+        if not 1 <= number <= self._count:
+            return b""
         self._file.seek((number - 1) * self._size)
-        content = self._file.read(self._size)
-        return content if len(content) == self._size else b""
+        return self._file.read(self._size)
 
-    def _free_pages(self, trunk: int) -> set[int]:
+    def _free_pages(self, header: bytes) -> set[int] | None:
+        """The free pages; None if the list of them is damaged."""
+        trunk, count = (int.from_bytes(header[at : at + 4], "big") for at in (32, 36))
         free: set[int] = set()
-        while trunk and trunk not in free:
+        while trunk:
+            page = b"" if trunk in free else self._page(trunk)
+            end = 8 + 4 * int.from_bytes(page[4:8], "big")
+            if not page or end > self._size:
+                return None
             free.add(trunk)
-            page = self._page(trunk)
-            count = int.from_bytes(page[4:8], "big")
-            for at in range(8, min(8 + 4 * count, len(page)), 4):
-                free.add(int.from_bytes(page[at : at + 4], "big"))
+            free.update(int.from_bytes(page[at : at + 4], "big") for at in range(8, end, 4))
             trunk = int.from_bytes(page[:4], "big")
-        return free
+        is_whole = len(free) == count and all(1 < number <= self._count for number in free)
+        return free if is_whole else None
+
+    def _cells(self, page: bytes) -> list[int]:
+        """Where the rows of a page are. The count of them may be damaged: there are no more than fit."""
+        header = 12 if page[0] == _INTERIOR else 8
+        count = min(int.from_bytes(page[3:5], "big"), (self._size - header) // 2)
+        ends = range(header, header + 2 * count, 2)
+        return [int.from_bytes(page[at : at + 2], "big") for at in ends]
 
     def _rows_of(self, number: int, page: bytes) -> Iterator[SavedRow | LostRow]:
-        start = _FIRST_HEADER if number == 1 else 0
-        kind = page[start]
-        if kind not in (_LEAF, _INTERIOR) or number == 1:
-            return  # the schema, overflow, or damaged: then nothing in it can be told from that
-        header = 12 if kind == _INTERIOR else 8
-        count = int.from_bytes(page[3:5], "big")
-        for at in range(header, header + 2 * count, 2):
-            cell = int.from_bytes(page[at : at + 2], "big")
-            if at + 2 > len(page) or not header < cell < self._usable:
+        child = 4 if page[0] == _INTERIOR else 0
+        for cell in self._cells(page):
+            if not 8 + child < cell < self._size:
                 yield LostRow(number)
                 continue
             try:
-                columns = self._columns(page, cell + (4 if kind == _INTERIOR else 0))
+                columns = self._columns(page, cell + child)
             except (_Damaged, IndexError):
                 yield LostRow(number)
             else:
@@ -213,11 +287,11 @@ class _Pages:
 
     def _record(self, page: bytes, at: int, size: int) -> bytes:
         """The bytes of a record; those that do not fit into its page are on overflow pages."""
-        most = (self._usable - 12) * 64 // 255 - 23
+        most = (self._size - 12) * 64 // 255 - 23
         if size <= most:
             return page[at : at + size]
-        least = (self._usable - 12) * 32 // 255 - 23
-        local = least + (size - least) % (self._usable - 4)
+        least = (self._size - 12) * 32 // 255 - 23
+        local = least + (size - least) % (self._size - 4)
         local = least if local > most else local
         parts = [page[at : at + local]]
         following = int.from_bytes(page[at + local : at + local + 4], "big")
@@ -227,8 +301,9 @@ class _Pages:
             if not more:
                 raise _Damaged
             seen.add(following)
-            parts.append(more[4 : 4 + min(left, self._usable - 4)])
-            left -= self._usable - 4
+            self._overflow.add(following)
+            parts.append(more[4 : 4 + min(left, self._size - 4)])
+            left -= self._size - 4
             following = int.from_bytes(more[:4], "big")
         return b"".join(parts)
 
