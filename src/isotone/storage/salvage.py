@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import apsw
 
@@ -90,13 +90,13 @@ def prepare(path: str) -> Found:
         except apsw.Error as error:
             notes.append(f"the log could not be taken over: {error}")
         try:
-            known = connection.execute(_TREES).fetchall()
+            known: list[tuple[Any, Any]] = connection.execute(_TREES).fetchall()
             trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
             old = [tree for tree in remaining(connection) if tree in trees]
         except (apsw.Error, UnicodeDecodeError) as error:
             notes.append(f"the list of trees is damaged: {error}")
             return Found(_names_in(path), [], [], notes)
-        return Found(trees, old, [root for _, root in known], notes)
+        return Found(trees, old, [int(root) for _, root in known], notes)
     finally:
         connection.close(True)
 
