@@ -199,6 +199,29 @@ def test_what_was_damaged_before_the_upgrade_stays_damaged(path: Path) -> None:
     store.close()
 
 
+def rewrite(path: Path, sql: str) -> None:
+    """Give the tree t another description, which its rows need not keep to."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA writable_schema=ON")
+    connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'tree_t'", (sql,))
+    connection.close()
+
+
+@pytest.mark.parametrize("value", ["'text'", "CAST(x'ff' AS TEXT)", "1", "1.5", "NULL"])
+def test_a_value_whose_type_has_changed_does_not_stop_the_upgrade(path: Path, value: str) -> None:
+    to_format_1(path)
+    schema = "CREATE TABLE tree_t (key BLOB PRIMARY KEY, value%s) %sWITHOUT ROWID"
+    rewrite(path, schema % ("", ""))
+    change(path, f"UPDATE tree_t SET value = {value} WHERE key = ?", b"010")
+    rewrite(path, schema.replace("tree_t", '"tree_t"') % (" BLOB NOT NULL", "STRICT, "))
+    store = SQLiteStore(path, durability="none")
+    upgrade(store)
+    with pytest.raises(DamagedItem):
+        store.get("t", b"010")
+    assert store.get("t", b"012") == b"value of 012"
+    store.close()
+
+
 def test_a_process_that_has_an_old_backup_restored_under_it_goes_on(
     path: Path, tmp_path: Path, store: SQLiteStore
 ) -> None:

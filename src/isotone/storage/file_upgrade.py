@@ -120,8 +120,11 @@ def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes 
     sums: list[tuple[bytes, bytes, bytes]] = []
     size = 0
     is_whole = True
+    # A value whose type has changed is no value.
     rows = connection.cursor().execute(
-        f'SELECT key, value, row_sum FROM "tree_{tree}" WHERE key >= ? ORDER BY key', (reached,)
+        "SELECT key, CASE typeof(value) WHEN 'blob' THEN value END, row_sum"
+        f' FROM "tree_{tree}" WHERE key >= ? ORDER BY key',
+        (reached,),
     )
     last = reached
     for key, value, row_sum in rows:

@@ -79,7 +79,7 @@ def prepare(path: str) -> Found:
     notes: list[str] = []
     has_log = Path(f"{path}-wal").exists()
     try:
-        connection = connect(path, "none", 0.0, 0)
+        connection: Any = connect(path, "none", 0.0, 0)
     except (StorageError, UnicodeDecodeError) as error:
         left_out = ", so its log was left out" if has_log else ""
         notes.append(f"SQLite cannot open the file{left_out}: {error.__cause__ or error}")
@@ -90,13 +90,13 @@ def prepare(path: str) -> Found:
         except apsw.Error as error:
             notes.append(f"the log could not be taken over: {error}")
         try:
-            known: list[tuple[Any, Any]] = connection.execute(_TREES).fetchall()
+            known = connection.execute(_TREES).fetchall()
             trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
             old = [tree for tree in remaining(connection) if tree in trees]
         except (apsw.Error, UnicodeDecodeError) as error:
             notes.append(f"the list of trees is damaged: {error}")
             return Found(_names_in(path), [], [], notes)
-        return Found(trees, old, [int(root) for _, root in known], notes)
+        return Found(trees, old, [root for _, root in known], notes)
     finally:
         connection.close(True)
 
