@@ -1,6 +1,6 @@
 """What one client feels beside a heavy one: the latencies of GetItem on a served file, while another client works.
 
-    python -m bench.heavy_clients [SECONDS]
+    python -m bench.heavy_clients [SECONDS [WORDS]]      # WORDS: only the clients whose name has them
 
 Each heavy client is a process that sends its request again and again on one connection; GetItem comes from this process,
 one call after the other. The first row has nobody beside it. On a busy machine all rows are slower, so the first one is
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -45,6 +46,7 @@ _HEADERS = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, "
     "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" + "5" * 64,
 }
+_NEW = "00000001"  # in a request: another number each time
 _KEY = {"p": {"S": "one"}, "s": {"N": "0"}}
 _OF_SMALL = {"TableName": "small"}
 _QUERY = {
@@ -67,6 +69,12 @@ def _heavy() -> dict[str, tuple[str, dict[str, Any]]]:
     names = [f"a{number}" for number in range(700)]
     lists = [{"p": {"S": "list"}, "s": {"N": str(number)}} for number in range(2)]
     contains = _any_of("contains(l, :v{})", 100)
+    return {**_heavy_reads(names, lists, contains), **_heavy_writes(lists, contains)}
+
+
+def _heavy_reads(
+    names: list[str], lists: list[dict[str, Any]], contains: str
+) -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         f"Query, a page of {SMALL_ITEMS:,} items": ("Query", _QUERY),
         "Scan, the same, counted": ("Scan", {**_OF_SMALL, "Select": "COUNT"}),
@@ -116,13 +124,83 @@ def _heavy() -> dict[str, tuple[str, dict[str, Any]]]:
             "BatchGetItem",
             {"RequestItems": {"small": {"Keys": lists, "ProjectionExpression": "l[0]"}}},
         ),
+        "BatchExecuteStatement, a path in each of two long lists": (
+            "BatchExecuteStatement",
+            {
+                "Statements": [
+                    {"Statement": f"SELECT l[0] FROM small WHERE p = 'list' AND s = {number}"}
+                    for number in range(2)
+                ]
+            },
+        ),
+    }
+
+
+def _heavy_writes(
+    lists: list[dict[str, Any]], contains: str
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    check = {"ConditionExpression": contains, "ExpressionAttributeValues": _values(100)}
+    expected = {
+        name: {"ComparisonOperator": "CONTAINS", "AttributeValueList": [{"N": str(-number - 1)}]}
+        for number, name in enumerate(["l", *(f"x{each}" for each in range(99))])
+    }
+    new = " OR ".join(f"a{number}x{_NEW} = :v" for number in range(148))
+    return {
         "PutItem, condition contains × 100 on a long list": (
+            "PutItem",
+            {**_OF_SMALL, "Item": lists[0], **check},
+        ),
+        "PutItem, Expected with CONTAINS": (
+            "PutItem",
+            {**_OF_SMALL, "Item": lists[0], "Expected": expected, "ConditionalOperator": "OR"},
+        ),
+        "UpdateItem, the lengths of a long list × 100": (
+            "UpdateItem",
+            {
+                **_OF_SMALL,
+                "Key": lists[0],
+                "UpdateExpression": "SET v = :v0",
+                "ConditionExpression": _any_of("size(l) = :v{}", 100),
+                "ExpressionAttributeValues": _values(100),
+            },
+        ),
+        "TransactWriteItems, contains × 100 on each of two long lists": (
+            "TransactWriteItems",
+            {
+                "TransactItems": [
+                    {"ConditionCheck": {**_OF_SMALL, "Key": key, **check}} for key in lists
+                ]
+            },
+        ),
+        "UPDATE of PartiQL, contains × 100 on a long list": (
+            "ExecuteStatement",
+            {
+                "Statement": "UPDATE small SET v = 1 WHERE p = 'list' AND s = 0 AND ("
+                + _any_of("contains(l, -{})", 100).replace("-0", "-999")
+                + ")"
+            },
+        ),
+        "TransactWriteItems, 20 conditions of 3 KB, new each time": (
+            "TransactWriteItems",
+            {
+                "TransactItems": [
+                    {
+                        "Delete": {
+                            **_OF_SMALL,
+                            "Key": {"p": {"S": "none"}, "s": {"N": str(number)}},
+                            "ConditionExpression": f"b{number} = :v OR {new}",
+                            "ExpressionAttributeValues": {":v": {"N": "1"}},
+                        }
+                    }
+                    for number in range(20)
+                ]
+            },
+        ),
+        "PutItem of 30,000 numbers": (
             "PutItem",
             {
                 **_OF_SMALL,
-                "Item": lists[0],
-                "ConditionExpression": contains,
-                "ExpressionAttributeValues": _values(100),
+                "Item": {"p": {"S": "big"}, "s": {"N": "2"}, "l": {"L": [{"N": "7"}] * 30_000}},
             },
         ),
         "PutItem of 390 KB": (
@@ -212,8 +290,8 @@ def be_heavy(url: str, name: str) -> None:
     peer, body = Peer(url), json.dumps(request).encode()
     peer.ask(operation, request)
     print("ready", flush=True)
-    while True:
-        peer.send(operation, body)
+    for number in count(2):
+        peer.send(operation, body.replace(_NEW.encode(), b"%08d" % number))
 
 
 @contextlib.contextmanager
@@ -239,7 +317,7 @@ def row(name: str, found: list[float]) -> str:
     return f"| {name} | {median(found):.2f} | {p99:.1f} | {max(found):.1f} | {len(found):,} |"
 
 
-def main(seconds: float) -> None:
+def main(seconds: float, words: str = "") -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "heavy.db")
@@ -249,7 +327,7 @@ def main(seconds: float) -> None:
         print("|---|---:|---:|---:|---:|")
         with served(path) as url:
             print(row("nobody", latencies(url, seconds)), flush=True)
-            for name in _heavy():
+            for name in [name for name in _heavy() if words in name]:
                 with beside(url, name):
                     print(row(name, latencies(url, seconds)), flush=True)
             with held(path):
@@ -267,4 +345,4 @@ if __name__ == "__main__":
     if "--heavy" in sys.argv:
         be_heavy(*sys.argv[2:])
     else:
-        main(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)
+        main(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS, " ".join(sys.argv[2:]))

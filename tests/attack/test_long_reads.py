@@ -92,7 +92,7 @@ def test_the_rest_of_a_long_read_leaves_the_loop_and_the_lock_free(database):
         loop = asyncio.get_running_loop()
         long: asyncio.Future[bytes] = loop.create_future()
         held = threading.Event()
-        dispatcher._long_reads.run(lambda: b"%d" % held.wait(5), lambda _: None)
+        dispatcher._long_work.run(lambda: b"%d" % held.wait(5), lambda _: None)
         call = Call("Query", query(), ORDINARY)
         assert dispatcher.submit(call, long.set_result) is None
         key = {"p": {"S": "a"}, "s": {"N": "1"}}
@@ -107,7 +107,7 @@ def test_the_rest_of_a_long_read_leaves_the_loop_and_the_lock_free(database):
 
     answer = on_a_loop(database, steps)
     assert json.loads(answer) == json.loads(database.send("Query", query()))
-    assert "isotone-long-reads" in threads
+    assert "isotone-long-work" in threads
 
 
 def test_a_large_request_is_decoded_in_the_thread(database):

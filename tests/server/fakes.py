@@ -60,7 +60,7 @@ class FakeService:
         self.reads.append((operation, body))
         return self._answer(operation, body)
 
-    begin = send
+    begin = send_long = send
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         self.hold.wait(5)

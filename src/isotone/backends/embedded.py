@@ -22,9 +22,9 @@ from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import gauges, health
 from isotone.engine.streams import OPEN_SHARDS
-from isotone.errors import ApiError, IsotoneError, StorageBusy, UsageError
+from isotone.errors import IsotoneError, StorageBusy, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
-from isotone.operations.api import STARTS_WORK, Api
+from isotone.operations.api import STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
 from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
@@ -307,8 +307,15 @@ class Database(Native):
             self._roll_back_after(error)
             raise
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        """Execute requests in one transaction; each is answered as if it were alone."""
+    def send_long(self, operation: str, body: bytes) -> bytes:
+        """Execute one request as `send` does; what it computes for long leaves the database to others."""
+        return self._api.send_long(operation, body)
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+        """Execute requests in one transaction; each is answered as if it were alone.
+
+        Only in a thread that may not wait, the result of one that takes long is a function that executes it.
+        """
         with self._unbroken():
             return self._api.send_many(requests)
 
@@ -321,8 +328,13 @@ class Database(Native):
         return gauges(self.engine.home)
 
     def allow_waiting(self, allowed: bool) -> None:
-        """Whether writes of this thread wait while another process writes, or raise `StorageBusy` at once."""
+        """Whether requests of this thread may take long.
+
+        If not, they raise `StorageBusy` at once while another process writes, and `begin` and `send_many` return functions
+        that execute in another thread what computes for long.
+        """
         self.engine.file_waits.are_forbidden = not allowed
+        self._api.bound_turns(not allowed)
 
     @property
     def account(self) -> str:

@@ -53,7 +53,10 @@ class Intercepted:
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
-    begin = send
+    begin = send_long = send
+
+    def bound_turns(self, bounded: bool) -> None:
+        """An interceptor takes as long as it wants."""
 
     def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
         """What a request needs permission for, which no interceptor changes."""

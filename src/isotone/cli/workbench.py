@@ -145,6 +145,9 @@ class _PagesAlone:
     def begin(self, operation: str, body: bytes) -> bytes:
         return self.send(operation, body)
 
+    def send_long(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 

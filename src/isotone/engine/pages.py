@@ -33,6 +33,7 @@ from isotone.values.attribute_validation import Item
 Entries = Iterator[tuple[bytes, bytes]]
 
 _QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
+_QUICK_NODES = 5000  # of a filter, evaluated for all records together
 _QUICK_SIZE = 16 * limits.KB  # bytes of them
 _QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
 _PART = 2000  # records that are read at once, in some milliseconds
@@ -124,6 +125,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
     `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
+    `effort` is how many nodes the filter has.
     """
 
     limit: int | None = None
@@ -131,6 +133,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     matches: Callable[[Item], bool] | None = None
     project: Callable[[Item], Item] | None = None
     counting: bool = False
+    effort: int = 1
 
     def page(self, entries: Entries) -> Page:
         """Read one page, and make items of it."""
@@ -156,7 +159,8 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         if self.matches is None and self.project is None:
             page.is_long = page.scanned > _QUICK_COPIES or is_part
         else:
-            page.is_long = page.scanned > _QUICK_RECORDS or size > _QUICK_SIZE
+            records_at_most = min(_QUICK_RECORDS, _QUICK_NODES // self.effort)
+            page.is_long = page.scanned > records_at_most or size > _QUICK_SIZE
         return page
 
     def evaluate(self, page: Page) -> None:

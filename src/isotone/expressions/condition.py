@@ -10,11 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from isotone.expressions.expression import (
+    COMPILED,
     Expression,
     NameMap,
-    cached,
-    cached_long,
-    is_long,
     unchecked,
 )
 from isotone.expressions.nodes import (
@@ -79,8 +77,9 @@ def condition(
     source: str | ConditionNode, names: NameMap | None = None, parameter: str = Condition.PARAMETER
 ) -> Condition:
     """The condition of a text or a lifted tree. O(length) the first time, then cached."""
-    keep = cached_long if type(source) is str and is_long(source, names) else cached
-    compiled: Condition = keep(Condition, source, tuple(names.items()) if names else (), parameter)
+    compiled: Condition = COMPILED[
+        Condition, source, tuple(names.items()) if names else (), parameter
+    ]
     return compiled
 
 

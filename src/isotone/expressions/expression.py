@@ -8,32 +8,49 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
 from isotone.errors import UsageError
 from isotone.expressions import messages
-from isotone.expressions.messages import Refusal, RefusedAs, invalid
-from isotone.expressions.nodes import Node, references, resolve, walk_up
+from isotone.expressions.effort import Postponed, turn
+from isotone.expressions.messages import Refusal, RefusedAs, invalid, refused
+from isotone.expressions.nodes import (
+    Add,
+    Call,
+    Comparison,
+    Delete,
+    Literal,
+    Node,
+    ValueRef,
+    references,
+    resolve,
+    walk_up,
+)
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.render import Writer
 from isotone.expressions.rules import OperandCheck, add_checks, check_words
 from isotone.limits import EXPRESSION_OPERATORS, EXPRESSION_SIZE
+from isotone.values.cache import Cache
 from isotone.values.types import Item
 
 NameMap: TypeAlias = Mapping[str, str]
 
-_LONG: Final = 512  # characters of an expression that programs rarely have
-_MANY_NAMES: Final = 64
-_CACHED_LONG: Final = 64
-_CACHED: Final = 4096  # compiled expressions kept, of all kinds
+Key: TypeAlias = tuple[type["Expression"], str | Node, tuple[tuple[str, str], ...], str]
+"""What an expression is made of: its kind, its text or lifted tree, the names in it, and the parameter that it is."""
+
+_CACHED: Final = 24 << 20  # bytes of compiled expressions, of all kinds
+_VALUES: Final = frozenset({ValueRef, Literal})
+_DEEP: Final = frozenset({Add, Delete})
+_GOING_THROUGH: Final = frozenset({"contains", "size", "begins_with", "list_append"})
+_EFFORT: Final = 3.0  # microseconds to compile a character
 
 
 class Expression(ABC):
     """A compiled expression. Its names are resolved; its values come with each use.
 
     `names_used` and `values_used` are the placeholders as written, `attributes` the names at the top of
-    the item that the expression refers to, and `nested_attributes` those of them that a path leads into.
+    the item that the expression refers to, and `nested_attributes` those of them that a path leads into. `nodes` is how
+    much it computes, and `weight` how many of its functions and comparisons go through all of what the item has there.
 
     An expression that is wrong with any values is refused when it is compiled, unless DynamoDB would first
     report an error of a value. Then `check` refuses it, and it cannot be used.
@@ -47,8 +64,10 @@ class Expression(ABC):
         "attributes",
         "names_used",
         "nested_attributes",
+        "nodes",
         "parameter",
         "values_used",
+        "weight",
     )
 
     def __init__(self, node: Node, names: NameMap | None, parameter: str) -> None:
@@ -60,6 +79,23 @@ class Expression(ABC):
         self.values_used = used.values
         self.attributes = used.attributes
         self.nested_attributes = used.nested
+        self.nodes = self.weight = 0
+        each: Any
+        for each in nodes:
+            kind = type(each)
+            if kind in _VALUES:
+                continue
+            self.nodes += 1
+            if (
+                kind in _DEEP
+                or (kind is Call and each.function in _GOING_THROUGH)
+                or (
+                    kind is Comparison
+                    and type(each.left) not in _VALUES
+                    and type(each.right) not in _VALUES
+                )
+            ):
+                self.weight += 1
         self._checks: list[OperandCheck] = []
         self._compile(tree, nodes)
 
@@ -126,27 +162,25 @@ def _refusing(refusal: Refusal) -> OperandCheck:
     return check
 
 
-def _compiled(
-    kind: type[Expression], source: str | Node, names: tuple[tuple[str, str], ...], parameter: str
-) -> Any:
-    """The expression of this kind for a text or a lifted tree. O(length) the first time."""
-    with RefusedAs(parameter):
+def _compiled(key: Key, length: int) -> Any:
+    """The expression of a kind for a text or a lifted tree. O(length)."""
+    turn.left -= _EFFORT * length  # as `spend` does
+    if turn.left < 0:
+        raise Postponed
+    kind, source, names, parameter = key
+    try:
         if isinstance(source, str):
             return kind(kind.parse(source), dict(names), parameter)
         check_words(source, written=False)
         # A tree's repr is more than half as long as its text, and takes much less time.
-        if 2 * len(repr(source)) > EXPRESSION_SIZE:
+        if 2 * length > EXPRESSION_SIZE:
             size = len(Writer().text(source))
             if size > EXPRESSION_SIZE:
                 raise Refusal(messages.TOO_LONG, size=size)
         return kind(source, dict(names), parameter)
+    except (Refusal, RecursionError) as error:
+        raise refused(parameter, error) from None
 
 
-cached: Final = lru_cache(_CACHED)(_compiled)
-cached_long: Final = lru_cache(_CACHED_LONG)(_compiled)
-"""The same for long texts, and texts with many names: few are kept, so that they cannot fill the memory."""
-
-
-def is_long(text: str, names: NameMap | None) -> bool:
-    """Whether a text is for `cached_long`."""
-    return len(text) > _LONG or (names is not None and len(names) > _MANY_NAMES)
+COMPILED: Final[Cache[Key, Any]] = Cache(_compiled, _CACHED)
+"""The compiled expressions of all kinds."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from isotone.errors import ValidationException
 from isotone.expressions import messages
-from isotone.expressions.expression import Expression, NameMap, cached, cached_long, is_long
+from isotone.expressions.expression import COMPILED, Expression, NameMap
 from isotone.expressions.nodes import (
     Between,
     Call,
@@ -116,10 +116,9 @@ class KeyCondition(Expression):
 
 def key_condition(source: str | ConditionNode, names: NameMap | None = None) -> KeyCondition:
     """The key condition of a text or a lifted tree. O(length) the first time, then cached."""
-    keep = cached_long if type(source) is str and is_long(source, names) else cached
-    compiled: KeyCondition = keep(
+    compiled: KeyCondition = COMPILED[
         KeyCondition, source, tuple(names.items()) if names else (), KeyCondition.PARAMETER
-    )
+    ]
     return compiled
 
 

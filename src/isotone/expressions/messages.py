@@ -31,13 +31,16 @@ class RefusedAs:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        if isinstance(error, RecursionError):
-            # An expression within the limit on operators does not nest so deep.
-            error = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
-        if isinstance(error, Refusal):
-            raise invalid(self._parameter, error) from None
+        if isinstance(error, Refusal | RecursionError):
+            raise refused(self._parameter, error) from None
+
+
+def refused(parameter: str, error: Refusal | RecursionError) -> ValidationException:
+    """The error that DynamoDB returns for an expression for which this was raised."""
+    if isinstance(error, RecursionError):
+        # An expression within the limit on operators does not nest so deep.
+        error = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+    return invalid(parameter, error)
 
 
 def invalid(parameter: str, refusal: Refusal) -> ValidationException:

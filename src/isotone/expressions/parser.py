@@ -25,7 +25,6 @@ it was is checked afterwards. As in DynamoDB, the words of a text are checked on
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from isotone.expressions import messages
@@ -57,6 +56,7 @@ from isotone.expressions.nodes import (
 from isotone.expressions.rules import check_words
 from isotone.expressions.tokenizer import END_TEXT, Kind, Token, tokenize
 from isotone.limits import EXPRESSION_SIZE
+from isotone.values.cache import Cache
 
 _Parsed = TypeVar("_Parsed")
 _Tree = TypeVar("_Tree", bound=Node)
@@ -67,20 +67,18 @@ ARITHMETIC: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {"OR": 1, "AND": 2}
 JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
 
-_CACHED: Final = 1024  # trees by text: the same text often comes with other names
+_CACHED: Final = 4 << 20  # bytes of trees by text: the same text often comes with other names
 _CONDITIONS: Final = (Comparison, Between, In, Not, And, Or)
 
 
-@lru_cache(_CACHED)
 def parse_condition(text: str) -> ConditionNode:
     """The tree of a condition, filter or key condition. O(length) the first time."""
-    return _whole(text, _Parser.condition)
+    return _conditions[text]
 
 
-@lru_cache(_CACHED)
 def parse_update(text: str) -> UpdateNode:
     """The tree of an update expression. O(length) the first time."""
-    return _whole(text, _Parser.update)
+    return _updates[text]
 
 
 def parse_projection(text: str) -> ProjectionNode:
@@ -97,6 +95,14 @@ def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
     tree = rule(parser)
     parser.finish(tree)
     return tree
+
+
+_conditions: Final[Cache[str, ConditionNode]] = Cache(
+    lambda text, _: _whole(text, _Parser.condition), _CACHED
+)
+_updates: Final[Cache[str, UpdateNode]] = Cache(
+    lambda text, _: _whole(text, _Parser.update), _CACHED
+)
 
 
 class _Parser:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypeAlias
 
-from isotone.expressions.expression import Expression, NameMap, cached, cached_long, is_long
+from isotone.expressions.expression import COMPILED, Expression, NameMap
 from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
 from isotone.expressions.parser import parse_projection
 from isotone.expressions.path_tree import Branch, PathTree, path_tree
@@ -45,10 +45,9 @@ class Projection(Expression):
 
 def projection(source: str | ProjectionNode, names: NameMap | None = None) -> Projection:
     """The projection of a text or a tree. O(length) the first time, then cached."""
-    keep = cached_long if type(source) is str and is_long(source, names) else cached
-    compiled: Projection = keep(
+    compiled: Projection = COMPILED[
         Projection, source, tuple(names.items()) if names else (), Projection.PARAMETER
-    )
+    ]
     return compiled
 
 

@@ -7,7 +7,6 @@ A text cannot contain literal values and some attribute names. A `Writer` writes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from isotone.errors import UsageError
@@ -34,6 +33,7 @@ from isotone.expressions.nodes import (
     ValueRef,
 )
 from isotone.expressions.tokenizer import is_reserved, is_word
+from isotone.values.cache import Cache
 from isotone.values.types import AttributeValue
 
 
@@ -95,7 +95,7 @@ class Writer:
         if isinstance(element, NameRef):
             return element.name
         name = str(element)
-        return name if _can_be_written(name) else self._placeholder(name)
+        return name if _can_be_written[name] else self._placeholder(name)
 
     def _call(self, call: Call) -> str:
         return f"{call.function}({self._joined(call.operands)})"
@@ -148,9 +148,9 @@ class Writer:
         return self._joined(node.paths)
 
 
-@lru_cache(maxsize=4096)
-def _can_be_written(name: str) -> bool:
-    return is_word(name) and not is_reserved(name)
+_can_be_written: Final[Cache[str, bool]] = Cache(
+    lambda name, _: is_word(name) and not is_reserved(name), 1 << 20, entry=150, character=1
+)
 
 
 _KEYWORDS: Final[dict[type[Action], str]] = {

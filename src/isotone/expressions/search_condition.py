@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from isotone.expressions import messages
-from isotone.expressions.expression import Expression, NameMap, cached, cached_long, is_long
+from isotone.expressions.expression import COMPILED, Expression, NameMap
 from isotone.expressions.messages import Refusal
 from isotone.expressions.nodes import (
     Comparison,
@@ -48,10 +48,9 @@ class SearchCondition(Expression):
 
 def search_condition(source: str | ConditionNode, names: NameMap | None = None) -> SearchCondition:
     """The search condition of a text or a lifted tree. O(length) the first time, then cached."""
-    keep = cached_long if type(source) is str and is_long(source, names) else cached
-    compiled: SearchCondition = keep(
+    compiled: SearchCondition = COMPILED[
         SearchCondition, source, tuple(names.items()) if names else (), SearchCondition.PARAMETER
-    )
+    ]
     return compiled
 
 

@@ -15,11 +15,9 @@ from typing import Any, Final, TypeAlias
 from isotone.errors import ValidationException
 from isotone.expressions import messages
 from isotone.expressions.expression import (
+    COMPILED,
     Expression,
     NameMap,
-    cached,
-    cached_long,
-    is_long,
     unchecked,
 )
 from isotone.expressions.nodes import (
@@ -88,8 +86,9 @@ class Update(Expression):
 
 def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
     """The update of a text or a lifted tree. O(length) the first time, then cached."""
-    keep = cached_long if type(source) is str and is_long(source, names) else cached
-    compiled: Update = keep(Update, source, tuple(names.items()) if names else (), Update.PARAMETER)
+    compiled: Update = COMPILED[
+        Update, source, tuple(names.items()) if names else (), Update.PARAMETER
+    ]
     return compiled
 
 

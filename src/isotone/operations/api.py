@@ -9,7 +9,8 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -26,6 +27,7 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
+from isotone.expressions.effort import A_TURN, Postponed, turn
 from isotone.operations import (  # noqa: F401 - each registers its actions
     account,
     auto_scaling,
@@ -53,6 +55,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 )
 from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
+from isotone.operations.long_writes import evaluating_ahead
 from isotone.operations.permissions import Access, accesses
 from isotone.operations.request_decoding import convert, decode, explain
 from isotone.values.plain_json import plain
@@ -70,6 +73,9 @@ _OF_STATEMENTS: Final = frozenset(
 )
 # Actions have statements of one kind only, so the first one tells. One that is spelled with escapes counts as a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"\s*select\b', re.IGNORECASE)
+Answered: TypeAlias = bytes | ApiError | Callable[[], bytes]
+"""The result of one of several requests, or a function that executes it."""
+
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
 """The actions after which there may be background work."""
 
@@ -99,11 +105,26 @@ class Api:
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
+        turn.left = A_TURN if turn.is_bounded else inf
         try:
             answer = action.run(self.engine, decode(action.request, body))
+        except Postponed:
+            return partial(self.send_long, operation, body)
         except (ValidationException, ResourceNotFoundException) as error:
             raise _told(action, body, error) from None
+        finally:
+            turn.left = inf
         return partial(_finish, answer) if type(answer) is Later else _encode(answer)
+
+    def send_long(self, operation: str, body: bytes) -> bytes:
+        """Execute one request as `send` does; what it computes for long leaves the engine's lock free."""
+        try:
+            return evaluating_ahead(partial(self.send, operation, body))
+        except IsotoneError:
+            raise
+        except BaseException:
+            self.engine.abandon()
+            raise
 
     def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
@@ -164,12 +185,20 @@ class Api:
             return False
         return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. Raises `StorageBusy`
-        only in a thread that may not wait.
+        Each gets the response that it would get alone. None is answered before all are on the disk. In a thread whose turns
+        are bounded, a request that takes long is not executed: the result is a function that does it, for another thread.
+        Raises `StorageBusy` only in a thread that may not wait.
         """
+        turn.left = A_TURN if turn.is_bounded else inf
+        try:
+            return self._answers(requests)
+        finally:
+            turn.left = inf
+
+    def _answers(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         if len(requests) > 1:
             try:
                 with self.engine.writing:
@@ -185,6 +214,11 @@ class Api:
                 self.engine.abandon()
                 log.debug("a group of %d writes was undone", len(requests), exc_info=True)
         return [self._answer_alone(*request) for request in requests]
+
+    @staticmethod
+    def bound_turns(bounded: bool) -> None:
+        """Whether `begin` and `send_many` compute no longer than a turn of an event loop in this thread."""
+        turn.is_bounded = bounded
 
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""
@@ -210,13 +244,15 @@ class Api:
         """Close the database."""
         self.engine.close()
 
-    def _answer(self, operation: str, body: bytes) -> bytes | ApiError:
+    def _answer(self, operation: str, body: bytes) -> Answered:
         try:
             return self.send(operation, body)
+        except Postponed:
+            return partial(self.send_long, operation, body)
         except ApiError as error:
             return error
 
-    def _answer_alone(self, operation: str, body: bytes) -> bytes | ApiError:
+    def _answer_alone(self, operation: str, body: bytes) -> Answered:
         try:
             return self._answer(operation, body)
         except StorageError as error:

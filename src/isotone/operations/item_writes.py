@@ -23,7 +23,8 @@ from isotone.errors import (
 from isotone.expressions import Update
 from isotone.operations.capacity import Meter
 from isotone.operations.item_validation import INVALID, check_item, check_updated, requested_key
-from isotone.operations.request_expressions import Matches, Values
+from isotone.operations.long_writes import LARGE, ahead, known_result, stored
+from isotone.operations.request_expressions import Effort, Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
 
@@ -42,7 +43,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     """One write of one item: its new value, or a function that computes it; with neither, it is deleted.
 
     `key_item` has the key attributes (a put's has them all); `on_failure` is what the error of a failed
-    condition shows. A change that `only_checks` its condition writes nothing.
+    condition shows. A change that `only_checks` its condition writes nothing. `effort` is that of its
+    expressions, if it has any.
     """
 
     table: Table
@@ -53,20 +55,29 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     new: Sized | None = None
     make: Make | None = None
     only_checks: bool = False
+    effort: Effort | None = None
 
     def read(self, engine: Engine) -> Stored:
         """The stored state at the key. Reads one item, and parses it only if the change depends on it."""
         record = engine.store.get(self.table.tree, self.key)
-        if record is None or (self.matches is None and self.make is None):
+        if self.matches is None and self.make is None:
             return record, None
-        return record, item_of(record)
+        # A slice is no call of a function, of which ordinary writes make none for this.
+        effort = self.effort
+        if (record is not None and record[LARGE:]) or (effort is not None and effort.work > LARGE):
+            return stored(self, record)
+        return record, None if record is None else item_of(record)
 
     def new_item(self, old: Stored) -> Sized | None:
         """The item that replaces `old`; None if it is deleted.
 
-        Raises `ConditionalCheckFailedException` if the condition is false.
+        Raises `ConditionalCheckFailedException` if the condition is false. Needs neither the store nor the engine.
         """
         record, item = old
+        if ahead.known and (known := known_result(self, record)) is not None:
+            if known.error is not None:
+                raise known.error
+            return known.new
         if self.matches is not None and not self.matches({} if item is None else item):
             members = {}
             if record is not None and self.on_failure == "ALL_OLD":
@@ -91,11 +102,18 @@ def execute(engine: Engine, change: Change, meter: Meter | None = None) -> Outco
 
 
 def put_change(
-    table: Table, item: Item, size: int, matches: Matches | None, on_failure: str | None
+    table: Table,
+    item: Item,
+    size: int,
+    matches: Matches | None,
+    on_failure: str | None,
+    effort: Effort | None = None,
 ) -> Change:
     """The change that replaces a whole item. The item must be canonical."""
     check_item(table, item, size)
-    return Change(table, table.keyspace.key(item), item, matches, on_failure, (item, size))
+    return Change(
+        table, table.keyspace.key(item), item, matches, on_failure, (item, size), effort=effort
+    )
 
 
 def insert_change(table: Table, item: Item, size: int) -> Change:
@@ -111,19 +129,27 @@ def insert_change(table: Table, item: Item, size: int) -> Change:
 
 
 def delete_change(
-    table: Table, key: dict[str, Any], matches: Matches | None, on_failure: str | None
+    table: Table,
+    key: dict[str, Any],
+    matches: Matches | None,
+    on_failure: str | None,
+    effort: Effort | None = None,
 ) -> Change:
     """The change that removes an item."""
     physical, key_item = requested_key(table.keyspace, key)
-    return Change(table, physical, key_item, matches, on_failure)
+    return Change(table, physical, key_item, matches, on_failure, effort=effort)
 
 
 def check_change(
-    table: Table, key: dict[str, Any], matches: Matches, on_failure: str | None
+    table: Table,
+    key: dict[str, Any],
+    matches: Matches,
+    on_failure: str | None,
+    effort: Effort | None = None,
 ) -> Change:
     """A transaction's condition check, which writes nothing."""
     physical, key_item = requested_key(table.keyspace, key)
-    return Change(table, physical, key_item, matches, on_failure, only_checks=True)
+    return Change(table, physical, key_item, matches, on_failure, only_checks=True, effort=effort)
 
 
 def update_change(
@@ -133,6 +159,7 @@ def update_change(
     values: Values,
     matches: Matches | None,
     on_failure: str | None,
+    effort: Effort | None = None,
 ) -> Change:
     """The change that applies an update expression to an item, which need not exist."""
     physical, key_item = requested_key(table.keyspace, key)
@@ -151,7 +178,7 @@ def update_change(
         check_updated(table, before, after, size)
         return after, size
 
-    return Change(table, physical, key_item, matches, on_failure, make=make)
+    return Change(table, physical, key_item, matches, on_failure, make=make, effort=effort)
 
 
 def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -> int:

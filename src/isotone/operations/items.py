@@ -65,6 +65,8 @@ def _compiled_update(request: UpdateItem) -> tuple[Binding, Update | None, Match
     update = binding.update(request.update_expression)
     if update is None:
         update = legacy.attribute_updates(request.attribute_updates)
+        if update is not None:
+            binding.weight += update.weight
     matches = _write_condition(request, binding)
     binding.check()
     return binding, update, matches
@@ -85,7 +87,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         if binding is not None:
             binding.check_keys(table)
         change = put_change(
-            table, item, size, matches, request.return_values_on_condition_check_failure
+            table, item, size, matches, request.return_values_on_condition_check_failure, binding
         )
         return _execute_and_answer(engine, request, change)
 
@@ -99,7 +101,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         if binding is not None:
             binding.check_keys(table)
         change = delete_change(
-            table, request.key, matches, request.return_values_on_condition_check_failure
+            table, request.key, matches, request.return_values_on_condition_check_failure, binding
         )
         return _execute_and_answer(engine, request, change)
 
@@ -117,6 +119,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             binding.values,
             matches,
             request.return_values_on_condition_check_failure,
+            binding,
         )
         binding.check_keys(table, update)
         return _execute_and_answer(engine, request, change, update)
@@ -179,6 +182,8 @@ def _write_condition(request: Write, binding: Binding) -> Matches | None:
         compiled = binding.condition(request.condition_expression)
     else:
         compiled = legacy.expected_condition(request.expected, request.conditional_operator)
+        if compiled is not None:
+            binding.weight += compiled.weight
     return bound(compiled, binding.values)
 
 

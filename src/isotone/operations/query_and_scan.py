@@ -315,6 +315,7 @@ class Selection:
             matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
+            effort=1 if filters is None else max(filters.nodes, 1),
         )
 
     def answer_in_the_end(self, page: Page, bounds: Bounds, *, reverse: bool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 import msgspec
 
 from isotone.errors import ApiError, SerializationException
+from isotone.expressions.effort import spend
 from isotone.operations import request_validation, serialization, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
@@ -28,6 +29,7 @@ Request = TypeVar("Request", bound=Structure)
 
 # msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
 _COMPILING: Final = Lock()
+_READ: Final = 0.3  # microseconds to read a byte slowly
 
 
 def decode(shape: type[Request], body: bytes) -> Request:
@@ -76,6 +78,8 @@ def _converted(document: Any, shape: type[Request]) -> Request:
 def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request that msgspec refused but the service accepts."""
     grammar = shape_of(shape)
+    if isinstance(request, bytes):
+        spend(_READ * len(request))
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from isotone import limits
 from isotone.engine.table_indexes import Table
@@ -42,15 +42,36 @@ Compiled: TypeAlias = Condition | Update | Projection | KeyCondition | SearchCon
 WithValues = TypeVar("WithValues", Condition, Update, KeyCondition, SearchCondition)
 
 
+class Effort(Protocol):
+    """How much the expressions of a write compute."""
+
+    @property
+    def weight(self) -> int:
+        """How many of their functions go through the whole item."""
+
+    @property
+    def work(self) -> int:
+        """How many bytes of values of the request they go through."""
+
+
 VALUES_WITHOUT_EXPRESSIONS: Final = (
     "ExpressionAttributeValues can only be specified when using expressions"
 )
 
 
 class Binding:
-    """Compiles the expressions of a request, and checks them with its values."""
+    """Compiles the expressions of a request, and checks them with its values. It is their `Effort`."""
 
-    __slots__ = ("_compiled", "_names", "_nested", "_placeholders", "_size", "values")
+    __slots__ = (
+        "_compiled",
+        "_names",
+        "_nested",
+        "_placeholders",
+        "_size",
+        "values",
+        "weight",
+        "work",
+    )
 
     def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
         self._placeholders = names is not None or values is not None
@@ -58,6 +79,7 @@ class Binding:
         self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
         self._size = 0
+        self.weight = self.work = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
             check_placeholders(names, values)
@@ -156,6 +178,8 @@ class Binding:
         """An expression with its values checked: the service checks one completely before the next."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
+        self.weight += compiled.weight
+        self.work += compiled.nodes * self._size
         compiled.check(self.values)
         return compiled
 

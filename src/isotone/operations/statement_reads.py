@@ -17,7 +17,7 @@ import msgspec
 
 from isotone import limits
 from isotone.engine.engine import Engine
-from isotone.engine.layout import Bounds, Keyspace, item_of, size_of
+from isotone.engine.layout import Bounds, Keyspace, size_of
 from isotone.engine.pages import Page, Source
 from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
@@ -31,9 +31,9 @@ from isotone.expressions.partiql import (
     plan,
     value_of,
 )
-from isotone.operations.action import Later
+from isotone.operations.action import Answer, Later
 from isotone.operations.capacity import meter_for
-from isotone.operations.item_responses import item_in_response
+from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
 from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
@@ -65,7 +65,7 @@ def select_page(
     values: Values,
     request: Query,
     next_token: str | None,
-) -> dict[str, Any] | Later:
+) -> Answer | Later:
     """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
 
     The caller holds the engine's lock.
@@ -142,18 +142,20 @@ def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
         raise ValidationException(messages.ORDER_WITHOUT_KEY)
 
 
-def _get(engine: Engine, table: Table, select: Select, key: Item, request: Query) -> dict[str, Any]:
+def _get(engine: Engine, table: Table, select: Select, key: Item, request: Query) -> Answer | Later:
     record = engine.store.get(table.tree, located(table, key))
     items: list[Any] = []
-    if record is not None:
-        columns = select.columns
-        whole = item_in_response(record, None)
-        items = [whole if columns is None else columns.project(item_of(record))]
+    waiting: Waiting = []
+    if record is not None and select.columns is not None and size_of(record) > LARGE:
+        items.append(None)
+        waiting.append((items, 0, record, select.columns))
+    elif record is not None:
+        items.append(item_in_response(record, select.columns))
     answer: dict[str, Any] = {"Items": items}
     if (meter := meter_for(request)) is not None:
         meter.read(size_of(record), consistent=bool(request.consistent_read))
         answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
-    return answer
+    return completed(answer, waiting)
 
 
 # Ranges

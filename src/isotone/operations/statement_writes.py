@@ -59,7 +59,13 @@ def change_of(
             if not update.attributes_written.isdisjoint(table.keyspace.names):
                 raise key_updated(table, update.attributes_written)
             change = update_change(
-                table, key, update, values, _if_present(demanded, absent=False), on_failure
+                table,
+                key,
+                update,
+                values,
+                _if_present(demanded, absent=False),
+                on_failure,
+                statement,
             )
             check_scalar_keys(statement.expressions, table.schema.keys.names)
             return change
@@ -67,11 +73,13 @@ def change_of(
             key, demanded = _key_and_condition(table, where, values)
             check_scalar_keys(statement.expressions, table.schema.keys.names)
             matches = None if demanded is None else _if_present(demanded, absent=True)
-            return delete_change(table, key, matches, on_failure)
+            return delete_change(table, key, matches, on_failure, statement)
         case Exists(select=select):
             key, demanded = _key_and_condition(table, select.where, values)
             check_scalar_keys(statement.expressions, table.schema.keys.names)
-            return check_change(table, key, _if_present(demanded, absent=False), on_failure)
+            return check_change(
+                table, key, _if_present(demanded, absent=False), on_failure, statement
+            )
 
 
 def _insertion(table: Table, statement: Insert, values: Values) -> Change:

@@ -19,6 +19,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
+from isotone.expressions.effort import unbounded
 from isotone.expressions.partiql import (
     AnyStatement,
     Delete,
@@ -33,8 +34,15 @@ from isotone.operations import transactions
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import Meter, add_capacity, meter_for_table
-from isotone.operations.item_responses import item_in_response, returned
+from isotone.operations.item_responses import (
+    LARGE,
+    Waiting,
+    completed,
+    item_in_response,
+    returned,
+)
 from isotone.operations.item_writes import Change, execute
+from isotone.operations.long_writes import can_be_interrupted, read_all
 from isotone.operations.query_and_scan import Query
 from isotone.operations.request_members import (
     AttributeValue,
@@ -184,6 +192,7 @@ class _Entry:
         self.key: bytes = b""
         self.change: Change | None = None
         self.answer: dict[str, Any] = {}
+        self.waiting: Waiting = []
 
     def parse(self) -> None:
         """Parse the statement."""
@@ -221,7 +230,12 @@ class _Entry:
             record = engine.store.get(self.table.tree, self.key)
             if meter is not None:
                 meter.read(size_of(record), consistent=bool(self.request.consistent_read))
-            item = None if record is None else item_in_response(record, self.statement.projection)
+            projection = self.statement.projection
+            item = None
+            if record is not None and projection is not None and size_of(record) > LARGE:
+                self.waiting.append((self.answer, "Item", record, projection))
+            elif record is not None:
+                item = item_in_response(record, projection)
         else:
             assert self.change is not None
             item = _written(engine, self.statement, self.change, meter)
@@ -250,7 +264,7 @@ class _Entry:
 
 
 @action("BatchExecuteStatement", grouped=True)
-def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer:
+def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Later:
     """Run up to 25 statements, each of which succeeds or fails by itself."""
     entries = [_Entry(statement) for statement in request.statements]
     for entry in entries:
@@ -263,11 +277,14 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
         for entry in entries:
             entry.attempt(partial(entry.locate, engine))
         _refuse_duplicates(entries)
-        for entry in entries:
-            entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
+        if can_be_interrupted():  # before any statement has written
+            read_all(engine, [entry.change for entry in entries])
+        with unbounded():
+            for entry in entries:
+                entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
     answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}
     add_capacity(answer, request.return_consumed_capacity, meters.values())
-    return answer
+    return completed(answer, [waiting for entry in entries for waiting in entry.waiting])
 
 
 def _refuse_duplicates(entries: Sequence[_Entry]) -> None:

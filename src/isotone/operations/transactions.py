@@ -34,12 +34,12 @@ from isotone.operations.item_validation import check_size, is_of_request, reques
 from isotone.operations.item_writes import (
     Change,
     Sized,
-    Stored,
     check_change,
     delete_change,
     put_change,
     update_change,
 )
+from isotone.operations.long_writes import read_all
 from isotone.operations.request_expressions import Binding, Parameters, bound, checker
 from isotone.operations.request_members import (
     AttributeMap,
@@ -406,18 +406,18 @@ def _prepare(entry: Entry) -> MakeChange:
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
         check_size(size)
-        return lambda table: put_change(table, item, size, matches, on_failure)
+        return lambda table: put_change(table, item, size, matches, on_failure, binding)
     key, _ = canonical_item(entry.key)
     match entry:
         case Delete():
-            return lambda table: delete_change(table, key, matches, on_failure)
+            return lambda table: delete_change(table, key, matches, on_failure, binding)
         case Update():
             return lambda table: update_change(
-                table, key, update, binding.values, matches, on_failure
+                table, key, update, binding.values, matches, on_failure, binding
             )
         case ConditionCheck():
             assert matches is not None
-            return lambda table: check_change(table, key, matches, on_failure)
+            return lambda table: check_change(table, key, matches, on_failure, binding)
 
 
 def _changes(
@@ -446,7 +446,7 @@ def _write(
     """Test all conditions, then write."""
     reasons: dict[int, Reason] = {}
     made = _changes(engine, names, prepared, reasons)
-    old = [_NOTHING if change is None else change.read(engine) for change in made]
+    old = read_all(engine, made)
     failed: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
         [
@@ -467,9 +467,6 @@ def _write(
         elif meter is not None:
             meter.write(size_of(stored[0]), 0)
     return changes
-
-
-_NOTHING: Final[Stored] = (None, None)
 
 
 def _no_item() -> None:

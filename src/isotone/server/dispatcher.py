@@ -10,7 +10,7 @@ meanwhile wait to be the next group. Reads go on.
 
 A Query or a Scan with much to filter reads its records at once, in one snapshot. What is left needs no database: a
 thread does it, one such read after the other, while the loop serves other requests and signals. So does that thread
-decode what is large.
+decode what is large, and execute writes whose conditions go through large items.
 """
 
 from __future__ import annotations
@@ -37,8 +37,13 @@ from isotone.server.metrics import Metrics
 from isotone.server.policies import Access
 from isotone.server.request import Call
 
+Rest = Callable[[], bytes]
+"""Executes what is left of a request, in any thread."""
+
 Result = bytes | ApiError | ConnectionFailed
 """What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
+
+Results = Sequence[Result | Rest]
 
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
@@ -52,6 +57,7 @@ Address = tuple[str, int]
 """The host and the port of a node."""
 
 _LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
+_LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
 
 log = logging.getLogger("isotone.server")
 
@@ -61,10 +67,14 @@ class Service(Protocol):
 
     def send(self, operation: str, body: bytes) -> bytes: ...
 
-    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
-        """As `send`; of a long read, a function that does the rest, in any thread."""
+    def begin(self, operation: str, body: bytes) -> bytes | Rest:
+        """As `send`; of a request that takes long, a function that does the rest, in any thread."""
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result]: ...
+    def send_long(self, operation: str, body: bytes) -> bytes:
+        """As `send`; what it computes for long leaves the service to other threads."""
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result | Rest]:
+        """The results of requests that are committed together; of one that takes long, a function that executes it."""
 
     def health(self) -> str:
         """Why the service cannot read or write now; empty if it can."""
@@ -73,7 +83,10 @@ class Service(Protocol):
         """What the service measures of itself, by the names of Prometheus."""
 
     def allow_waiting(self, allowed: bool) -> None:
-        """Whether calls of this thread wait while another process writes, or raise `StorageBusy` at once."""
+        """Whether calls of this thread may take long.
+
+        If not, they raise `StorageBusy` at once while another process writes, and leave long work to functions.
+        """
 
     def is_grouped(self, operation: str, body: bytes) -> bool: ...
 
@@ -109,9 +122,9 @@ class Dispatcher:
         self._is_grouped = service.is_grouped
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
-        self._long_reads: Thread[Result] = Thread(loop, "isotone-long-reads")
+        self._long_work: Thread[Result] = Thread(loop, "isotone-long-work")
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
-        self._waiting_groups: Thread[Sequence[Result]] = Thread(loop, "isotone-waiting-groups")
+        self._waiting_groups: Thread[Results] = Thread(loop, "isotone-waiting-groups")
         self._waiting = 0  # groups
         self._may_wait(False)
 
@@ -141,12 +154,16 @@ class Dispatcher:
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._is_grouped(call.operation, call.body):
+            if len(call.body) > _LARGE_WRITE:
+                service = self._service.in_region(call.region)
+                self._do_long(partial(service.send_long, call.operation, call.body), call, answer)
+                return None
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
         if len(call.body) > _LARGE_BODY:
-            self._long_reads.run(partial(self.run, call), answer)
+            self._long_work.run(partial(self.run, call), answer)
             return None
         try:
             result = self._service.in_region(call.region).begin(call.operation, call.body)
@@ -159,12 +176,16 @@ class Dispatcher:
             return logged_failure(error, call.operation)
         if isinstance(result, bytes):
             return result
-        self._long_reads.run(partial(_rest, result, call.operation), answer)
+        self._do_long(result, call, answer)
         return None
+
+    def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
+        """Do the rest of a request in the thread for long work."""
+        self._long_work.run(partial(_rest, rest, call.operation), answer)
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
-        for thread in (self._long_reads, self._waiting_calls, self._waiting_groups):
+        for thread in (self._long_work, self._waiting_calls, self._waiting_groups):
             thread.stop()
         self._may_wait(True)
 
@@ -201,21 +222,29 @@ class Dispatcher:
             run = partial(self._results_in_the_end, region, requests)
             self._waiting_groups.run(run, partial(self._answer_later, group))
         else:
-            _answer_all(group, results)
+            self._answer_all(group, results)
 
-    def _answer_later(self, group: list[tuple[Call, Answer]], results: Sequence[Result]) -> None:
+    def _answer_later(self, group: list[tuple[Call, Answer]], results: Results) -> None:
         """Answer a group that has waited, and run the writes that were collected meanwhile."""
         self._waiting -= 1
-        _answer_all(group, results)
+        self._answer_all(group, results)
         self.commit()
 
-    def _results_in_the_end(self, region: str, requests: Requests) -> Sequence[Result]:
+    def _answer_all(self, group: list[tuple[Call, Answer]], results: Results) -> None:
+        """Answer a group, but for the requests that take long: they are executed now."""
+        for (call, answer), result in zip(group, results, strict=True):
+            if type(result) is bytes or not callable(result):
+                answer(result)
+            else:
+                self._do_long(result, call, answer)
+
+    def _results_in_the_end(self, region: str, requests: Requests) -> Results:
         try:
             return self._results(region, requests)
         except StorageBusy as error:
             return _all_failed(requests, error)
 
-    def _results(self, region: str, requests: Requests) -> Sequence[Result]:
+    def _results(self, region: str, requests: Requests) -> Results:
         """The results of a group; raises `StorageBusy` if another process is writing and this thread may not wait."""
         try:
             return self._service.in_region(region).send_many(requests)
@@ -230,11 +259,6 @@ class Dispatcher:
 def _all_failed(requests: Requests, error: Exception) -> Sequence[Result]:
     operations = sorted({operation for operation, _ in requests})
     return [logged_failure(error, ", ".join(operations))] * len(requests)
-
-
-def _answer_all(group: list[tuple[Call, Answer]], results: Sequence[Result]) -> None:
-    for (_, answer), result in zip(group, results, strict=True):
-        answer(result)
 
 
 class Thread(Generic[T]):

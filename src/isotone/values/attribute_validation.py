@@ -104,18 +104,29 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
                 canonical, value_size = value, len(content)  # the most frequent, without a call
             else:
                 canonical, value_size = rule(value, content, depth)
-        size += _name_size(name) + value_size
+        size += _name_sizes[name] + value_size
         if canonical is not value:
             changed[name] = canonical
     return ({**members, **changed} if changed else members), size
 
 
-@lru_cache(4096)
-def _name_size(name: str) -> int:
-    size = text_size(name)
-    if not 0 < size <= limits.ATTRIBUTE_NAME_SIZE:
-        raise ValidationException(LONG_NAME if name else EMPTY_NAME)
-    return size
+class _NameSizes(dict[str, int]):
+    """The sizes of the names of attributes: `sizes[name]` measures a new one, and refuses one that cannot be."""
+
+    def __missing__(self, name: str) -> int:
+        size = text_size(name)
+        if not 0 < size <= limits.ATTRIBUTE_NAME_SIZE:
+            raise ValidationException(LONG_NAME if name else EMPTY_NAME)
+        if size <= _SHORT_NAME:
+            if len(self) >= _KNOWN_NAMES:
+                self.clear()
+            self[name] = size
+        return size
+
+
+_KNOWN_NAMES: Final = 4096
+_SHORT_NAME: Final = 255  # bytes of a name that is worth keeping
+_name_sizes: Final = _NameSizes()
 
 
 def _measured(value: AttributeValue, depth: int) -> Measured:

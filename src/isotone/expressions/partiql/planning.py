@@ -14,9 +14,8 @@ keys is taken out of the filter only where it stands alone in the AND at the top
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar
 
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
@@ -41,7 +40,9 @@ from isotone.values.types import AttributeValue
 
 Values: TypeAlias = Mapping[str, AttributeValue]
 Term: TypeAlias = Literal | ValueRef
+T = TypeVar("T")
 
+_KEYS: Final = 64  # of one table and its indexes, at most
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -77,6 +78,7 @@ class KeyPlan:
     is_one_key: bool
     equalities: Mapping[str, tuple[Term, ...]]
     mentions_partition: bool
+    compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = field(default_factory=dict)
 
     def action(self, index: str | None) -> str:
         """The action that reads this of a table or an index: GetItem, Query or Scan."""
@@ -90,9 +92,26 @@ class KeyPlan:
         return not self.partition
 
 
-@lru_cache(1024)
+def _kept(known: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
+    """What is known by a key, made if it is new. The keys are those of a table and its indexes: a few."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _KEYS:
+            known.clear()
+        found = known[key] = make()
+    return found
+
+
 def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
-    """The plan of a condition for the key of a table or an index. O(nodes) the first time, then cached."""
+    """The plan of a condition for the key of a table or an index. O(nodes) the first time, then kept with it."""
+    if where is None:
+        return _plan(None, partition, sort)
+    key = (partition, sort)
+    found: KeyPlan = _kept(where.planned, key, lambda: _plan(where, partition, sort))
+    return found
+
+
+def _plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
     conjuncts = [] if where is None else _conjuncts(where.node)
     terms = [_key_term(conjunct, (*partition, *sort)) for conjunct in conjuncts]
     possible = [found for name in partition if (found := _possible_values(conjuncts, name))]
@@ -143,9 +162,14 @@ def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, Att
     return key
 
 
-@lru_cache(1024)
 def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
-    """What a condition demands beyond the equality of all these key attributes."""
+    """What a condition demands beyond the equality of all these key attributes. Kept with it."""
+    (found,) = _kept(where.planned, names, lambda: (_beyond_key(where, names),))
+    demanded: Condition | None = found
+    return demanded
+
+
+def _beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
     conjuncts = _conjuncts(where.node)
     terms = [_key_term(conjunct, names) for conjunct in conjuncts]
     return _joined(
@@ -157,9 +181,12 @@ def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
     )
 
 
-@lru_cache(1024)
 def compared_with_keys(key_plan: KeyPlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
     """The literals and parameters that the filter of a plan compares with each of these key attributes."""
+    return _kept(key_plan.compared, names, lambda: _compared_with_keys(key_plan, names))
+
+
+def _compared_with_keys(key_plan: KeyPlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
     return tuple(
         KeyTerm(name, type(node).__name__, terms)
         for node in walk_up(*key_plan.rest)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
+from isotone.expressions.effort import spend
 from isotone.expressions.expression import Expression
 from isotone.expressions.messages import Refusal
 from isotone.expressions.nodes import (
@@ -46,19 +47,24 @@ from isotone.expressions.partiql.translation import Translation, is_set
 from isotone.expressions.projection import Projection
 from isotone.expressions.rules import constant, resolved_path
 from isotone.expressions.update import Update as CompiledUpdate
+from isotone.values.cache import Cache
 from isotone.values.types import AttributeValue, Item
 
-_CACHED: Final = 1024  # statements
+_CACHED: Final = 16 << 20  # bytes of statements
+_EFFORT: Final = 5.0  # microseconds to compile a character
 _is_name: Final = re.compile("[a-zA-Z0-9_.-]{3,255}").fullmatch
 
 
 class Where:
     """A condition on items: its tree, and the compiled condition."""
 
-    __slots__ = ("condition", "node")
+    __slots__ = ("condition", "node", "planned")
 
     def __init__(self, node: ConditionNode) -> None:
         self.node = node
+        self.planned: dict[
+            Any, Any
+        ] = {}  # what `planning` has found, for as long as the statement is kept
         self.condition = Condition.from_node(node, parameter="")
         if not self.condition.values_used:  # all values are literals
             self.condition.check({})
@@ -105,6 +111,16 @@ class Statement:
     table: str
     parameters: int
     set_parameters: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """How many functions of its expressions go through the whole item."""
+        return sum(expression.weight for expression in self.expressions)
+
+    @property
+    def work(self) -> int:
+        """How many bytes of values they go through: a statement is short."""
+        return 0
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -197,13 +213,17 @@ class Exists(Statement):
 AnyStatement: TypeAlias = Select | Insert | Update | Delete | Exists
 
 
-@lru_cache(_CACHED)
 def parse_statement(text: str) -> AnyStatement:
     """The statement of a text. O(length) the first time, then cached.
 
     Raises `ValidationException` with the service's message for a text that is no statement, or that DynamoDB does
     not support.
     """
+    return _statements[text]
+
+
+def _parsed(text: str, length: int) -> AnyStatement:
+    spend(_EFFORT * length)
     try:
         tree, parameters = parse(text)
         return _Building(text, parameters).build(tree)
@@ -215,6 +235,9 @@ def parse_statement(text: str) -> AnyStatement:
         raise ValidationException(
             messages.MALFORMED.format(reason="Expression is nested too deeply")
         ) from None
+
+
+_statements: Final = Cache(_parsed, _CACHED)
 
 
 class _Building:

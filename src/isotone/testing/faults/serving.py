@@ -44,7 +44,7 @@ class FaultyService:
         answer: bytes = self._database.send(operation, body)
         return answer
 
-    begin = send
+    begin = send_long = send
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         return [self.send(*request) for request in requests]

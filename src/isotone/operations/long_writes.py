@@ -1,0 +1,132 @@
+"""Writes whose condition or update goes through a large item: evaluated ahead, without the engine's lock.
+
+Such a write does not fit into a turn of an event loop (`expressions.effort`). `evaluating_ahead` executes it in another
+thread: the first attempt finds the item, and ends. The lock is free while the condition and the update are evaluated.
+Then the request begins again. If the record is still the same, so is what was evaluated; otherwise it is evaluated anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from isotone import limits
+from isotone.engine.layout import item_of
+from isotone.errors import ApiError
+from isotone.expressions.effort import spend, turn
+from isotone.values.attribute_validation import Item
+
+if TYPE_CHECKING:
+    from isotone.engine.engine import Engine
+    from isotone.operations.item_writes import Change, Sized, Stored
+
+T = TypeVar("T")
+
+LARGE: Final = 4 * limits.KB
+"""Bytes of a record, or of values, from which on the work of a write is estimated."""
+
+_EACH: Final = 0.01  # microseconds for a byte that is parsed, or that a function goes through
+_AHEAD: Final = 500.0  # microseconds of work that is worth beginning again for
+_ATTEMPTS: Final = 10
+
+NOTHING: Final = (None, None)
+"""The state of an item that there is not."""
+
+
+class Evaluated(NamedTuple):
+    """What came of a write: its new item (None if it is deleted) or its error, if the record is still this one."""
+
+    record: bytes | None
+    item: Item | None
+    table: Any
+    new: Sized | None
+    error: ApiError | None
+
+
+class _Ahead(threading.local):
+    known: dict[tuple[str, bytes], Evaluated] | None = None
+    insists = False
+
+
+ahead: Final = _Ahead()
+"""What this thread has evaluated for its present request; None if it evaluates in the transaction."""
+
+
+class EvaluateFirst(ApiError):
+    """The transaction ends, in which nothing was written, so that changes are evaluated. No caller gets this error."""
+
+    def __init__(self, changes: list[tuple[Change, bytes | None]]) -> None:
+        super().__init__()
+        self.changes = changes
+
+
+def evaluate(change: Change, record: bytes | None) -> Evaluated:
+    """Evaluate a change of a record. Needs neither the store nor the engine."""
+    item = None if record is None else item_of(record)
+    try:
+        return Evaluated(record, item, change.table, change.new_item((record, item)), None)
+    except ApiError as error:
+        return Evaluated(record, item, change.table, None, error)
+
+
+def evaluating_ahead(run: Callable[[], T]) -> T:
+    """Execute a request, and evaluate its long changes while the engine's lock is free."""
+    known: dict[tuple[str, bytes], Evaluated] = {}
+    ahead.known = known
+    try:
+        for _ in range(_ATTEMPTS):
+            try:
+                return run()
+            except EvaluateFirst as first:
+                changes = first.changes
+            for change, record in changes:
+                known[change.table.tree, change.key] = evaluate(change, record)
+        ahead.insists = True  # others keep changing the item: evaluate it in the transaction
+        return run()
+    finally:
+        ahead.known = None
+        ahead.insists = False
+
+
+def stored(change: Change, record: bytes | None) -> Stored:
+    """The state before a long change. Raises `Postponed` or `EvaluateFirst` if this is not the time to evaluate it."""
+    weight, size = 1, 0
+    if change.effort is not None:
+        weight, size = 1 + change.effort.weight, change.effort.work
+    work = (size + (0 if record is None else weight * len(record))) * _EACH
+    if ahead.known is None:
+        spend(work)
+        return record, None if record is None else item_of(record)
+    known = ahead.known.get((change.table.tree, change.key))
+    if known is not None and known.record == record and known.table is change.table:
+        return known.record, known.item
+    if work < _AHEAD or ahead.insists:
+        return record, None if record is None else item_of(record)
+    raise EvaluateFirst([(change, record)])
+
+
+def read_all(engine: Engine, changes: Iterable[Change | None]) -> list[Stored]:
+    """The states before several changes, of one request; nothing for None."""
+    found: list[Stored] = []
+    missing: list[tuple[Change, bytes | None]] = []
+    for change in changes:
+        try:
+            found.append(NOTHING if change is None else change.read(engine))
+        except EvaluateFirst as first:
+            missing += first.changes
+    if missing:
+        raise EvaluateFirst(missing)
+    return found
+
+
+def known_result(change: Change, record: bytes | None) -> Evaluated | None:
+    """What was evaluated ahead for this record, if anything."""
+    assert ahead.known is not None
+    known = ahead.known.get((change.table.tree, change.key))
+    return known if known is not None and known.record is record else None
+
+
+def can_be_interrupted() -> bool:
+    """Whether a change of this thread may end the transaction, to be evaluated elsewhere."""
+    return turn.is_bounded or ahead.known is not None
