@@ -129,15 +129,19 @@ def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes 
     last = reached
     for key, value, row_sum in rows:
         last = key
-        size += len(value)
+        size += len(value or b"")
         if row_sum is None:
-            key_sum, row_sum = tree_sums.of(key, value)
-            sums.append((key_sum, row_sum if is_sound(tree, key, value) else UNREADABLE, key))
+            key_sum, row_sum = tree_sums.of(key, value or b"")
+            is_good = value is not None and is_sound(tree, key, value)
+            sums.append((key_sum, row_sum if is_good else UNREADABLE, key))
         if len(sums) == _SLICE or size > _SLICE_SIZE:
             is_whole = False
             break
     rows.close()
+    # The cast is for values that are not bytes: SQLite would refuse to write their rows.
     connection.cursor().executemany(
-        f'UPDATE "tree_{tree}" SET key_sum = ?, row_sum = ? WHERE key = ?', sums
+        f'UPDATE "tree_{tree}" SET key_sum = ?, row_sum = ?,'
+        " value = coalesce(CAST(value AS BLOB), x'') WHERE key = ?",
+        sums,
     )
     return None if is_whole else last
