@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,38 @@ def test_what_cannot_be_used_is_told_in_a_sentence(folder: Path, words: list[str
     assert done.stderr.startswith("isotone: ")
     assert done.stderr.count("\n") == 1
     assert len(done.stderr) < 12_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "env -u HOME -u XDG_STATE_HOME isotone shell d.db < /dev/null",
+        "TERM=dumb isotone scan d.db Orders --limit 2",
+        "TERM= COLUMNS=0 isotone scan d.db Orders --limit 2",
+        "LANG=C LC_ALL=C PYTHONUTF8=0 isotone get d.db Orders é || true",
+        "LC_ALL=no.such isotone tables d.db",
+        "XDG_STATE_HOME=/dev/null/x isotone shell d.db < /dev/null",
+    ],
+)
+def test_a_poor_environment_will_do(folder: Path, line: str) -> None:
+    done = run(folder, line)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+def test_an_interrupt_ends_a_command_without_a_word(folder: Path) -> None:
+    command = [sys.executable, "-m", "isotone", "put", "d.db", "Orders", "-"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as put:
+        assert put.stdin is not None
+        # It reads now what a pipe cannot hold, so it has begun.
+        put.stdin.write(b'{"id": "interrupted"}\n' * 10_000)
+        put.stdin.flush()
+        put.send_signal(signal.SIGINT)
+        _, told = put.communicate()
+    assert (put.returncode, told) == (130, b"")
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_every_parameter_takes_and_refuses_what_botocore_does() -> None:
             known = {"half a surrogate pair", "a surrogate in a binary"}
             assert json.dumps(found) == json.dumps(expected) or (
                 name in known and "half a surrogate pair" in found[1]
-            ), (operation, name, request)
+            ), ascii((operation, name, request))
     assert tried > 10_000
 
 

@@ -107,7 +107,7 @@ def _subject(arguments: argparse.Namespace) -> Any:
         if not isinstance(request, dict):
             raise UsageError('a request is a JSON object, such as {"TableName": "Orders"}')
         return arguments.call, request
-    if what.split(maxsplit=1)[0].lower() in _STATEMENTS:
+    if "".join(what.split(maxsplit=1)[:1]).lower() in _STATEMENTS:
         if arguments.conditions:
             raise UsageError("write the conditions into the statement, after WHERE")
         return what

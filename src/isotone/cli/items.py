@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.cli.program import Command, complain
 from isotone.cli.table_keys import table_of
-from isotone.errors import UsageError
+from isotone.errors import IsotoneError, UsageError, ValidationException
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
@@ -30,6 +30,13 @@ def _put_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--new", action="store_true", help="refuse to replace an existing item (one item only)"
     )
+    parser.add_argument(
+        "--resume",
+        metavar="LINE",
+        type=int,
+        default=1,
+        help="begin at this line of the file, or item of its array, as the error of an earlier run says",
+    )
 
 
 def _put(arguments: argparse.Namespace) -> int:
@@ -37,7 +44,12 @@ def _put(arguments: argparse.Namespace) -> int:
     if arguments.item == "-" or arguments.item.startswith("@"):
         if arguments.new:
             raise UsageError("--new takes one item, not a file of them")
-        count = put_all(arguments.connection, table.name, _items_in(_read(arguments.item)))
+        items = [
+            (place, item)
+            for place, item in _items_in(_read(arguments.item))
+            if place >= arguments.resume
+        ]
+        count = _put_from_file(arguments.connection, table.name, items)
         print(f"{count} item{'' if count == 1 else 's'} written to {table.name}")
         return 0
     request: dict[str, Any] = {
@@ -51,19 +63,37 @@ def _put(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def put_all(connection: Backend, table: str, items: Iterator[Item]) -> int:
+Placed = tuple[int, Item]
+"""An item, and its line in a file, or its number in an array."""
+
+
+def put_all(connection: Backend, table: str, items: Iterable[Item]) -> int:
     """Write items in batches; returns their number."""
-    count = 0
-    batch: list[Item] = []
-    for item in items:
-        batch.append(item)
-        count += 1
-        if len(batch) == _BATCH:
-            _put_batch(connection, table, batch)
-            batch = []
-    if batch:
-        _put_batch(connection, table, batch)
-    return count
+    return _put_from_file(connection, table, list(enumerate(items, 1)))
+
+
+def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> int:
+    """Write items in batches, in their order; returns their number. An error says which are written."""
+    for first in range(0, len(items), _BATCH):
+        batch = items[first : first + _BATCH]
+        try:
+            try:
+                _put_batch(connection, table, [item for _, item in batch])
+            except ValidationException:
+                # One of them is wrong, or two have the same key: a batch does not say which.
+                for _, item in batch:
+                    connection.execute("PutItem", {"TableName": table, "Item": item})
+                    first += 1
+        except IsotoneError as error:
+            error.add_note(_what_is_written(items, first))
+            raise
+    return len(items)
+
+
+def _what_is_written(items: Sequence[Placed], failed: int) -> str:
+    place = items[failed][0]
+    written = f"the {failed} items before it are written" if failed else "nothing is written"
+    return f"this is line or item {place} of the input, {written}; mend it and go on with --resume {place}"
 
 
 def _put_batch(connection: Backend, table: str, items: list[Item]) -> None:
@@ -82,25 +112,30 @@ def _read(source: str) -> str:
         raise UsageError(f"cannot read {source[1:]}: {error}") from None
 
 
-def _items_in(text: str) -> Iterator[Item]:
-    """The items of an array, or one on each line; an error names its line."""
+def _items_in(text: str) -> Iterator[Placed]:
+    """The items of an array with their numbers, or those on each line with theirs, which an error names, too."""
     if text.lstrip().startswith("["):
-        yield from map(read_item, parse_json(text))
-        return
-    if not text.strip():
+        yield from _placed("item", enumerate(parse_json(text), 1), read_item)
         return
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    try:
-        first = parse_json(lines[0][1])
-    except UsageError:
-        yield read_item(parse_json(text))  # one item over several lines
+    if not lines:
         return
-    yield read_item(first)
-    for number, line in lines[1:]:
+    try:
+        parse_json(lines[0][1])
+    except UsageError:
+        yield 1, read_item(parse_json(text))  # one item over several lines
+        return
+    yield from _placed("line", lines, lambda line: read_item(parse_json(line)))
+
+
+def _placed(
+    kind: str, parts: Iterable[tuple[int, Any]], read: Callable[[Any], Item]
+) -> Iterator[Placed]:
+    for number, part in parts:
         try:
-            yield read_item(parse_json(line))
+            yield number, read(part)
         except UsageError as error:
-            raise UsageError(f"line {number}: {error}") from None
+            raise UsageError(f"{kind} {number}: {error}; nothing was written") from None
 
 
 PUT: Final = Command(
@@ -108,7 +143,10 @@ PUT: Final = Command(
 Write items, replacing those with the same key.
 
 Items are natural JSON: strings, numbers (every digit is kept), true, null, arrays, objects. Other types are
-written in DynamoDB's form: {"SS": ["a", "b"]}, {"NS": [1, 2]}, {"B": "aGVsbG8="}.""",
+written in DynamoDB's form: {"SS": ["a", "b"]}, {"NS": [1, 2]}, {"B": "aGVsbG8="}.
+
+A file is read whole before the first item is written. If a write fails, the error says at which line, and what was
+written; --resume goes on from there.""",
     examples="""
 isotone put shop.db Orders '{"customer": "ann", "placed_at": "2026-01-11", "total": 12.5}'
 isotone put shop.db Orders '{"customer": "bob", "placed_at": "2026-01-12"}' --new

@@ -14,6 +14,7 @@ import isotone
 from isotone.advisor.lint import RULES, LintReport, Settings, lint
 from isotone.advisor.lint.catalogue import codes_of
 from isotone.advisor.lint.settings import configured, selected
+from isotone.backends.addresses import is_remote
 from isotone.cli import modules
 from isotone.cli.database import connect
 from isotone.cli.program import Command, complain, explanation
@@ -82,7 +83,7 @@ def _report(arguments: argparse.Namespace) -> LintReport:
 
 
 def _is_address(text: str) -> bool:
-    return "://" in text or Path(text).is_file() or text == ":memory:" or text.endswith(".db")
+    return is_remote(text) or Path(text).is_file() or text == ":memory:" or text.endswith(".db")
 
 
 def _targets(text: str) -> Sequence[Any]:

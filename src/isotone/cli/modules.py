@@ -30,6 +30,8 @@ def load(name: str, hint: str = "") -> ModuleType:
 
     `hint` is what follows the module's name on the command line, for advice.
     """
+    if not all(name.split(".")):
+        raise UsageError(f"{name!r} is not the name of a module; write MODULE, such as shop")
     look_here_first()
     try:
         found = importlib.import_module(name)

@@ -16,10 +16,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
-from isotone.errors import ApiError, IsotoneError
+from isotone.errors import ApiError, IsotoneError, UsageError
 
 NO_SUCH_COMMAND: Final = 2
 INTERRUPTED: Final = 130
+_LONGEST: Final = 10_000  # characters of an error
 
 
 class Command(NamedTuple):
@@ -151,6 +152,8 @@ def _examples(text: str) -> str:
 
 
 def _run(name: str, words: list[str]) -> int:
+    if "\0" in "".join(words):  # typed in the shell, or by a program
+        raise UsageError("an argument has a NUL character, which no file, table or value may have")
     arguments = parser_of(name).parse_args(words)
     command = command_of(name)
     if not COMMANDS[name].opens:
@@ -229,9 +232,11 @@ def explanation(error: IsotoneError) -> str:
 
 
 def complain(sentence: str) -> None:
-    """Print an error or a warning on standard error."""
+    """Print an error or a warning on one line of standard error."""
+    line = " ".join(sentence.encode(errors="backslashreplace").decode().splitlines())
+    shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
     try:
-        sys.stderr.write(f"isotone: {sentence}\n")
+        sys.stderr.write(f"isotone: {shown}\n")
         sys.stderr.flush()
     except OSError:  # there is nobody to tell it to
         _discard(sys.stderr)

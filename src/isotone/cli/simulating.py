@@ -59,7 +59,7 @@ def _number(text: str) -> int:
     digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
     try:
         return round(float(digits.replace("_", "").replace(",", "")) * factor)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a number; write 2500, 10k or 10M"
         ) from None

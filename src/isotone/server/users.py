@@ -135,6 +135,8 @@ def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
     Nobody else changes the file meanwhile. It is replaced as a whole, and only its owner can read it. Raises `UsageError`.
     """
     file = Path(path)
+    if not file.name:
+        raise UsageError(f"{str(path)!r} cannot be a credentials file; give the path of a file")
     new = file.with_name(file.name + ".new")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
