@@ -53,12 +53,21 @@ def bench(chrome: Any, url: str) -> Iterator[Workbench]:
     context.close()
 
 
-def create(database: isotone.Database, name: str, *, sort: str | None = "S", **more: Any) -> None:
+def create(
+    database: isotone.Database,
+    name: str,
+    *,
+    sort: str | None = "S",
+    mark: str | None = None,
+    **more: Any,
+) -> None:
     keys = [{"AttributeName": "pk", "KeyType": "HASH"}]
     attributes = [{"AttributeName": "pk", "AttributeType": "S"}]
     if sort is not None:
         keys.append({"AttributeName": "sk", "KeyType": "RANGE"})
         attributes.append({"AttributeName": "sk", "AttributeType": sort})
+    if mark is not None:
+        attributes.append({"AttributeName": "mark", "AttributeType": mark})
     database.execute(
         "CreateTable",
         {
@@ -199,6 +208,25 @@ def test_one_can_jump_to_a_key_and_scroll_up_from_it(bench, database):
     shown = [int(text) for text in bench.items()]
     assert shown[0] < 1000
     assert shown == list(range(shown[0], shown[0] + len(shown)))
+
+
+def test_pages_above_the_start_are_read_again_as_they_were(bench, database):
+    """Pages that were read against the direction are forgotten, too, and come back in their order."""
+    fill(database, 3_000)
+    bench.open("#/t/Many/items?pk=%5B%22S%3Aone%22%5D&at=S%3A0000150")
+    bench.wait_for_items(10)
+    bench.settle()
+    bench.page.locator(".scroller").hover()
+    last = "[...document.querySelectorAll('.row.item .sort-cell')].map((each) => each.innerText).sort().at(-1)"
+    while int(bench.page.evaluate(last)) < 2_000:
+        bench.page.keyboard.press("End")
+        bench.settle()
+    for _ in range(3):
+        bench.page.keyboard.press("Home")
+        bench.settle()
+    bench.until("document.querySelector('.row.item .sort-cell')?.innerText === '0000000'")
+    shown = [int(text) for text in bench.items()]
+    assert shown == list(range(len(shown)))
 
 
 # The query
@@ -407,6 +435,38 @@ def test_an_item_is_created_deleted_and_brought_back(editing, database):
     page.get_by_role("button", name="Create").click()
     page.get_by_text("Created").wait_for()
     assert get(database, "Things", pk={"S": "new"}, sk={"S": "b"}) is not None
+
+
+def test_what_an_index_leaves_out_is_shown_and_brought_back(bench, database):
+    """An index that projects keys alone: the item is read whole, and so is what a deletion undoes."""
+    keys = {"AttributeName": "mark", "KeyType": "HASH"}
+    index = {
+        "IndexName": "marks",
+        "KeySchema": [keys],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    create(database, "Marked", sort=None, GlobalSecondaryIndexes=[index], mark="S")
+    item = {"pk": {"S": "one"}, "mark": {"S": "m"}, "body": {"S": "the text"}}
+    put(database, "Marked", item)
+    bench.open("#/t/Marked/items?index=marks")
+    bench.wait_for_items()
+    bench.rows.first.dblclick()
+    bench.page.locator(".inspector").get_by_text("the text").wait_for()
+    bench.page.keyboard.press("Delete")
+    bench.page.locator(".confirm").get_by_role("button", name="Delete").click()
+    bench.page.get_by_text("Deleted").wait_for()
+    bench.page.get_by_role("button", name="Undo").click()
+    bench.page.get_by_text("Undone").wait_for()
+    assert get(database, "Marked", pk={"S": "one"}) == item
+    bench.page.keyboard.press("Escape")
+    bench.settle()
+    bench.rows.first.click(modifiers=["Control"])
+    bench.page.locator(".batch").get_by_role("button", name="Delete").click()
+    bench.page.locator(".batch").get_by_role("button", name="Delete 1").click()
+    bench.page.get_by_text("Deleted 1 item").wait_for()
+    bench.page.get_by_role("button", name="Undo").click()
+    bench.page.get_by_text("Undone: 1 item").wait_for()
+    assert get(database, "Marked", pk={"S": "one"}) == item
 
 
 def test_several_items_are_changed_and_brought_back(bench, database):

@@ -21,15 +21,9 @@ pytestmark = pytest.mark.skipif(
 )
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench, browser  # noqa: E402
+from tests.browser.workbench_page import Workbench  # noqa: E402
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture

@@ -42,7 +42,8 @@ export interface Slot {
   entries: Entry[] | null;
   rows: Row[];
   height: number;
-  before: Item | null;
+  /** How it was read, so that it can be read again; null for what is beside a range, which is kept. */
+  read: { after: Item | null; limit: number; backwards: boolean } | null;
   first: Seam | null;
   last: Seam | null;
   outside: boolean;
@@ -111,7 +112,7 @@ export class CollectionWindow {
         if (page.entries.length) {
           this.fit(page.entries);
           this.firstKey ??= positionOf(this.view, page.entries[0]!.item);
-          this.append(page.entries, before);
+          this.append(page.entries, { after: before, limit, backwards: false });
         }
         if (this.atEnd || page.entries.length) break;
         if (pages >= EMPTY_PAGES) {
@@ -135,12 +136,14 @@ export class CollectionWindow {
     this.loading = "before";
     this.changed();
     try {
-      const page = await this.read(this.firstKey, PAGE, { backwards: true });
+      const read = { after: this.firstKey, limit: PAGE, backwards: true };
+      const page = await this.read(read.after, read.limit, { backwards: true });
       const entries = page.entries.reverse();
       this.atStart = page.next === null;
-      if (entries.length) {
+      if (!entries.length) this.firstKey = page.next;
+      else {
         this.firstKey = positionOf(this.view, entries[0]!.item);
-        const slot = this.slot(entries, null, null);
+        const slot = this.slot(entries, read, null);
         this.slots.unshift(slot);
         this.added += slot.height + this.join(1);
       }
@@ -155,14 +158,14 @@ export class CollectionWindow {
 
   /** Reads a page that was forgotten. */
   async restore(slot: Slot): Promise<void> {
-    if (slot.entries || slot.loading) return;
+    if (slot.entries || slot.loading || !slot.read) return;
     slot.loading = true;
     try {
-      const limit = slot === this.slots[0] && !slot.before ? FIRST_PAGE : PAGE;
-      const page = await this.read(slot.before, limit, { counted: false });
-      slot.entries = page.entries;
+      const { after, limit, backwards } = slot.read;
+      const page = await this.read(after, limit, { backwards, counted: false });
+      slot.entries = backwards ? page.entries.reverse() : page.entries;
       const place = this.slots.indexOf(slot);
-      const laid = layOut(page.entries, this.slots[place - 1]?.last ?? null, this.columns);
+      const laid = layOut(slot.entries, this.slots[place - 1]?.last ?? null, this.columns);
       Object.assign(slot, laid);
       this.evict(place);
     } catch (error) {
@@ -201,13 +204,13 @@ export class CollectionWindow {
     this.columns.fit(texts(keys.partition.map((each) => each.name)), texts((keys.sort.length ? keys.sort : keys.partition).map((each) => each.name)));
   }
 
-  private append(entries: Entry[], before: Item | null): void {
-    this.slots.push(this.slot(entries, before, this.slots.at(-1)?.last ?? null));
+  private append(entries: Entry[], read: Slot["read"]): void {
+    this.slots.push(this.slot(entries, read, this.slots.at(-1)?.last ?? null));
   }
 
-  private slot(entries: Entry[], before: Item | null, previous: Seam | null): Slot {
+  private slot(entries: Entry[], read: Slot["read"], previous: Seam | null): Slot {
     const outside = entries[0]?.outside ?? false;
-    return { entries, before, outside, loading: false, ...layOut(entries, previous, this.columns) };
+    return { entries, read, outside, loading: false, ...layOut(entries, previous, this.columns) };
   }
 
   /** Lays out a page again, whose predecessor is new; returns by how much it grew. */
@@ -234,7 +237,7 @@ export class CollectionWindow {
     if (this.atEnd && last && !last.outside) {
       const key = positionOf(this.view, last.item);
       const page = await this.read(key, AROUND, { whole: true, counted: false });
-      if (page.entries.length) this.append(page.entries, key);
+      if (page.entries.length) this.append(page.entries, null);
     }
   }
 
@@ -306,8 +309,8 @@ export class CollectionWindow {
   private evict(near: number): void {
     const full = this.slots.map((slot, place) => ({ slot, place })).filter(({ slot }) => slot.entries && !slot.outside);
     const far = full.sort((one, other) => Math.abs(other.place - near) - Math.abs(one.place - near));
-    for (const { slot, place } of far.slice(0, Math.max(0, full.length - MOST))) {
-      if (slot.before === null && place !== 0) continue; // read against the direction: it has no cursor
+    for (const { slot } of far.slice(0, Math.max(0, full.length - MOST))) {
+      if (slot.read === null) continue;
       slot.entries = null;
       slot.rows = [];
     }

@@ -36,7 +36,7 @@ export function requestOf(change: Change): Sent | null {
     const unchanged = Object.keys(before).filter((each) => !(each in key)).slice(0, 90);
     const request = { TableName: table.name, Key: key };
     const tests: Test[] = [["attribute_exists", name], ...unchanged.map((each): Test => ["=", each, before[each]!])];
-    return { action: "DeleteItem", request: { ...request, ...conditions(tests) } };
+    return { action: "DeleteItem", request: { ...request, ...conditions(tests), ReturnValues: "ALL_OLD" } };
   }
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const changed = [...names].filter((each) => !(each in key) && !same(before[each], after[each]));
@@ -84,10 +84,14 @@ export function undoOf({ table, before, after }: Change): Change {
   return { table, before: after, after: before };
 }
 
-/** Makes a change. Raises `CallError`: `ConditionalCheckFailedException` if the item was changed meanwhile. */
-export async function make(change: Change): Promise<void> {
+/** Makes a change, and returns it with the whole item that was deleted: an index may have shown a part of it.
+ *
+ * Raises `CallError`: `ConditionalCheckFailedException` if the item was changed meanwhile. */
+export async function make(change: Change): Promise<Change> {
   const sent = requestOf(change);
-  if (sent) await execute(sent.action, sent.request);
+  if (!sent) return change;
+  const { response } = await execute(sent.action, sent.request);
+  return change.after ? change : { ...change, before: response.Attributes ?? change.before };
 }
 
 /** Makes many changes, a few at a time; those that fail do not stop the others. */
@@ -98,8 +102,7 @@ export async function makeAll(changes: Change[], progress: (done: number) => voi
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       try {
-        await make(next);
-        made.push(next);
+        made.push(await make(next));
       } catch (error) {
         failed.push([next, error as Error]);
       }

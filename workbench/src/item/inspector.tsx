@@ -39,12 +39,12 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
     setSaving(true);
     setError(null);
     try {
-      await make(change);
+      const made = await make(change);
       const shown = change.after ?? change.before!;
       onChanged(change.before ? idOf(table, change.before) : null, change.after);
       setMode("view");
       setDraft(null);
-      const undo = { title: "Undo", run: () => void send(undoOf(change), "Undone", true) };
+      const undo = { title: "Undo", run: () => void send(undoOf(made), "Undone", true) };
       notify(done, undone ? {} : { action: undo });
       if (!change.before) onChanged(idOf(table, shown), change.after);
     } catch (failure) {

@@ -23,7 +23,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
   const model = useStore(models)[table.name]?.model ?? null;
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
-  const [answer, setAnswer] = useState<{ items: Item[]; last: Executed; units: number | null } | null>(null);
+  const [answer, setAnswer] = useState<{ statement: string; items: Item[]; last: Executed; units: number | null } | null>(null);
   const [error, setError] = useState<CallError | null>(null);
   const [running, setRunning] = useState(false);
   const [explaining, setExplaining] = useState<string | null>(null);
@@ -60,8 +60,8 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
 
   const statement = () => (editor.current?.text() ?? initial).trim().replace(/;\s*$/, "");
   const run = async (next?: string) => {
-    const text = statement();
-    if (!text) return;
+    const text = next && answer ? answer.statement : statement();
+    if (!text || running) return;
     setRunning(true);
     setError(null);
     setExplaining(null);
@@ -71,8 +71,8 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
       const last = await execute("ExecuteStatement", request);
       const items = [...(next && answer ? answer.items : []), ...(last.response.Items ?? [])];
       const units = unitsOf(last.response);
-      setAnswer({ items, last, units: units === null ? null : units + (next ? (answer?.units ?? 0) : 0) });
-      change({ statement: text }, { replace: true });
+      setAnswer({ statement: text, items, last, units: units === null ? null : units + (next ? (answer?.units ?? 0) : 0) });
+      if (editor.current) change({ statement: text }, { replace: true }); // unless another view is shown by now
       remember(href(["t", table.name, "partiql"], { statement: text }), text);
     } catch (failure) {
       const problem = failure as CallError;

@@ -55,9 +55,15 @@ export function Explained({ given }: { given: Given }) {
   const [measuring, setMeasuring] = useState(false);
   const [refused, setRefused] = useState<CallError | null>(null);
   useEffect(() => {
+    const cancel = new AbortController();
     setFound(null);
+    setError(null);
     setRefused(null);
-    call<{ explanation: Explanation }>("explain", given).then((answer) => setFound(answer.explanation), setError);
+    call<{ explanation: Explanation }>("explain", given, cancel.signal).then(
+      (answer) => setFound(answer.explanation),
+      (failure: CallError) => cancel.signal.aborted || setError(failure),
+    );
+    return () => cancel.abort();
   }, [JSON.stringify(given)]);
   const measure = () => {
     setMeasuring(true);

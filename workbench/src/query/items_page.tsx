@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import type { Item, TableInfo } from "../api";
+import { execute, type Item, type TableInfo } from "../api";
 import { CollectionView } from "../collection/collection_view";
 import type { CollectionWindow, Entry, Totals } from "../collection/window";
 import { BatchBar } from "../item/batch_bar";
@@ -13,7 +13,7 @@ import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { count } from "../values";
 import { QueryBar } from "./query_bar";
-import { fromQuery, toQuery, type View } from "./view";
+import { fromQuery, primaryKey, toQuery, type View } from "./view";
 
 export function ItemsPage({ table }: { table: TableInfo }) {
   const { query } = useStore(route);
@@ -41,6 +41,20 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     setSelected(null);
     setChecked(new Map());
   }, [address]);
+  // An index may have a part of the item; what is edited, copied and duplicated is the whole.
+  const projection = (view.index ?? beside)?.projection ?? "ALL";
+  const shownId = open === "item" ? selected?.id : undefined;
+  useEffect(() => {
+    if (!selected || !shownId || projection === "ALL") return;
+    const cancel = new AbortController();
+    const request = { TableName: table.name, Key: primaryKey(table, selected.item), ConsistentRead: true };
+    execute("GetItem", request, { signal: cancel.signal }).then(
+      ({ response }) =>
+        !cancel.signal.aborted && response.Item && setSelected((now) => (now?.id === shownId ? { ...now, item: response.Item! } : now)),
+      () => undefined, // the part that the index has stays
+    );
+    return () => cancel.abort();
+  }, [shownId, projection]);
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },

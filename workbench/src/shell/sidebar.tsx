@@ -118,7 +118,12 @@ function Connection({ onHelp }: { onHelp: () => void }) {
   useEffect(() => redraw((number) => number + 1), []);
   const lock = async () => {
     if (!found) return;
-    await unlock(!found.writable);
+    try {
+      await unlock(!found.writable);
+    } catch (error) {
+      notify((error as Error).message, { failed: true });
+      return;
+    }
     notify(found.writable ? "Safe mode: nothing can be written" : "Unlocked: items and tables can be changed");
   };
   return (

@@ -34,6 +34,7 @@ export function StreamPage({ table }: { table: TableInfo }) {
         try {
           const given = { stream: table.stream, position: position.current, from_start: fromStart };
           const found = await call<Changes>("changes", given, cancel.signal);
+          if (cancel.signal.aborted) return;
           position.current = found.position;
           setError(null);
           if (!found.records.length) continue;

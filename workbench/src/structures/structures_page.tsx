@@ -40,6 +40,7 @@ export function StructuresPage() {
   }, []);
   useEffect(() => {
     setShown(null);
+    setFailure(null);
     if (!kind || !table) return;
     let timer = 0;
     let isOver = false;

@@ -110,7 +110,11 @@ function ChapterPage({ all, place }: { all: Chapter[]; place: number }) {
         setResult(found);
         setFailure(null);
       },
-      (error: CallError) => controller.signal.aborted || setFailure(error),
+      (error: CallError) => {
+        if (controller.signal.aborted) return;
+        setResult(null);
+        setFailure(error);
+      },
     );
     return () => controller.abort();
   }, [chapter.name, given, times]);
