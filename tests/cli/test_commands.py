@@ -10,6 +10,7 @@ import sys
 import time
 from itertools import groupby
 
+import apsw
 import pytest
 
 import isotone as package
@@ -349,9 +350,25 @@ def test_check_of_a_sound_file(isotone, shop):
     assert isotone("check", "nope.db").code == 1
 
 
-def test_check_of_a_broken_file(isotone, shop):
-    import apsw
+def test_check_of_a_file_whose_tables_cannot_be_read(isotone, shop):
+    connection = apsw.Connection(str(shop))
+    for tree, where in (("catalog", "instr(value, 'Orders')"), ("t1", "key >= x''")):
+        connection.execute(
+            f"UPDATE tree_{tree} SET value = x'00'"
+            f" WHERE key = (SELECT min(key) FROM tree_{tree} WHERE {where})"
+        )
+        assert connection.changes() == 1
+    connection.close()
+    outcome = isotone("check", shop)
+    assert outcome.code == 1
+    found = lines(outcome.out)
+    assert re.fullmatch("entry [0-9a-f]+ of tree catalog is damaged", found[0])
+    assert re.fullmatch("entry [0-9a-f]+ of tree t1 is damaged", found[1])
+    assert "isotone repair FILE NEW_FILE saves what is left" in found[2]
+    assert found[3:] == [f"{shop}: 3 problems"]
 
+
+def test_check_of_a_broken_file(isotone, shop):
     connection = apsw.Connection(str(shop))
     trees = [
         row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast
@@ -22,7 +22,7 @@ from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import gauges, health
 from isotone.engine.streams import OPEN_SHARDS
-from isotone.errors import IsotoneError, StorageBusy, UsageError
+from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
@@ -134,6 +134,23 @@ def restore(
     from isotone.storage import file_copies
 
     return file_copies.restore(fspath(backup), fspath(file), force=force, progress=progress)
+
+
+def check(file: str | PathLike[str], progress: integrity.Progress | None = None) -> list[str]:
+    """The consistency check of a file, as that of a `Database`.
+
+    Of a file that cannot be opened, because what describes its tables is damaged, it checks what can be read.
+    """
+    try:
+        with open(file) as database:
+            return database.check(progress)
+    except StorageCorrupt:
+        with closing(_store(_file_name(file), "disk", None, BUSY_TIMEOUT)) as store:
+            problems = integrity.check_entries(store)
+        return [
+            *problems,
+            f"the tables of {fspath(file)} cannot be opened: isotone repair FILE NEW_FILE saves what is left",
+        ]
 
 
 def repair(

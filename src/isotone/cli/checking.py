@@ -26,9 +26,11 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     if not Path(arguments.file).exists():
         raise UsageError(f"the file {arguments.file} does not exist")
+    from isotone.backends import embedded
+
     progress = _Progress(LiveLine(silent=arguments.quiet))
     try:
-        problems = _problems(arguments.file, progress)
+        problems = embedded.check(arguments.file, progress)
     except StorageCorrupt as error:
         problems = [str(error)]
     progress.clear()
@@ -43,13 +45,6 @@ def _check(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print(f"{arguments.file}: all is well ({progress.items:,} items)")
     return 0
-
-
-def _problems(path: str, progress: _Progress) -> list[str]:
-    from isotone.backends import embedded
-
-    with embedded.open(path) as database:
-        return database.check(progress)
 
 
 class _Progress:
@@ -74,7 +69,8 @@ class _Progress:
 CHECK: Final = Command(
     """\
 Verify a file: its structure, the checksum and the place of each item, the completeness of each index, and the counts.
-Reads everything and changes nothing. Damage does not end it: each damaged item is named.
+Reads everything and changes nothing. Damage does not end it: each damaged item is named. If what describes the tables is
+damaged, all entries are checked that can be read.
 
 Exits with 0 if everything is correct. Otherwise it prints each problem and exits with 1.""",
     examples="""

@@ -18,6 +18,7 @@ from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import HASHES, Shard, Stream
 from isotone.engine.table_indexes import Table
 from isotone.errors import DamagedItem, StorageCorrupt
+from isotone.storage.interface import Store
 from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]
@@ -35,6 +36,22 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
         found = _Check(engine, progress)
         # An entry is damaged once, also if both of its checksums say so.
         return list(dict.fromkeys(found.but_damage(found.problems())))
+
+
+def check_entries(store: Store) -> list[str]:
+    """The problems of a store whose tables are not known: of its structure, and of each entry. Reads everything."""
+    problems = store.check()
+
+    def note(error: DamagedItem) -> None:
+        problems.append(str(error))
+
+    for tree in store.trees():
+        try:
+            for _ in store.range(tree, b"", None, on_damage=note):
+                pass
+        except StorageCorrupt as error:
+            problems.append(str(error))
+    return problems
 
 
 class _Check:
