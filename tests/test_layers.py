@@ -52,7 +52,7 @@ ALLOWED = {
     "advisor": FLOOR
     | {"backends", "codec", "expressions", "inference", "model", "moving", "prices", "structures"},
     # The pages of the server, for any backend; the server itself knows no page.
-    "workbench": FLOOR | {"advisor", "backends", "inference", "model", "server"},
+    "workbench": FLOOR | {"advisor", "backends", "inference", "model", "moving", "server"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
     "demo": FLOOR | {"advisor", "backends", "isotone", "model", "structures", "workbench"},
     "testing": FLOOR | {"backends", "client", "isotone"},

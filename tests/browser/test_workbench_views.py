@@ -175,3 +175,102 @@ def test_a_workload_is_simulated_at_any_size(chrome, database, bench):
         simulated.page.get_by_text("No key gets 70 % of what a partition serves").wait_for()
         simulated.check()
         context.close()
+
+
+PEOPLE = "team,member,joined,points:N\n" + "\n".join(
+    f"{team},{HOSTILE if number == 2 else f'member-{number}'},2026-01-{number + 1:02},{points}"
+    for team in ("blue", "red")
+    for number, points in enumerate((5, 12, 7.5, "many"))
+)
+
+
+def test_a_table_of_ones_own_is_made_filled_queried_and_judged(bench, database):
+    """What a new user does, without reading anything else."""
+    page = bench.page
+    bench.open("#/t/Words/items")
+    bench.wait_for_items(5)
+    page.get_by_role("link", name="+ New table").press("Enter")
+    page.get_by_label("Name of the table").wait_for()
+    check_screens(bench)
+    file = {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
+    page.get_by_label("File with items").set_input_files(file)
+    bench.until("document.querySelector('[aria-label=\"Partition key\"]').value === 'team'")
+    assert page.get_by_label("Name of the table").input_value() == "people"
+    page.get_by_label("Sort key", exact=True).fill("member")
+    page.get_by_role("button", name="+ Index").click()
+    page.get_by_label("Name of index 1").fill("by_points")
+    page.get_by_label("Partition key of index 1", exact=True).fill("team")
+    page.get_by_label("Sort key of index 1", exact=True).fill("points")
+    page.get_by_label("Type of sort key of index 1").select_option("N")
+    page.get_by_label("keep the changes").check()
+    check_screens(bench)
+    page.get_by_role("button", name="Create and import").click()
+    page.get_by_text("2 rows could not be written").wait_for()
+    page.get_by_role("button", name="Open people").press("Enter")
+    bench.wait_for_items(6)
+    assert database.execute("DescribeTable", {"TableName": "people"})["Table"]["ItemCount"] == 6
+    assert page.url.endswith("#/t/people/items")
+    # a first item by hand
+    page.keyboard.press("n")
+    page.get_by_label("team", exact=True).fill("green")
+    page.get_by_label("member", exact=True).fill("zoe")
+    page.get_by_role("button", name="Create").click()
+    bench.wait_for_items(7)
+    # a query, judged
+    bench.open("#/t/people/items?index=by_points&pk=%5B%22S%3Ablue%22%5D&order=desc")
+    bench.wait_for_items(3)
+    assert bench.items() == ["12", "7.5", "5"]
+    page.keyboard.press("e")
+    page.wait_for_selector(".explained .costs")
+    page.keyboard.press("Escape")
+    page.keyboard.press("5")
+    page.locator(".findings, .empty").first.wait_for()
+    # a file of it; what does not fit is told
+    page.keyboard.press("6")
+    page.get_by_role("button", name="Export").wait_for()
+    check_screens(bench)
+    page.get_by_label("Format").select_option("csv")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    assert download.value.suggested_filename == "people.csv"
+    text = download.value.path().read_text(encoding="utf-8")
+    assert text.splitlines()[0].startswith("team,member")
+    assert len(text.splitlines()) == 8
+    page.get_by_label("File to import").set_input_files(file)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.locator(".bad-rows li").nth(1).wait_for()
+    assert "many" in page.locator(".bad-rows").inner_text()
+    check_screens(bench)
+    # and away with it
+    page.keyboard.press("4")
+    page.get_by_role("button", name="Delete the table").click()
+    page.get_by_label("Name of the table").fill("people")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    bench.until("!document.querySelector('.tables').innerText.includes('people')")
+    assert "people" not in database.execute("ListTables", {})["TableNames"]
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_first_table_is_offered_and_faults_are_told(chrome):
+    with (
+        isotone.open() as empty,
+        running_server(empty, pages=Pages(empty, target=":memory:")) as url,
+    ):
+        context = chrome.new_context(viewport={"width": 1280, "height": 900})
+        bench = Workbench(context.new_page(), url)
+        bench.open()
+        bench.page.get_by_role("link", name="Make the first one").click()
+        name = bench.page.get_by_label("Name of the table")
+        name.fill("no")
+        bench.page.get_by_text("a name has 3 to 255 letters").wait_for()
+        assert bench.page.get_by_role("button", name="Create").is_disabled()
+        name.fill("notes")
+        bench.page.get_by_role("button", name="Create").click()
+        bench.page.get_by_text("Nothing is in this table yet").wait_for()
+        bench.page.get_by_role("link", name="import a file").click()
+        file = {"name": "a.jsonl", "mimeType": "text/plain", "buffer": b'{"pk": "a"}\nno json\n'}
+        bench.page.get_by_label("File to import").set_input_files(file)
+        bench.page.get_by_role("button", name="Import", exact=True).click()
+        bench.page.locator(".bad-rows li").nth(1).wait_for()
+        bench.check()
+        context.close()

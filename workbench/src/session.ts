@@ -26,9 +26,16 @@ export async function refreshTables(): Promise<void> {
   }
 }
 
+const FEW = 100; // items; what is inferred of fewer may change with the next one
+
 /** Counts change with every write; one table is asked for without the others. */
 export async function refreshTable(name: string): Promise<void> {
   const { table } = await call<{ table: TableInfo | null }>("table", { table: name });
+  const known = models.value[name];
+  if (known && !known.loaded && (known.sampled ?? 0) < FEW && table?.items !== known.sampled) {
+    asked.delete(name);
+    loadModel(name);
+  }
   tables.update((all) => {
     const others = (all ?? []).filter((each) => each.name !== name);
     const found = table === null ? others : [...others, table];

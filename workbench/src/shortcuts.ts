@@ -38,6 +38,12 @@ function isTyping(target: EventTarget | null): boolean {
   return target.matches("input, textarea, select, [contenteditable]") || target.shadowRoot !== null;
 }
 
+/** Whether the browser does something with the key itself: it follows a link, presses a button. */
+function isPressing(event: KeyboardEvent): boolean {
+  if (event.key !== "Enter" && event.key !== " ") return false;
+  return event.target instanceof Element && event.target.closest("a[href], button, summary, label") !== null;
+}
+
 function nameOf(event: KeyboardEvent): string {
   const mod = event.metaKey || event.ctrlKey ? "Mod+" : "";
   const alt = event.altKey ? "Alt+" : "";
@@ -45,7 +51,7 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (event.defaultPrevented || isPressing(event) || document.querySelector("dialog[open]")) return;
   const name = nameOf(event);
   const found = activeShortcuts().find(
     (each) => each.keys.includes(name) && (each.typing || !isTyping(event.target)),

@@ -10,6 +10,7 @@
     stream_tail   the changes of a table as they happen
     structures    what tables hold as structures: ranks, boards, queues, feeds
     server_pages  the metrics and hot keys of an engine elsewhere
+    transfers     import and export through the browser
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

@@ -23,6 +23,7 @@ from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.source import Call, Source
+from isotone.workbench.transfers import Transfers
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
 _LONGEST: Final = 60.0  # seconds for a request to the engine
@@ -58,6 +59,7 @@ class Calls:
             "structure": self.structure,
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
+            **Transfers(source, self._access).calls,
             **source.tour,
         }
 
@@ -121,9 +123,9 @@ class Calls:
             "milliseconds": (time.perf_counter() - started) * 1000,
         }
         if is_write(action, request):
-            table = str(request.get("TableName"))
-            is_of_table = action.endswith("Table")
-            (self._recognition.forget if is_of_table else self._recognition.forget_unknown)(table)
+            written = str(request.get("TableName"))
+            if action.endswith("Table") or self._recognition.knows_little(written):
+                self._recognition.forget(written)
         attributes = given.get("keys")
         items = response.get("Items")
         if attributes is not None and items is not None:

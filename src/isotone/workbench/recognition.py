@@ -18,6 +18,8 @@ from isotone.model import EntitySchema, Store, Table, entity_of_item
 SAMPLE: Final = 1_000
 SAMPLE_ELSEWHERE: Final = 300  # items of an engine elsewhere, which may charge for them
 
+_FEW: Final = 100  # items; a model of fewer is inferred again after a change
+
 _PARTS: Final = re.compile(r"([#|/:]+)")
 _WORD: Final = re.compile(r"[~!]?[A-Z][A-Z_]*")
 
@@ -64,14 +66,14 @@ class Recognition:
         self.model_of(table)
         return self._inferred.get(table, (None, None))[1]
 
+    def knows_little(self, table: str) -> bool:
+        """Whether no model was found, or one in so few items that another item may change it."""
+        model, inferred = self._inferred.get(table, (None, None))
+        return inferred is not None and (model is None or inferred.items < _FEW)
+
     def forget(self, table: str) -> None:
         """Infer the table's model anew when it is next asked for."""
         self._inferred.pop(table, None)
-
-    def forget_unknown(self, table: str) -> None:
-        """Infer the table's model anew if there was none: its items have changed."""
-        if self._inferred.get(table, (True, None))[0] is None:
-            self.forget(table)
 
     def _infer(self, table: str) -> tuple[Table | None, Inferred | None]:
         inferred = infer(self._store(), table, sample=self._sample)

@@ -420,7 +420,10 @@ function Nothing({ view, scanned }: { view: View; scanned: number }) {
           item without them is left out: such an index is called sparse.
         </p>
       ) : (
-        <p>Write an item with “New item”, from any AWS SDK, or with <code>isotone put</code>.</p>
+        <p>
+          Write an item with “New item” (<kbd>n</kbd>), <a class="more-link" href={href(["t", view.table.name, "files"])}>import a file</a>, or use
+          any AWS SDK or <code>isotone put</code>.
+        </p>
       )}
     </div>
   );

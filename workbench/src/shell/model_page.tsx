@@ -6,6 +6,7 @@ import { go } from "../router";
 import { models } from "../session";
 import { useStore } from "../store";
 import { count, plural, size } from "../values";
+import { DeleteTable } from "./delete_table";
 
 export function ModelPage({ table }: { table: TableInfo }) {
   const model = useStore(models)[table.name];
@@ -85,6 +86,7 @@ export function ModelPage({ table }: { table: TableInfo }) {
           <pre class="code" tabIndex={0}>{model.source}</pre>
         </section>
       )}
+      <DeleteTable table={table} />
     </div>
   );
 }

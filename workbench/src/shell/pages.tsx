@@ -10,8 +10,10 @@ import { PartiqlPage } from "../partiql/partiql_page";
 import { StreamPage } from "../stream/stream_page";
 import { StructuresPage } from "../structures/structures_page";
 import { TourPage } from "../tour/tour_page";
+import { FilesPage } from "../transfer/files_page";
 import { LintPage } from "./lint_page";
 import { ModelPage } from "./model_page";
+import { NewTablePage } from "./new_table_page";
 
 export interface TableView {
   name: string;
@@ -27,6 +29,7 @@ export const TABLE_VIEWS: TableView[] = [
   { name: "stream", title: "Stream", shortcut: "3", component: StreamPage },
   { name: "model", title: "Keys", shortcut: "4", component: ModelPage },
   { name: "lint", title: "Lint", shortcut: "5", component: LintPage },
+  { name: "files", title: "Files", shortcut: "6", component: FilesPage },
 ];
 
 export interface TopView {
@@ -35,6 +38,8 @@ export interface TopView {
   component: ComponentType;
   /** Whether this session has the view; without it every session has. */
   isThere?: (session: Session) => boolean;
+  /** Linked to from elsewhere than the list of views. */
+  isApart?: boolean;
 }
 
 /** Views without a table: `#/NAME`. */
@@ -43,6 +48,7 @@ export const TOP_VIEWS: TopView[] = [
   { name: "structures", title: "Structures", component: StructuresPage },
   { name: "simulation", title: "Simulation", component: SimulationPage },
   { name: "metrics", title: "Metrics", component: MetricsPage },
+  { name: "new-table", title: "New table", component: NewTablePage, isApart: true },
 ];
 
 /** The views that a session has. */

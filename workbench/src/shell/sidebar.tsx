@@ -33,7 +33,7 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
       </div>
       {topViews(found).length > 0 && (
         <nav class="top-views" aria-label="Views">
-          {topViews(found).map((each) => (
+          {topViews(found).filter((each) => !each.isApart).map((each) => (
             <a
               key={each.name}
               href={href([each.name])}
@@ -66,6 +66,11 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
               <TableEntry key={each.name} table={each} isCurrent={path[0] === "t" && path[1] === each.name} index={query["index"] ?? null} />
             ))}
           </ul>
+        )}
+        {all !== null && (
+          <a class="new" href={href(["new-table"])} aria-current={path[0] === "new-table" ? "page" : undefined}>
+            + New table
+          </a>
         )}
         {all !== null && !shown.length && all.length > 0 && <p class="none">No table has “{filter}” in its name.</p>}
       </nav>

@@ -1,5 +1,6 @@
 /** What an engine without tables shows: how to make the first one. */
 
+import { href } from "../router";
 import { useStore } from "../store";
 import { refreshTables, session } from "../session";
 
@@ -11,7 +12,10 @@ export function Welcome() {
     <div class="over">
       <div class="empty wide">
         <h2>There are no tables yet</h2>
-        <p>Make one from a terminal; it appears here at once.</p>
+        <p>
+          <a class="button primary" href={href(["new-table"])}>Make the first one</a>
+        </p>
+        <p>Or from a terminal; it appears here at once.</p>
         <pre>
           isotone create {address} Orders customer placed_at{"\n"}isotone put {address} Orders{" "}
           {"'{\"customer\": \"ann\", \"placed_at\": \"2026-01-11\", \"total\": 12.5}'"}

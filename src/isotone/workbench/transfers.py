@@ -1,0 +1,245 @@
+"""Import and export of a table's items through the browser: a file is uploaded, or made and downloaded.
+
+The page never names a path: files are in folders of their own for the time of a transfer, so no page can read or write
+another file of this machine. They are bounded in size and number. What they hold is the business of `isotone.moving`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from isotone import moving
+from isotone.errors import IsotoneError, UsageError
+from isotone.moving import Progress
+from isotone.workbench.access import Access
+from isotone.workbench.source import Source
+
+LARGEST: Final = 256 << 20  # bytes of a file
+_MOST: Final = 4  # transfers at once; the oldest that has ended makes room
+_PART: Final = 1 << 20
+_BAD_SHOWN: Final = 20
+_ENDINGS: Final = ("jsonl", "csv", "jsonl.gz", "csv.gz")
+
+Answer = dict[str, Any]
+
+
+@dataclass
+class _Transfer:
+    """One file on its way."""
+
+    id: int
+    kind: str
+    table: str
+    folder: TemporaryDirectory[str]
+    file: Path
+    options: dict[str, Any] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+    progress: Progress | None = None
+    state: str = "waiting"  # running, done, failed, stopped
+    error: str = ""
+    bad: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.file.stat().st_size if self.file.exists() else 0
+
+
+class Transfers:
+    """The transfers of one workbench; `calls` are what the page asks."""
+
+    def __init__(self, source: Source, access: Access) -> None:
+        self._source = source
+        self._access = access
+        self._all: dict[int, _Transfer] = {}
+        self._last = 0
+
+    @property
+    def calls(self) -> dict[str, Callable[[Mapping[str, Any]], Any]]:
+        """The calls by name."""
+        return {
+            "export": self.export,
+            "export_part": self.export_part,
+            "import": self.begin_import,
+            "import_part": self.import_part,
+            "import_run": self.import_run,
+            "transfer": self.transfer,
+            "transfer_end": self.end,
+        }
+
+    async def export(self, given: Mapping[str, Any]) -> Answer:
+        """Begin to write a table into a file: `{"table", "ending"}`."""
+        transfer = self._new("export", given)
+        self._start(transfer, self._export)
+        return self._told(transfer)
+
+    async def export_part(self, given: Mapping[str, Any]) -> Answer:
+        """A part of a file that is complete: `{"id", "offset"}`."""
+        transfer = self._known(given, "export")
+        offset = given.get("offset")
+        if transfer.state != "done" or type(offset) is not int or offset < 0:
+            raise UsageError("the file is not complete, or the offset is no number")
+        return {"data": b64encode(await asyncio.to_thread(_part, transfer.file, offset)).decode()}
+
+    async def begin_import(self, given: Mapping[str, Any]) -> Answer:
+        """Begin an upload: `{"table", "ending", "key", "sort_key"}`; with `key` a missing table is made."""
+        self._access.check("BatchWriteItem", {})
+        transfer = self._new("import", given)
+        for name in ("key", "sort_key"):
+            if given.get(name):
+                transfer.options[name] = str(given[name])
+        transfer.file.touch()
+        return self._told(transfer)
+
+    async def import_part(self, given: Mapping[str, Any]) -> Answer:
+        """Add a part to an upload: `{"id", "data"}`, in Base64."""
+        self._access.check("BatchWriteItem", {})
+        transfer = self._known(given, "import")
+        data = b64decode(str(given.get("data") or ""))
+        if transfer.state != "waiting" or transfer.size + len(data) > LARGEST:
+            raise UsageError(f"a file may have {LARGEST >> 20} MB; use isotone import for larger")
+        await asyncio.to_thread(_append, transfer.file, data)
+        return self._told(transfer)
+
+    async def import_run(self, given: Mapping[str, Any]) -> Answer:
+        """Write the items of a file that is uploaded: `{"id"}`."""
+        self._access.check("BatchWriteItem", {})
+        transfer = self._known(given, "import")
+        if transfer.state != "waiting":
+            raise UsageError("this import has begun already")
+        self._start(transfer, self._import)
+        return self._told(transfer)
+
+    async def transfer(self, given: Mapping[str, Any]) -> Answer:
+        """How far a transfer is: `{"id"}`."""
+        return self._told(self._known(given))
+
+    async def end(self, given: Mapping[str, Any]) -> Answer:
+        """Stop a transfer, and delete its file: `{"id"}`."""
+        transfer = self._known(given)
+        transfer.stop.set()
+        if transfer.state != "running":
+            self._drop(transfer)
+        return {}
+
+    # One transfer
+
+    def _new(self, kind: str, given: Mapping[str, Any]) -> _Transfer:
+        table, ending = given.get("table"), given.get("ending")
+        if not isinstance(table, str) or not table:
+            raise UsageError("a transfer needs the name of a table")
+        if ending not in _ENDINGS:
+            raise UsageError(f"{ending!r} is no kind of file here; use {', '.join(_ENDINGS)}")
+        over = [each for each in self._all.values() if each.state != "running"]
+        if len(self._all) >= _MOST:
+            if not over:
+                raise UsageError(f"{_MOST} transfers are running; wait for one of them")
+            self._drop(over[0])
+        self._last += 1
+        folder = TemporaryDirectory(prefix="isotone-")
+        file = Path(folder.name, f"items.{ending}")
+        self._all[self._last] = _Transfer(self._last, kind, table, folder, file)
+        return self._all[self._last]
+
+    def _known(self, given: Mapping[str, Any], kind: str = "") -> _Transfer:
+        found = self._all.get(given.get("id") or 0)
+        if found is None or kind not in ("", found.kind):
+            raise UsageError("this transfer is over; begin it again")
+        return found
+
+    def _start(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
+        transfer.state = "running"
+        asyncio.get_running_loop().run_in_executor(None, self._run, transfer, work)
+
+    def _run(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
+        try:
+            work(transfer)
+            transfer.state = "stopped" if transfer.stop.is_set() else "done"
+        except (IsotoneError, OSError) as error:
+            transfer.state, transfer.error = "failed", str(error)
+        except BaseException as error:
+            transfer.state, transfer.error = "failed", f"{type(error).__name__}: {error}"
+            raise
+
+    def _export(self, transfer: _Transfer) -> None:
+        def note(progress: Progress) -> None:
+            transfer.progress = progress
+            written = sum(each.stat().st_size for each in Path(transfer.folder.name).iterdir())
+            if written > LARGEST:
+                transfer.error = f"the file is larger than {LARGEST >> 20} MB; use isotone export"
+                transfer.stop.set()
+
+        moving.export_items(
+            self._source.backend,
+            transfer.table,
+            transfer.file,
+            state=Path(transfer.folder.name, "state"),
+            progress=note,
+            stop=transfer.stop,
+        )
+
+    def _import(self, transfer: _Transfer) -> None:
+        def note(progress: Progress) -> None:
+            transfer.progress = progress
+
+        folder = Path(transfer.folder.name)
+        done = moving.import_items(
+            transfer.file,
+            self._source.backend,
+            transfer.table,
+            bad_rows=folder / "bad.jsonl",
+            state=folder / "state",
+            progress=note,
+            stop=transfer.stop,
+            **transfer.options,
+        )
+        transfer.bad = done.bad
+
+    def _drop(self, transfer: _Transfer) -> None:
+        self._all.pop(transfer.id, None)
+        transfer.folder.cleanup()
+
+    def _told(self, transfer: _Transfer) -> Answer:
+        state, progress = transfer.state, transfer.progress  # the state first: it is set last
+        told: Answer = {
+            "id": transfer.id,
+            "kind": transfer.kind,
+            "table": transfer.table,
+            "state": state,
+            "fault": transfer.error,
+            "size": transfer.size,
+            "items": 0 if progress is None else progress.items,
+            "of_items": 0 if progress is None else progress.of_items,
+            "share": 0.0 if progress is None else progress.share,
+            "seconds_left": None if progress is None else progress.seconds_left,
+            "units": 0.0 if progress is None else progress.read_units + progress.write_units,
+            "bad": transfer.bad,
+            "bad_rows": _first_lines(Path(transfer.folder.name, "bad.jsonl")),
+        }
+        if state in ("failed", "stopped"):
+            self._drop(transfer)
+        return told
+
+
+def _part(file: Path, offset: int) -> bytes:
+    with file.open("rb") as opened:
+        opened.seek(offset)
+        return opened.read(_PART)
+
+
+def _append(file: Path, data: bytes) -> None:
+    with file.open("ab") as opened:
+        opened.write(data)
+
+
+def _first_lines(file: Path) -> list[str]:
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return [line[:500].strip() for line, _ in zip(lines, range(_BAD_SHOWN), strict=False)]

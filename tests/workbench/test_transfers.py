@@ -1,0 +1,120 @@
+"""Import and export through the page's calls: whole files in parts, bounded, and none while it is safe mode."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode, b64encode
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pytest
+from tests.workbench.page import Browserless
+
+from isotone.server import running_server
+from isotone.workbench import Workbench, transfers
+
+CSV = b'id,name,total:N\n1,Ann,5\n2,B\xc3\xb6b,6.50\n3,"a, b",x\n'
+
+
+def finished(page: Browserless, transfer: Any) -> Any:
+    while transfer["state"] == "running":
+        time.sleep(0.02)
+        transfer = page.call("transfer", {"id": transfer["id"]})
+    return transfer
+
+
+def imported(page: Browserless, text: bytes, ending: str = "csv", **given: Any) -> Any:
+    begun = page.call("import", {"ending": ending, **given})
+    for place in range(0, len(text), 10):
+        data = b64encode(text[place : place + 10]).decode()
+        page.call("import_part", {"id": begun["id"], "data": data})
+    return finished(page, page.call("import_run", {"id": begun["id"]}))
+
+
+def left_over() -> set[Path]:
+    return set(Path(gettempdir()).glob("isotone-*"))
+
+
+def test_a_file_makes_a_table_and_comes_back(page, database):
+    before = left_over()
+    done = imported(page, CSV, table="People", key="id")
+    assert (done["state"], done["items"], done["bad"]) == ("done", 2, 1)
+    assert "total" in done["bad_rows"][0]
+    stored = database.execute("Scan", {"TableName": "People"})["Items"]
+    assert {"id": {"S": "2"}, "name": {"S": "Böb"}, "total": {"N": "6.5"}} in stored
+    done = finished(page, page.call("export", {"table": "People", "ending": "csv"}))
+    assert (done["state"], done["items"]) == ("done", 2)
+    text = b""
+    while len(text) < done["size"]:
+        part = page.call("export_part", {"id": done["id"], "offset": len(text)})
+        text += b64decode(part["data"])
+    again = imported(page, text, table="Copy", key="id")
+    assert (again["items"], again["bad"]) == (2, 0)
+    copied = database.execute("Scan", {"TableName": "Copy"})["Items"]
+    assert sorted(map(str, copied)) == sorted(map(str, stored))
+    for number in range(1, 4):
+        page.call("transfer_end", {"id": number})
+    assert left_over() <= before
+
+
+def test_faults_are_told_and_leave_no_file(page, monkeypatch):
+    before = left_over()
+    for given, reason in (
+        ({"table": "Nowhere", "ending": "csv"}, "Nowhere"),
+        ({"table": "Words", "ending": "exe"}, "no kind of file"),
+        ({"table": "", "ending": "csv"}, "name of a table"),
+    ):
+        answer = page.call("export", given)
+        told = answer["error"]["message"] if "error" in answer else finished(page, answer)["fault"]
+        assert reason in told
+    assert "there is no table" in imported(page, CSV, table="Missing")["fault"]
+    monkeypatch.setattr(transfers, "LARGEST", 12)
+    begun = page.call("import", {"table": "Words", "ending": "csv"})
+    data = b64encode(b"0123456789").decode()
+    page.call("import_part", {"id": begun["id"], "data": data})
+    answer = page.call("import_part", {"id": begun["id"], "data": data})
+    assert "isotone import" in answer["error"]["message"]
+    page.call("transfer_end", {"id": begun["id"]})
+    done = finished(page, page.call("export", {"table": "Orders", "ending": "jsonl"}))
+    assert "larger than" in done["fault"] or done["state"] == "done"
+    page.call("transfer_end", {"id": done["id"]})
+    assert left_over() <= before
+    assert "over" in page.call("transfer", {"id": 99})["error"]["message"]
+
+
+def test_the_number_of_files_is_bounded(page):
+    for _ in range(10):
+        page.call("import", {"table": "Words", "ending": "csv"})
+    assert "over" in page.call("transfer", {"id": 1})["error"]["message"]
+    for number in range(7, 11):
+        page.call("transfer_end", {"id": number})
+
+
+@pytest.mark.parametrize("call", ["import", "import_part", "import_run"])
+def test_safe_mode_refuses_imports(database, call):
+    pages = Workbench(database, target=":memory:", writable=False)
+    with running_server(database, pages=pages) as url:
+        answer = Browserless(url).call(call, {"table": "Words", "ending": "csv", "id": 1})
+        assert answer["error"]["code"] == "SafeMode"
+
+
+def test_few_items_are_looked_at_again_after_a_change(page, database):
+    request = {
+        "TableName": "Fresh",
+        "KeySchema": [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    page.execute("CreateTable", request)
+    assert page.call("model", {"table": "Fresh"})["model"] is None
+    for number in range(3):
+        item = {"pk": {"S": "USER#ann"}, "sk": {"S": f"ORDER#{number}"}, "_type": {"S": "Order"}}
+        page.execute("PutItem", {"TableName": "Fresh", "Item": item})
+    found = page.call("model", {"table": "Fresh"})["model"]
+    assert [each["name"] for each in found["entities"]] == ["Order"]
