@@ -287,7 +287,7 @@ def test_explain_says_what_a_query_costs_before_it_runs(bench):
     bench.open(f"#/t/GitHub/items?{ANN}")
     bench.wait_for_items(10)
     bench.page.keyboard.press("e")
-    bench.page.wait_for_selector(".explained .facts")
+    bench.page.wait_for_selector(".explained .costs")
     text = bench.page.locator(".explained").inner_text()
     assert "13" in text
     assert "Considered" in text
@@ -568,7 +568,8 @@ def test_every_view_fits_and_is_accessible(chrome, url, width, scheme):
         assert wide <= 0, view
         dark = bench.page.evaluate("document.documentElement.dataset.theme")
         assert dark == scheme
-        if AXE.exists():
+        # Contrast follows the colours, and the shape the width: all pairs are the long form.
+        if AXE.exists() and (LONG or scheme == "light" or width == 1280):
             assert bench.serious_faults() == [], (view, width, scheme)
     bench.check()
     context.close()

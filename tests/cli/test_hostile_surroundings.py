@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import programs
 
 import isotone
 
@@ -36,16 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, command: str | list[str | bytes]) -> subprocess.CompletedProcess[str]:
-    """Run `isotone` with words, or a line of the shell in which `isotone` is this program."""
-    program = [sys.executable, "-m", "isotone"]
-    if isinstance(command, str):
-        line = command.replace("isotone", " ".join(program))
-        words: list[str | bytes] = ["bash", "-c", "set -o pipefail; " + line]
-    else:
-        words = [*program, *command]
+def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of the shell in which `isotone` is this program."""
+    line = command.replace("isotone", f"{sys.executable} -m isotone")
     return subprocess.run(
-        words,
+        ["bash", "-c", "set -o pipefail; " + line],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -80,11 +76,15 @@ def run(folder: Path, command: str | list[str | bytes]) -> subprocess.CompletedP
     ids=lambda words: b" ".join(map(os.fsencode, words))[:60].decode(errors="replace"),
 )
 def test_what_cannot_be_used_is_told_in_a_sentence(folder: Path, words: list[str | bytes]) -> None:
-    done = run(folder, words)
-    assert done.returncode == 1
-    assert done.stderr.startswith("isotone: ")
-    assert done.stderr.count("\n") == 1
-    assert len(done.stderr) < 12_000
+    state = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    process = programs.isotone(
+        *map(os.fsdecode, words), cwd=folder, env=state, stderr=subprocess.PIPE
+    )
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert told.startswith("isotone: ")
+    assert told.count("\n") == 1
+    assert len(told) < 12_000
 
 
 @pytest.mark.parametrize(

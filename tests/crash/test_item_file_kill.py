@@ -8,13 +8,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
+from tests.crash import item_file_site
+from tests.programs import Program
 
 import isotone
 
@@ -22,8 +24,6 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has th
 
 KILLS = int(os.environ.get("ISOTONE_KILLS", "4"))
 ROWS = 30_000
-SITE = [sys.executable, "-m", "tests.crash.item_file_site"]
-ROOT = Path(__file__).parents[2]
 
 
 def is_bad(number: int) -> bool:
@@ -36,20 +36,19 @@ def run_with_kills(way: str, folder: Path) -> int:
     kills = 0
     while True:
         saves = random.randrange(1, 4) if kills < KILLS else sys.maxsize
-        with subprocess.Popen(
-            [*SITE, way, str(folder)], stdout=subprocess.PIPE, cwd=ROOT, text=True
-        ) as site:
-            assert site.stdout is not None
-            for line in site.stdout:
-                if line == "complete\n":
-                    return kills
-                saves -= 1
-                if not saves:
-                    time.sleep(random.uniform(0, 0.05))
-                    site.kill()
-                    kills += 1
-                    break
-        assert kills, "the site has failed"
+        site = Program(item_file_site.__file__, way, str(folder))
+        for line in site.stdout:
+            if line == "complete\n":
+                site.finish()
+                return kills
+            saves -= 1
+            if not saves:
+                time.sleep(random.uniform(0, 0.05))
+                site.kill()
+                kills += 1
+                break
+        site.finish()
+        assert site.returncode == -signal.SIGKILL, "the site has failed"
 
 
 def test_killed_imports_and_exports_are_continued(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests import programs
 from tests.crash.rewriting_site import Order, Purchase
 
 import isotone
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has th
 KILLS = int(os.environ.get("ISOTONE_KILLS", "3"))
 ITEMS = 100_000 if "ISOTONE_KILLS" in os.environ else 1_500
 HERE = Path(__file__).parent
-COMMAND = [sys.executable, "-m", "isotone", "rewrite", "rewriting_site:Order"]
 
 
-def rewriting(file: Path, log: Path) -> subprocess.Popen[bytes]:
-    command = [*COMMAND, str(file), "--yes", "--segments", "2", "--undo-log", str(log)]
-    return subprocess.Popen(command, cwd=HERE, stdout=subprocess.DEVNULL)
+def rewriting(file: Path, log: Path) -> programs.Command | subprocess.Popen[str]:
+    options = ("--yes", "--segments", "2", "--undo-log", log)
+    words = ("rewrite", "rewriting_site:Order", file, *options)
+    return programs.isotone(*words, cwd=HERE, stdout=subprocess.DEVNULL)
 
 
 def test_a_killed_rewrite_loses_nothing_and_continues(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_killed_rewrite_loses_nothing_and_continues(tmp_path: Path) -> None:
     with isotone.connect(str(file)) as store:
         for _ in range(KILLS):
             process = rewriting(file, log)
-            until = time.monotonic() + rng.uniform(0.6, 1.4)
+            until = time.monotonic() + rng.uniform(0.1, 0.9)
             while time.monotonic() < until and process.poll() is None:
                 customer, number = rng.choice(list(expected)[:200])
                 store.update(Order, Order.writes.add(1), customer=customer, number=number)

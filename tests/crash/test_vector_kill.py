@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
 
 from tests.crash.vector_site import DEFINITIONS, INDEX, vector
+from tests.programs import Program
 
 import isotone
 
@@ -22,13 +21,12 @@ SITE = Path(__file__).with_name("vector_site.py")
 
 def killed(path: Path, seconds: float) -> int:
     """Let the site write for a while after its first commit, kill it, and say what it told last."""
-    with subprocess.Popen([sys.executable, SITE, path], stdout=subprocess.PIPE) as site:
-        assert site.stdout is not None
-        first = site.stdout.readline()
-        time.sleep(seconds)
-        site.kill()
-        lines = (first + site.stdout.read()).splitlines(keepends=True)
-    return int([line for line in lines if line.endswith(b"\n")][-1])
+    site = Program(SITE, str(path))
+    first = site.stdout.readline()
+    time.sleep(seconds)
+    site.kill()
+    lines = (first + site.finish()).splitlines(keepends=True)
+    return int([line for line in lines if line.endswith("\n")][-1])
 
 
 def test_an_index_survives_kills_with_its_table(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from isotone.codec.readable import HasPrefixes, Measured
 from isotone.errors import MalformedKey
 
 every = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-delimited = pytest.mark.parametrize("kind", DELIMITED, ids=lambda kind: kind.name)
 anything = st.text(max_size=3)
 characters = st.sampled_from("#$ 0_~-9Aa.٣") | st.characters(exclude_categories=["Cs"])
 short = st.text(max_size=5)
@@ -27,19 +26,27 @@ def expected(kind: Kind, left: object, right: object) -> int:
 @every
 @settings(max_examples=20)
 @given(data=st.data())
-def test_texts_sort_as_values_do(kind: Kind, data: st.DataObject) -> None:
+def test_what_every_codec_keeps(kind: Kind, data: st.DataObject) -> None:
+    """One draw of values serves all properties: to draw takes longer than to check."""
     left, right = data.draw(kind.values), data.draw(kind.values)
+    texts_sort_as_values_do(kind, left, right)
+    a_text_is_read_back(kind, left)
+    neighbours_are_next_to_each_other(kind, left, right)
+    text = kind.codec.encode(left)
+    only_what_was_written_is_read(kind, data.draw(changes_of(text)))
+    if kind in DELIMITED:
+        what_follows_changes_nothing(kind, left, right, data.draw(st.tuples(anything, anything)))
+        no_text_holds_a_separator_or_what_sorts_below(kind, left)
+
+
+def texts_sort_as_values_do(kind: Kind, left: object, right: object) -> None:
     texts = utf8(kind.codec.encode(left)), utf8(kind.codec.encode(right))
     assert order(*texts) == expected(kind, left, right)
 
 
-@delimited
-@settings(max_examples=20)
-@given(data=st.data(), tails=st.tuples(anything, anything))
-def test_what_follows_changes_nothing(
-    kind: Kind, data: st.DataObject, tails: tuple[str, str]
+def what_follows_changes_nothing(
+    kind: Kind, left: object, right: object, tails: tuple[str, str]
 ) -> None:
-    left, right = data.draw(kind.values), data.draw(kind.values)
     texts = [
         utf8(kind.codec.encode(value) + "#" + tail)
         for value, tail in zip((left, right), tails, strict=True)
@@ -48,11 +55,7 @@ def test_what_follows_changes_nothing(
     assert order(*texts) == (wanted or order(*map(utf8, tails)))
 
 
-@every
-@settings(max_examples=20)
-@given(data=st.data())
-def test_a_text_is_read_back(kind: Kind, data: st.DataObject) -> None:
-    value = data.draw(kind.values)
+def a_text_is_read_back(kind: Kind, value: object) -> None:
     text = kind.codec.encode(value)
     read = kind.codec.decode(text)
     assert read == kind.returned(value)
@@ -61,29 +64,42 @@ def test_a_text_is_read_back(kind: Kind, data: st.DataObject) -> None:
     assert kind.codec.width in (None, len(text))
 
 
-@delimited
-@settings(max_examples=20)
-@given(data=st.data())
-def test_no_text_holds_a_separator_or_what_sorts_below(kind: Kind, data: st.DataObject) -> None:
-    text = kind.codec.encode(data.draw(kind.values))
+def no_text_holds_a_separator_or_what_sorts_below(kind: Kind, value: object) -> None:
+    text = kind.codec.encode(value)
     assert all(character > "#" for character in text)
     assert not text.endswith("$")
 
 
-@every
-@settings(max_examples=20)
-@given(data=st.data())
-def test_only_what_was_written_is_read(kind: Kind, data: st.DataObject) -> None:
-    text = kind.codec.encode(data.draw(kind.values))
-    place = data.draw(st.integers(0, len(text)))
-    changed = data.draw(
-        st.sampled_from([text[:place], text[place:], text[:place] + text[place + 1 :]])
-        | characters.map(lambda new: text[:place] + new + text[place + 1 :])
-        | characters.map(lambda new: text[:place] + new + text[place:])
-        | short
-    )
+def changes_of(text: str) -> st.SearchStrategy[str]:
+    """A text with less, another or one more character, or any other text."""
+
+    def changes_at(place: int) -> st.SearchStrategy[str]:
+        return (
+            st.sampled_from([text[:place], text[place:], text[:place] + text[place + 1 :]])
+            | characters.map(lambda new: text[:place] + new + text[place + 1 :])
+            | characters.map(lambda new: text[:place] + new + text[place:])
+            | short
+        )
+
+    return st.integers(0, len(text)).flatmap(changes_at)
+
+
+def only_what_was_written_is_read(kind: Kind, changed: str) -> None:
     with suppress(MalformedKey):
         assert kind.codec.encode(kind.codec.decode(changed)) == changed
+
+
+def neighbours_are_next_to_each_other(kind: Kind, value: object, another: object) -> None:
+    codec, other = kind.codec, kind.meaning(another)
+    below, above = codec.before(value), codec.after(value)
+    if below is not None:
+        assert kind.meaning(below) < kind.meaning(value)
+        assert not kind.meaning(below) < other < kind.meaning(value)
+        codec.encode(below)
+    if above is not None:
+        assert kind.meaning(value) < kind.meaning(above)
+        assert not kind.meaning(value) < other < kind.meaning(above)
+        codec.encode(above)
 
 
 @every
@@ -93,23 +109,6 @@ def test_the_direction_turns_and_turns_back(kind: Kind) -> None:
     assert codec.descending().ascending is not codec.ascending
     assert codec.descending().descending() == codec
     assert hash(codec.descending().descending()) == hash(codec)
-
-
-@every
-@settings(max_examples=20)
-@given(data=st.data())
-def test_neighbours_are_next_to_each_other(kind: Kind, data: st.DataObject) -> None:
-    codec, value = kind.codec, data.draw(kind.values)
-    below, above = codec.before(value), codec.after(value)
-    other = kind.meaning(data.draw(kind.values))
-    if below is not None:
-        assert kind.meaning(below) < kind.meaning(value)
-        assert not kind.meaning(below) < other < kind.meaning(value)
-        codec.encode(below)
-    if above is not None:
-        assert kind.meaning(value) < kind.meaning(above)
-        assert not kind.meaning(value) < other < kind.meaning(above)
-        codec.encode(above)
 
 
 @pytest.mark.parametrize(
