@@ -507,6 +507,18 @@ def test_a_limit_on_results_reads_as_the_store_does(sample: int, size: int | Non
         assert explained.estimate.items_read < 100
 
 
+def test_a_statement_of_several_collections_reads_ten_items_a_page(
+    even: isotone.Store,
+) -> None:
+    even.put_many(Ticket(team="odd", number=n) for n in range(17))
+    statement = "SELECT * FROM places WHERE PK IN ['TEAM#t3', 'TEAM#odd', 'TEAM#none', 'TEAM#t4']"
+    explained = isotone.explain(even, statement, sample=10_000, run=True)
+    assert explained.estimate.exact
+    assert explained.estimate.items_read == 617
+    assert explained.estimate.requests == measured(explained).requests == 62
+    assert explained.estimate.units == measured(explained).units
+
+
 # Other requests
 
 

@@ -136,6 +136,20 @@ def test_a_scan_reads_what_a_condition_leaves(music: Asker) -> None:
     assert len(titles(music, "")) == 12
 
 
+def test_several_partitions_are_read_ten_items_a_page_to_the_end(music: Asker) -> None:
+    """The last one, too, which a page may begin with."""
+    for number in range(4, 25):
+        item = {"a": {"S": "z"}, "s": {"N": str(number)}}
+        music("PutItem", TableName="Music", Item=item)
+    statement = "SELECT s FROM Music WHERE a IN ['x', 'z']"
+    answer = run(music, statement)
+    pages = [len(answer["Items"])]
+    while "NextToken" in answer:
+        answer = run(music, statement, NextToken=answer["NextToken"])
+        pages.append(len(answer["Items"]))
+    assert pages == [10, 10, 9]
+
+
 def test_order_is_that_of_the_keys(music: Asker) -> None:
     assert titles(music, "WHERE a = 'x' ORDER BY s DESC") == ["x-3", "x-2", "x-1", "x-0"]
     both = "WHERE a IN ['x', 'z'] AND s < 2"

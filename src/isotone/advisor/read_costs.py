@@ -223,9 +223,7 @@ def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:
             left -= len(page)
             if left:
                 break
-            requests, left = requests + 1, _STATEMENT_PAGE
-            if not rest:
-                break
+            requests, left = requests + 1, _STATEMENT_PAGE  # also if nothing follows
     kept = sum(map(plan.keeps, found))
     return Cost(requests, len(found), kept, units, size, True, basis)
 

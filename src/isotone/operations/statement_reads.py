@@ -215,7 +215,10 @@ def _read(
     start = None if position.key is None else start_position(source, position.key)
     left = ranges[position.range :]
     descends = _descends(select, source.keyspace.sort_names)
-    parts = _parts(selection, left, start, reverse=descends)
+    limit = request.limit
+    if len(ranges) > 1:
+        limit = min(limit or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
+    parts = _parts(selection, left, start, limit, reverse=descends)
     first = first_part(parts)
 
     def answer() -> dict[str, Any]:
@@ -235,12 +238,14 @@ def _read(
 
 
 def _parts(
-    selection: Selection, ranges: Sequence[Bounds], start: bytes | None, *, reverse: bool
+    selection: Selection,
+    ranges: Sequence[Bounds],
+    start: bytes | None,
+    limit: int | None,
+    *,
+    reverse: bool,
 ) -> Parts[list[Page]]:
     """A page of each range, until one is full or all of them are together."""
-    limit = selection.request.limit
-    if len(ranges) > 1:
-        limit = min(limit or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
     pages: list[Page] = []
     size = 0
     for bounds in ranges:
