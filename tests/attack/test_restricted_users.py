@@ -250,6 +250,18 @@ def url(database: Database, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def test_the_policy_of_a_table_denies_one_who_may_do_everything(database, url):
+    ann = client(url, "ann")
+    assert called(ann, "GetItem", OF_ITEM) == ""
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "dynamodb:GetItem", "Resource": "*"}
+    policy = {"ResourceArn": ORDERS, "Policy": json.dumps({"Statement": statement})}
+    assert called(ann, "PutResourcePolicy", policy) == ""
+    assert called(ann, "GetItem", OF_ITEM) == "AccessDeniedException"
+    assert called(ann, "DescribeTable", OF_TABLE) == ""
+    assert called(ann, "DeleteResourcePolicy", {"ResourceArn": ORDERS}) == ""
+    assert called(ann, "GetItem", OF_ITEM) == ""
+
+
 def client(url: str, name: str) -> Any:
     return boto3.Session().client(
         "dynamodb",

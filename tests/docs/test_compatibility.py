@@ -624,7 +624,7 @@ def test_21_there_are_no_backups_of_aws_backup(bench: Bench) -> None:
         assert len(bench.client.list_backups(BackupType=kind)["BackupSummaries"]) == count
 
 
-def test_23_a_policy_denies_nothing(bench: Bench) -> None:
+def test_23_without_users_a_policy_denies_nothing(bench: Bench) -> None:
     arn = bench.created["TableArn"]
     statement = {"Effect": "Deny", "Principal": "*", "Action": "dynamodb:*", "Resource": arn}
     for effect in ("Deny", "Allow"):

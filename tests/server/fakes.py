@@ -53,6 +53,9 @@ class FakeService:
         """Permissions are tried on a real database."""
         raise AssertionError("no user here is restricted")
 
+    def has_policies(self, operation: str) -> bool:
+        return False
+
     def in_region(self, name: str) -> FakeService:
         return self
 

@@ -766,3 +766,134 @@ def test_what_reads_does_not_write():
         "Disable",
     )
     assert not [each for each in READING if each.startswith(words)]
+
+
+# Policies of tables and streams
+
+ANN = "arn:aws:iam::000000000000:user/ann"
+ROOT = "arn:aws:iam::000000000000:root"
+NO_GRANT = {
+    "Version": "2012-10-17",
+    "Statement": {"Effect": "Allow", "Action": "dynamodb:ListTables", "Resource": "*"},
+}
+
+
+@pytest.fixture
+def attach(database):
+    """Attaches a policy of one statement, or several, to a table or a stream for one test."""
+    attached: list[str] = []
+
+    def to(arn: str, *statements: dict[str, Any]) -> None:
+        whole = [{"Action": "dynamodb:*", "Resource": "*", **each} for each in statements]
+        document = {"Version": "2012-10-17", "Statement": whole}
+        request = {"ResourceArn": arn, "Policy": json.dumps(document)}
+        database.execute("PutResourcePolicy", request)
+        attached.append(arn)
+
+    yield to
+    for arn in attached:
+        database.execute("DeleteResourcePolicy", {"ResourceArn": arn})
+
+
+QUERY_INDEX = {
+    "TableName": "Orders",
+    "IndexName": "by_status",
+    "KeyConditionExpression": "#s = :s",
+    "ExpressionAttributeNames": {"#s": "status"},
+    "ExpressionAttributeValues": {":s": {"S": "OPEN"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("principal", "deny", "allow"),
+    [
+        ("*", True, True),
+        ({"AWS": "*"}, True, True),
+        ({"AWS": ANN}, True, True),
+        ({"AWS": ["arn:aws:iam::000000000000:user/bob", ANN]}, True, True),
+        ({"AWS": "arn:aws:iam::000000000000:user/bob"}, False, False),
+        ({"AWS": "arn:aws:iam::111122223333:user/ann"}, False, False),
+        ({"AWS": ROOT}, True, False),
+        ({"AWS": "000000000000"}, True, False),
+        ({"Service": "dynamodb.amazonaws.com"}, False, False),
+    ],
+)
+def test_the_policy_of_a_table_denies_and_allows(database, attach, principal, deny, allow):
+    assert refusal(database, User(policy=NO_GRANT), "GetItem", GET)
+    attach(TABLE, {"Effect": "Allow", "Principal": principal})
+    for operation, request in (("GetItem", GET), ("Query", QUERY_INDEX)):
+        assert (not refusal(database, User(policy=NO_GRANT), operation, request)) is allow
+        assert not refusal(database, User(), operation, request)
+    attach(TABLE, {"Effect": "Deny", "Principal": principal})
+    for operation, request in (("GetItem", GET), ("Query", QUERY_INDEX)):
+        refused = refusal(database, User(), operation, request)
+        assert refused.endswith("with an explicit deny in a resource-based policy") is deny
+    other = {**GET, "TableName": "Notes"}
+    assert not refusal(database, User(), "GetItem", other)
+
+
+def test_everybody_but_some(database, attach):
+    attach(TABLE, {"Effect": "Deny", "NotPrincipal": {"AWS": ANN}})
+    assert not refusal(database, User(), "GetItem", GET)
+    assert refusal(database, User(), "GetItem", GET, CONTEXT._replace(user="bob"))
+
+
+def test_an_explicit_deny_wins_over_every_allow(database, attach):
+    denying = {
+        "Version": "2012-10-17",
+        "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"},
+    }
+    attach(TABLE, {"Effect": "Allow", "Principal": "*"})
+    refused = refusal(database, User(policy=denying), "GetItem", GET)
+    assert refused.endswith("with an explicit deny in an identity-based policy")
+
+
+def test_a_policy_of_a_table_lifts_no_limit(database, attach):
+    attach(TABLE, {"Effect": "Allow", "Principal": "*"})
+    for user in (User(read_only=True), User(tables=["Notes"]), User(actions=["GetItem"])):
+        assert refusal(database, user, "PutItem", PUT)
+
+
+def test_a_policy_of_a_table_has_actions_resources_and_conditions(database, attach):
+    attach(
+        TABLE,
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": ANN},
+            "Action": ["dynamodb:GetItem", "dynamodb:PutItem"],
+            "Resource": TABLE,
+            "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": "${aws:username}"}},
+        },
+    )
+    user = User(policy=NO_GRANT)
+    assert not refusal(database, user, "PutItem", PUT)
+    assert refusal(database, user, "DeleteItem", GET)
+    bob = {**KEY, "customer": {"S": "bob"}}
+    assert refusal(database, user, "PutItem", {**PUT, "Item": bob})
+    in_two = {"RequestItems": {"Orders": {"Keys": [KEY]}, "Notes": {"Keys": [KEY]}}}
+    assert refusal(database, user, "BatchGetItem", in_two)
+
+
+def test_a_stream_has_a_policy_of_its_own(database, attach):
+    stream = database.execute("DescribeTable", {"TableName": "Orders"})["Table"]["LatestStreamArn"]
+    describe = {"StreamArn": stream}
+    attach(TABLE, {"Effect": "Deny", "Principal": "*"})
+    assert not refusal(database, User(), "DescribeStream", describe)
+    attach(stream, {"Effect": "Deny", "Principal": "*"})
+    assert refusal(database, User(), "DescribeStream", describe)
+
+
+def test_a_policy_that_cannot_be_evaluated_denies_and_can_be_replaced(database, attach, caplog):
+    condition = {"StringEquals": {"s3:prefix": "x"}}
+    attach(TABLE, {"Effect": "Allow", "Principal": "*", "Condition": condition})
+    assert refusal(database, User(), "GetItem", GET)
+    assert "s3:prefix" in caplog.text
+    replace = {"ResourceArn": TABLE, "Policy": "{}"}
+    assert not refusal(database, User(), "PutResourcePolicy", replace)
+
+
+def test_a_server_asks_for_policies_only_where_there_are_some(database, attach):
+    assert not database.has_policies("GetItem")
+    assert database.has_policies("GetRecords")
+    attach(TABLE, {"Effect": "Deny", "Principal": "*"})
+    assert database.has_policies("GetItem")

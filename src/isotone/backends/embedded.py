@@ -362,6 +362,10 @@ class Database(Native):
         """What a request needs permission for; raises the service's error for one that cannot be read."""
         return self._api.accesses(operation, body)
 
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a table or a stream may forbid a request."""
+        return self._api.has_policies(operation)
+
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
         return self._api.is_grouped(operation, body)

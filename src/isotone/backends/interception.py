@@ -58,6 +58,11 @@ class Intercepted:
     def bound_turns(self, bounded: bool) -> None:
         """An interceptor takes as long as it wants."""
 
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a table or a stream may forbid a request."""
+        has: bool = self._api.has_policies(operation)
+        return has
+
     def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
         """What a request needs permission for, which no interceptor changes."""
         needed: Sequence[Any] = self._api.accesses(operation, body)

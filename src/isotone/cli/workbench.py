@@ -171,6 +171,9 @@ class _PagesAlone:
     def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
         raise UnknownOperationException()
 
+    def has_policies(self, operation: str) -> bool:
+        return False
+
     def start_maintenance(self) -> None:
         pass
 

@@ -56,7 +56,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
 from isotone.operations.long_writes import evaluating_ahead
-from isotone.operations.permissions import Access, accesses
+from isotone.operations.permissions import Access, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode, explain
 from isotone.values.plain_json import plain
 
@@ -178,6 +178,10 @@ class Api:
             return accesses(self.engine, operation, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
             raise _told(action, body, error) from None
+
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a table or a stream may forbid a request."""
+        return has_policies(self.engine, operation)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed together with others: a small write."""

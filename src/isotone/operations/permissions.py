@@ -32,6 +32,7 @@ from isotone.expressions.partiql.planning import plan, value_of
 from isotone.operations import legacy
 from isotone.operations.global_tables import global_table_arn
 from isotone.operations.request_expressions import Binding
+from isotone.operations.resource_policies import policy_document
 from isotone.operations.statement_writes import RETURN_VALUES
 from isotone.operations.streams import arn_of_iterator
 from isotone.operations.table_lookup import open_table, table_arn, table_name
@@ -59,13 +60,14 @@ _WRITES_OF_RESTORE: Final = (
 
 
 class Access:
-    """One permission that a request needs: `dynamodb:` and an action, on a resource."""
+    """One permission that a request needs: `dynamodb:` and an action, on a resource, which may have a policy."""
 
-    __slots__ = ("_keys", "action", "resource")
+    __slots__ = ("_keys", "action", "policy", "resource")
 
     def __init__(self, action: str, resource: str, keys: Callable[[], Keys] | None = None) -> None:
         self.action = action
         self.resource = resource
+        self.policy: str | None = None
         self._keys = keys
 
     def values(self, key: str) -> Sequence[str] | None:
@@ -76,7 +78,22 @@ class Access:
 
 def accesses(engine: Engine, operation: str, request: Any) -> list[Access]:
     """The permissions that a request needs, all of them."""
-    return list(_NEEDS[operation](engine, operation, request))
+    needed = list(_NEEDS[operation](engine, operation, request))
+    with engine.reading:
+        for access in needed:
+            access.policy = policy_document(engine, access.resource)
+    return needed
+
+
+def has_policies(engine: Engine, operation: str) -> bool:
+    """Whether the policy of a table or a stream may forbid a request."""
+    if operation in _OF_STREAMS:
+        return True
+    with engine.reading:
+        return any(table.schema.policy is not None for table in engine.catalog)
+
+
+_OF_STREAMS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator"})
 
 
 Needs = Callable[[Engine, str, Any], Iterable[Access]]

@@ -1,6 +1,6 @@
 """The actions on resource policies: attach, read and remove the policy of a table or a stream.
 
-A policy is validated and stored; it allows and denies nothing: a server asks only the policies of its users. Its revision
+A policy is validated and stored. A server with users asks it, too (`server/policies.py`). Its revision
 changes when its content does, so two callers that expect the same revision cannot both change it.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,11 @@ from isotone.engine.engine import Engine
 from isotone.engine.streams import Stream
 from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import Policy
-from isotone.errors import PolicyNotFoundException, ValidationException
+from isotone.errors import (
+    PolicyNotFoundException,
+    ResourceNotFoundException,
+    ValidationException,
+)
 from isotone.operations.action import Answer, action
 from isotone.operations.request_members import (
     NAME_PATTERN,
@@ -53,6 +58,9 @@ class DeleteResourcePolicy(Structure, frozen=True):
     expected_revision_id: RevisionId | None = None
 
 
+_WITH_POLICY: Final = re.compile(
+    r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/]+)(?:/index/[^/]*|(/stream/.*))?"
+)
 _NO_POLICY: Final = "NO_POLICY"  # the ExpectedRevisionId of a resource without a policy
 _RESOURCE_ARN: Final = re.compile(
     rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}(/stream/[0-9T:.-]+)?"
@@ -96,6 +104,21 @@ def delete_resource_policy(engine: Engine, request: DeleteResourcePolicy) -> Ans
             return {}
         _save(engine, resource, None)
         return {"RevisionId": policy.revision}
+
+
+def policy_document(engine: Engine, arn: str) -> str | None:
+    """The policy that counts for a resource: that of a stream is its own, that of an index is its table's."""
+    found = _WITH_POLICY.fullmatch(arn)
+    if found is None:
+        return None
+    if found[2] is not None:
+        with suppress(ResourceNotFoundException, ValidationException):
+            own = stream_of_arn(engine, arn).policy
+            return None if own is None else own.document
+        return None
+    table = engine.catalog.find(found[1])
+    policy = None if table is None else table.schema.policy
+    return None if policy is None else policy.document
 
 
 def new_policy(engine: Engine, document: str, previous: Policy | None = None) -> Policy:

@@ -100,6 +100,9 @@ class Service(Protocol):
     def accesses(self, operation: str, body: bytes) -> Sequence[Access]:
         """What a request needs permission for; raises the service's error for one that cannot be read."""
 
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a resource may forbid a request to a user who may do everything."""
+
     def start_maintenance(self) -> None: ...
 
     def close(self) -> None: ...

@@ -219,9 +219,14 @@ class Gate:
     def _refusal(self, call: Call, needed: list[Access]) -> ApiError | None:
         """Why a request is refused. What it needs permission for is added to `needed`, if anybody wants to know."""
         try:
-            asks = self._door is not None and self._door.asks(call.caller)
+            asks = self._door is not None and (
+                self._door.asks(call.caller)
+                or self._service.in_region(call.region).has_policies(call.operation)
+            )
         except ApiError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - as below
+            return logged_failure(error, call.operation)
         if not asks and self._audit is None:
             return None
         refused: ApiError | None = None

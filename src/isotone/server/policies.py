@@ -8,11 +8,16 @@ Conditions are evaluated as by IAM. A key that a request does not have makes a c
 with an operator that negates (`StringNotEquals`), and with `ForAllValues:`. So does Scan pass `ForAllValues:StringEquals`
 on `dynamodb:LeadingKeys`: it has no such key. A key with several values, without `ForAllValues:` and `ForAnyValue:`,
 must match with all of them to allow, and with one of them to deny.
+
+The policy of a table or a stream counts as well (`PutResourcePolicy`). A Deny in it wins. An Allow in it that names the
+user, or everybody, stands for one in the policy of the user, never for the other limits. One that names the account
+leaves it to the users' policies. A policy that cannot be evaluated denies everything but the actions on policies.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +26,8 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
 
 from isotone.errors import AccessDeniedException, UsageError
 from isotone.server.users import User
@@ -46,6 +53,8 @@ _TABLE_OF_ARN: Final = re.compile(
 _SEGMENTS: Final = 6  # of an ARN
 _LITERAL: Final = "\0"  # before a character that is no wildcard
 
+log = logging.getLogger("isotone.server")
+
 
 class Access(Protocol):
     """A permission that a request needs."""
@@ -55,6 +64,10 @@ class Access(Protocol):
 
     @property
     def resource(self) -> str: ...
+
+    @property
+    def policy(self) -> str | None:
+        """The policy document of the resource, if it has one."""
 
     def values(self, key: str) -> Sequence[str] | None:
         """The values of a condition key of DynamoDB's, in lower case, without its prefix; None if there is none."""
@@ -121,44 +134,42 @@ class Permissions:
     """What one user may do."""
 
     def __init__(self, user: User) -> None:
-        self._rules = tuple(_rules_of(user))
+        self._limits = tuple(_limits_of(user))
+        self._policy = None if user.policy is None else policy(user.policy)
 
     @property
     def are_all(self) -> bool:
-        """Whether there is nothing that the user may not do."""
-        return not self._rules
+        """Whether there is nothing that the user may not do, unless the policy of a resource denies it."""
+        return not self._limits and self._policy is None
 
     def refusal(self, access: Access, context: Context) -> AccessDeniedException | None:
         """The service's error if the user may not do this."""
-        decision = Decision.ALLOWED
-        for rule in (
-            self._rules
-        ):  # what one refuses, the next is not asked: a policy may look into the table
-            decision = rule(access, context)
-            if decision is not Decision.ALLOWED:
-                break
-        else:
-            return None
         action = _SERVICE + access.action
-        why = (
-            "with an explicit deny in an identity-based policy"
-            if decision is Decision.DENIED
-            else f"because no identity-based policy allows the {action} action"
-        )
+        why = f"because no identity-based policy allows the {action} action"
+        # What a limit refuses, no policy is asked: it may look into the table.
+        if all(limit(access, context) is Decision.ALLOWED for limit in self._limits):
+            own = Decision.ALLOWED if self._policy is None else self._policy(access, context)
+            of_resource = Decision.NOT_ALLOWED
+            if access.policy is not None:
+                of_resource = _rule_of_resource(access.policy)(access, context)
+            if own is Decision.DENIED:
+                why = "with an explicit deny in an identity-based policy"
+            elif of_resource is Decision.DENIED:
+                why = "with an explicit deny in a resource-based policy"
+            elif Decision.ALLOWED in (own, of_resource):
+                return None
         return AccessDeniedException(
             f"User: {context.arn} is not authorized to perform: {action} on resource: {access.resource} {why}"
         )
 
 
-def _rules_of(user: User) -> Iterator[Rule]:
+def _limits_of(user: User) -> Iterator[Rule]:
     if user.read_only:
         yield _only_actions(READING)
     if user.actions is not None:
         yield _only_actions(tuple(map(_plain_action, user.actions)))
     if user.tables is not None:
         yield _only_tables(tuple(user.tables))
-    if user.policy is not None:
-        yield policy(user.policy)
 
 
 def _plain_action(pattern: str) -> str:
@@ -202,15 +213,15 @@ class _Statement:
         return all(test(access, context) for test in self.tests)
 
 
-def policy(document: Mapping[str, Any]) -> Rule:
-    """The rule of a policy document; raises `UsageError` that says what is wrong with it."""
+def policy(document: Mapping[str, Any], *, of_resource: bool = False) -> Rule:
+    """The rule of a policy document, of a user or of a resource; raises `UsageError` that says what is wrong with it."""
     _only_members(document, {"Version", "Id", "Statement"}, "the policy")
     version = document.get("Version", "2008-10-17")
     if version not in ("2012-10-17", "2008-10-17"):
         raise UsageError(f"Version is {version!r}; write 2012-10-17")
     listed = document.get("Statement")
     statements = [
-        _statement(each, number, with_variables=version == "2012-10-17")
+        _statement(each, number, with_variables=version == "2012-10-17", of_resource=of_resource)
         for number, each in enumerate(listed if isinstance(listed, list) else [listed], 1)
     ]
 
@@ -227,6 +238,20 @@ def policy(document: Mapping[str, Any]) -> Rule:
     return rule
 
 
+@lru_cache(maxsize=64)
+def _rule_of_resource(document: str) -> Rule:
+    """The rule of a resource's policy, whose form was checked when it was attached."""
+    try:
+        return policy(msgspec.json.decode(document), of_resource=True)
+    except UsageError as error:
+        log.warning("the policy of a table or a stream denies everything: %s", error)
+    return _deny_all_but_policies
+
+
+def _deny_all_but_policies(access: Access, _: Context) -> Decision:
+    return Decision.NOT_ALLOWED if access.action.endswith("ResourcePolicy") else Decision.DENIED
+
+
 def check_user(name: str, user: User) -> None:
     """Refuse a user whose rules cannot be read; raises `UsageError`."""
     try:
@@ -238,20 +263,25 @@ def check_user(name: str, user: User) -> None:
 _MEMBERS: Final = {
     "Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition",
 }  # fmt: skip
+_PRINCIPALS: Final = {"Principal", "NotPrincipal"}
 
 
-def _statement(document: Any, number: int, *, with_variables: bool) -> _Statement:
+def _statement(
+    document: Any, number: int, *, with_variables: bool, of_resource: bool
+) -> _Statement:
     where = f"statement {number}"
     if not isinstance(document, dict):
         raise UsageError(f"{where} is not a JSON object")
-    if "Principal" in document or "NotPrincipal" in document:
+    if not of_resource and not _PRINCIPALS.isdisjoint(document):
         raise UsageError(f"{where} has a Principal, which the policy of a user cannot have")
-    _only_members(document, _MEMBERS, where)
+    _only_members(document, _MEMBERS | _PRINCIPALS if of_resource else _MEMBERS, where)
     effect = document.get("Effect")
     if effect not in ("Allow", "Deny"):
         raise UsageError(f"{where} has the Effect {effect!r}; write Allow or Deny")
     denies = effect == "Deny"
     tests = [_action_test(document, where), _resource_test(document, where, with_variables)]
+    if of_resource:
+        tests.append(_principal_test(document, denies=denies))
     conditions = document.get("Condition", {})
     if not isinstance(conditions, dict):
         raise UsageError(f"{where} has a Condition that is not a JSON object")
@@ -318,6 +348,22 @@ def _resource_test(document: Mapping[str, Any], where: str, with_variables: bool
             any(_arn_matches(_filled(each, context), access.resource) for each in patterns)
             is not negated
         )
+
+    return test
+
+
+def _principal_test(document: Mapping[str, Any], *, denies: bool) -> Test:
+    """Whether a statement is about the user. One that allows the account leaves it to the policies of its users."""
+    negated = "NotPrincipal" in document
+    written = document["NotPrincipal" if negated else "Principal"]
+    listed = written.get("AWS", []) if isinstance(written, dict) else written
+    names = frozenset(listed if isinstance(listed, list) else [listed])
+    with_account = denies or negated
+
+    def test(_: Access, context: Context) -> bool:
+        account = {context.account, f"arn:aws:iam::{context.account}:root"}
+        found = not names.isdisjoint({"*", context.arn, *(account if with_account else ())})
+        return found is not negated
 
     return test
 

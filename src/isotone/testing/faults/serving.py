@@ -73,6 +73,10 @@ class FaultyService:
         """The account of the database."""
         return str(self._database.account)
 
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a table or a stream may forbid a request."""
+        return bool(self._database.has_policies(operation))
+
     def accesses(self, operation: str, body: bytes) -> Any:
         """What a request needs permission for."""
         return self._database.accesses(operation, body)
@@ -124,6 +128,10 @@ class _FaultyRegion:
     def account(self) -> str:
         """The account of the database."""
         return str(self._database.account)
+
+    def has_policies(self, operation: str) -> bool:
+        """Whether the policy of a table or a stream may forbid a request."""
+        return bool(self._database.has_policies(operation))
 
     def accesses(self, operation: str, body: bytes) -> Any:
         """What a request needs permission for."""
