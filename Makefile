@@ -80,8 +80,8 @@ lock: ## pin the development set anew
 	$(BIN)/pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
 
-attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, kills of each kind, an hour of mixed load
-	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash tests/engine/test_damage.py
+attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, stories, fuzzers, kills of each kind, an hour of mixed load
+	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_SEEDS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash tests/engine/test_damage.py
 
 clean: ## remove what was built
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -248,9 +248,9 @@ def _in_rule(node: In, checks: Checks) -> None:
 
 def _call_rule(node: Call, checks: Checks) -> None:
     function = FUNCTIONS[node.function]
-    first, *others = node.operands
     if len(node.operands) != len(function.operands):
         raise Refusal(messages.OPERAND_COUNT, operator=node.function, count=len(node.operands))
+    first, *others = node.operands
     if function.needs_path and type(first) is not Path:
         raise Refusal(messages.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
