@@ -252,3 +252,20 @@ def test_an_expired_position_in_a_stream_goes_on_after_the_last_record():
     assert request["ShardIteratorType"] == "AFTER_SEQUENCE_NUMBER"
     assert request["SequenceNumber"] == "7"
     assert found["position"] == {"iterators": {"shard": "next"}, "last": {"shard": "8"}}
+
+
+def test_the_tour_changes_nothing_in_safe_mode(database):
+    acted = []
+
+    async def act(given):
+        acted.append(given)
+        return {}
+
+    pages = Workbench(database, target=":memory:", writable=False, tour={"tour_act": act})
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        assert page.call("tour_act", {})["error"]["code"] == "SafeMode"
+        assert acted == []
+        page.call("unlock", {"writable": True})
+        assert page.call("tour_act", {}) == {}
+    assert acted == [{}]

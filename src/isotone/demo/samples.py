@@ -9,6 +9,7 @@ from typing import Final
 from isotone import ManualClock, Store, Table, connect
 from isotone.backends.interface import Backend
 from isotone.demo import filtering, github, sorting, structured
+from isotone.workbench.tables import table_names
 
 _BEGIN: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
@@ -30,14 +31,9 @@ def tables() -> list[Table]:
 def load(backend: Backend) -> None:
     """Create the sample tables that do not exist yet, with their items."""
     clock = ManualClock(_BEGIN)
-    existing = set(_names(backend))
+    existing = set(table_names(backend))
     with connect(backend, clock=clock, report=None) as store:
         for table, fill in SAMPLES:
             if table.name not in existing:
                 store.create_tables(table)
                 fill(store, clock)
-
-
-def _names(backend: Backend) -> list[str]:
-    names: list[str] = backend.execute("ListTables", {})["TableNames"]
-    return names

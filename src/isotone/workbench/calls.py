@@ -68,6 +68,8 @@ class Calls:
         call = self._names.get(name)
         if call is None:
             raise UsageError(f"the workbench has no call {name!r}")
+        if name == "tour_act":
+            self._access.check("The tour", {})
         return call
 
     # The session
