@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import AXE, Workbench  # noqa: E402
+from tests.browser.workbench_page import AXE, WAIT_SECONDS, Workbench  # noqa: E402
 
 LONG = bool(os.environ.get("ISOTONE_LONG"))
 MANY = 1_000_000 if LONG else 5_000
@@ -170,14 +172,14 @@ def test_a_large_collection_scrolls_both_ways_and_is_never_whole(bench, database
     bench.wait_for_items(10)
     bench.page.locator(".scroller").hover()
     seen: list[str] = []
-    for _ in range(60):
+    end = time.monotonic() + 60
+    while len(seen) <= 500 or int(seen[-1]) <= 2000:
+        assert time.monotonic() < end, f"{len(seen)} rows were seen"
         bench.page.keyboard.press("End")
         bench.page.wait_for_timeout(40)
         seen += [text for text in bench.items() if not seen or text > seen[-1]]
         assert held(bench) < 150
     bench.settle()
-    assert len(seen) > 500
-    assert int(seen[-1]) > 2000
     bench.page.keyboard.press("Home")
     bench.until("document.querySelector('.row.item .sort-cell')?.innerText === '0000000'")
     bench.settle()
@@ -331,7 +333,7 @@ def test_a_statement_is_run_and_its_error_shown(bench):
     bench.page.keyboard.press("Escape")
     bench.page.keyboard.press("Control+Enter")
     bench.page.wait_for_selector("table.result tbody tr")
-    assert bench.page.locator("table.result tbody tr").count() == 30
+    bench.until("document.querySelectorAll('table.result tbody tr').length === 30")
     bench.page.keyboard.press("Control+a")
     bench.page.keyboard.type("SELECT FROM")
     bench.page.keyboard.press("Escape")
@@ -405,7 +407,7 @@ def test_what_cannot_be_sent_is_not_sent(editing, database):
     page.keyboard.press("i")
     page.get_by_label("number", exact=True).fill("1" * 39)
     assert "39 digits" in page.locator(".form-foot .wrong").inner_text()
-    assert page.get_by_role("button", name="Save").is_disabled()
+    page.locator("button:disabled", has_text="Save").wait_for()
 
 
 def test_a_change_of_somebody_else_is_not_lost(editing, database):
@@ -494,11 +496,11 @@ def test_safe_mode_is_of_the_server(chrome, database):
         bench.open("#/t/Scores/items")
         bench.wait_for_items(8)
         bench.page.keyboard.press("j")
-        assert bench.page.get_by_role("button", name="Edit").is_disabled()
-        assert bench.page.get_by_role("button", name="New item").is_disabled()
+        bench.page.locator("button:disabled", has_text="Edit").wait_for()
+        bench.page.locator("button:disabled", has_text="New item").wait_for()
         bench.page.get_by_role("button", name="Safe mode").click()
         bench.page.get_by_text("Unlocked").wait_for()
-        assert bench.page.get_by_role("button", name="Edit").is_enabled()
+        bench.page.locator("button:enabled", has_text="Edit").wait_for()
         bench.check()
         context.close()
 
@@ -506,14 +508,28 @@ def test_safe_mode_is_of_the_server(chrome, database):
 # Changes
 
 
+def until_seen(bench: Workbench, selector: str, change: Callable[[int], object]) -> None:
+    """Make one change after another until one is seen. The page shows those since it began to follow."""
+    end = time.monotonic() + WAIT_SECONDS
+    for number in itertools.count():
+        change(number)
+        bench.page.wait_for_timeout(100)
+        if bench.page.locator(selector).count():
+            return
+        assert time.monotonic() < end, "no change was seen"
+
+
 def test_changes_appear_as_they_happen(bench, database):
     bench.open("#/t/Words/stream")
     bench.page.get_by_role("button", name="Enable the stream").click()
     bench.page.get_by_text("Waiting for a change").wait_for()
-    bench.page.wait_for_timeout(500)
-    put(database, "Words", {"list": {"S": "words"}, "word": {"S": "new"}, "n": {"N": "1"}})
-    bench.page.wait_for_selector(".change.insert")
-    put(database, "Words", {"list": {"S": "words"}, "word": {"S": "new"}, "n": {"N": "2"}})
+
+    def change(number: int, n: str = "1") -> None:
+        word = {"list": {"S": "words"}, "word": {"S": f"new{number}"}, "n": {"N": n}}
+        put(database, "Words", word)
+
+    until_seen(bench, ".change.insert", change)
+    change(0, "2")
     bench.page.wait_for_selector(".change.modify")
     assert bench.page.locator(".change.modify del").inner_text() == "1"
     assert bench.page.locator(".change.modify ins").inner_text() == "2"
@@ -539,14 +555,14 @@ def test_everything_can_be_reached_by_the_keyboard(bench):
     bench.page.keyboard.press("Enter")
     bench.page.wait_for_selector(".inspector")
     bench.page.keyboard.press("Escape")
-    assert bench.page.locator(".inspector").count() == 0
+    bench.until("!document.querySelector('.inspector')")
     bench.page.keyboard.press("?")
     bench.page.wait_for_selector("dialog.help")
     bench.page.keyboard.press("Escape")
     bench.until("!document.querySelector('dialog[open]')")
     bench.page.keyboard.press("/")
     bench.page.keyboard.type("scor")
-    assert bench.page.locator(".tables li.table").count() == 1
+    bench.until("document.querySelectorAll('.tables li.table').length === 1")
 
 
 VIEWS = ["items", "items?beside=by_work", "partiql", "stream", "model", "lint"]
@@ -563,11 +579,8 @@ def test_every_view_fits_and_is_accessible(chrome, url, width, scheme):
             bench.wait_for_items(5)
             bench.page.keyboard.press("j")
         bench.settle()
-        bench.page.wait_for_timeout(150)
-        wide = bench.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, view
-        dark = bench.page.evaluate("document.documentElement.dataset.theme")
-        assert dark == scheme
+        bench.until("document.documentElement.scrollWidth <= innerWidth")
+        bench.until(f"document.documentElement.dataset.theme === '{scheme}'")
         # Contrast follows the colours, and the shape the width: all pairs are the long form.
         if AXE.exists() and (LONG or scheme == "light" or width == 1280):
             assert bench.serious_faults() == [], (view, width, scheme)
@@ -579,9 +592,9 @@ def test_the_choice_of_colours_is_kept(bench):
     bench.open("#/t/Words/items")
     bench.wait_for_items(7)
     bench.page.keyboard.press("t")
-    assert bench.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    bench.until("document.documentElement.dataset.theme === 'dark'")
     bench.page.reload()
-    assert bench.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    bench.until("document.documentElement.dataset.theme === 'dark'")
 
 
 def test_empty_states_teach(bench, database):
@@ -669,10 +682,12 @@ def test_an_engine_elsewhere_is_shown_and_edited(chrome, elsewhere):
         bench.open("#/t/Orders/stream")
         bench.page.get_by_role("button", name="Enable the stream").click()
         bench.page.get_by_text("Waiting for a change").wait_for()
-        bench.page.wait_for_timeout(1500)
-        item = {**found, "total": {"N": "3"}}
-        backend.execute("PutItem", {"TableName": "Orders", "Item": item})
-        bench.page.wait_for_selector(".change")
+
+        def change(number: int) -> None:
+            item = {**found, "total": {"N": f"{3 + number}"}}
+            backend.execute("PutItem", {"TableName": "Orders", "Item": item})
+
+        until_seen(bench, ".change", change)
         bench.check()
         context.close()
     close()

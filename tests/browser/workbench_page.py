@@ -14,7 +14,7 @@ from tests.browser.chromium import chromium
 
 AXE = Path(__file__).parents[2] / "workbench/node_modules/axe-core/axe.min.js"
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 
@@ -39,7 +39,7 @@ class Workbench:
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: self.asked.add("/".join(request.url.split("/")[:3])))
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(WAIT_SECONDS * 1000)
 
     def _note(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):

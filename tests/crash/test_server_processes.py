@@ -229,7 +229,7 @@ def test_reads_are_of_one_moment(crowd: Crowd) -> None:
     over = threading.Event()
 
     def move(call: Call, amount: int) -> None:
-        for _ in range(150):
+        for _ in range(examples(150)):
             movements = [
                 {
                     "Update": {
