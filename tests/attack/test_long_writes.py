@@ -19,6 +19,7 @@ from isotone.errors import ApiError, ConditionalCheckFailedException, Transactio
 from isotone.expressions.expression import COMPILED
 from isotone.operations import long_writes
 from isotone.server.dispatcher import Dispatcher
+from isotone.server.metrics import Metrics
 from isotone.server.request import Call
 from isotone.server.response import ORDINARY
 
@@ -367,13 +368,16 @@ def test_a_large_put_is_executed_in_the_thread(database):
 
     async def main() -> bytes:
         loop = asyncio.get_running_loop()
-        dispatcher = Dispatcher(database, loop)
+        metrics = Metrics()
+        dispatcher = Dispatcher(database, loop, metrics=metrics)
         try:
             answered: asyncio.Future[Any] = loop.create_future()
             call = Call("PutItem", body(**on(Item=item)), ORDINARY)
             assert dispatcher.submit(call, answered.set_result) is None
             assert not dispatcher._group
             answer: bytes = await asyncio.wait_for(answered, 10)
+            assert metrics.long_work == 1
+            assert b"isotone_long_work_total 1" in metrics.text({})
             return answer
         finally:
             dispatcher.stop()

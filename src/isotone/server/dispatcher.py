@@ -118,7 +118,8 @@ class Dispatcher:
         nodes: Sequence[Address] = (),
         metrics: Metrics | None = None,
     ) -> None:
-        self._groups = (metrics or Metrics()).groups
+        self._metrics = metrics or Metrics()
+        self._groups = self._metrics.groups
         self._service = service
         self._nodes = nodes
         self._loop = loop
@@ -166,6 +167,7 @@ class Dispatcher:
             self._group.append((call, answer))
             return None
         if len(call.body) > _LARGE_BODY:
+            self._metrics.long_work += 1
             self._long_work.run(partial(self.run, call), answer)
             return None
         try:
@@ -184,6 +186,7 @@ class Dispatcher:
 
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
+        self._metrics.long_work += 1
         self._long_work.run(partial(_rest, rest, call.operation), answer)
 
     def stop(self) -> None:

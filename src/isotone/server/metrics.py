@@ -72,6 +72,7 @@ class Metrics:
     def __init__(self, *, access_log: bool = False) -> None:
         self.requests = Requests()
         self.groups = Histogram(GROUP_SIZES)
+        self.long_work = 0
         self.refused_bodies = 0
         self.refused_connections = 0
         self.has_access_log = access_log
@@ -150,6 +151,7 @@ class Metrics:
             *self.groups.lines("isotone_write_group_size"),
         ]
         counted = {
+            "isotone_long_work_total": float(self.long_work),
             "isotone_refused_bodies_total": float(self.refused_bodies),
             "isotone_refused_connections_total": float(self.refused_connections),
             **gauges,
