@@ -13,6 +13,7 @@ from tests.workbench.test_simulations import workload
 import isotone
 from isotone.backends.opening import open_backend
 from isotone.server import running_server
+from isotone.structures import Context, Feed, Leaderboard, Queue, SortedSet, Worker
 from isotone.workbench import Workbench as Pages
 
 pytestmark = pytest.mark.skipif(
@@ -274,3 +275,59 @@ def test_the_first_table_is_offered_and_faults_are_told(chrome):
         bench.page.locator(".bad-rows li").nth(1).wait_for()
         bench.check()
         context.close()
+
+
+notes = isotone.Table("notes", stream="NEW_AND_OLD_IMAGES")
+fan_out = Worker("fan-out", notes)
+
+
+class Note(isotone.Entity, table=notes):
+    author: isotone.Attr[str] = isotone.field()
+
+    primary = isotone.Key("NOTE", author).sort("TEXT")
+
+
+@fan_out.on(Note, "inserted")
+def deliver(event: isotone.Event[Note], context: Context) -> None:
+    """Nothing is to be done."""
+
+
+KINDS = {
+    "Sorted set": ".ranks .member",
+    "Leaderboard": ".ranks .score",
+    "Queue": ".lanes article",
+    "Feed": ".timeline li",
+    "Worker": ".structure table.grid tbody tr",
+}
+
+
+def test_structures_are_shown_as_what_they_are_while_they_change(bench, database):
+    bench.open("#/structures")
+    bench.page.get_by_text("No structures were found").wait_for()
+    with isotone.connect(database, report=None) as store:
+        songs = SortedSet(store, "songs")
+        board = Leaderboard(store, "speed", score="average", best="lowest")
+        queue = Queue(store, "orders")
+        feed = Feed(store, "site")
+        for each in (songs, board, queue, feed):
+            each.create_table()
+        fan_out.create_tables(store)
+        fan_out.run(store, until_idle=True)
+        songs.zadd({HOSTILE: 20, "one": 1.5})
+        board.record("ann", 30)
+        queue.put({"order": 7})
+        feed.post("eve", HOSTILE)
+        bench.page.reload()
+        for kind, selector in KINDS.items():
+            link = bench.page.locator(".structure-list a").filter(has_text=kind).first
+            link.press("Enter")
+            bench.page.locator(selector).first.wait_for()
+            check_screens(bench)
+        store.put(Note(author="ann"))
+        bench.until("document.querySelector('.fact.bad') !== null")  # it is behind now
+        assert bench.page.locator(KINDS["Worker"]).locator("td").nth(1).inner_text() == "1"
+        fan_out.run(store, until_idle=True)
+        bench.until("document.querySelector('.fact.bad') === null")
+        bench.open("#/structures/queue/queues/nothing")
+        bench.page.get_by_text("Nothing of this name is there now").wait_for()
+        assert bench.page.evaluate("window.hacked") is None

@@ -11,7 +11,15 @@ from tests.workbench.page import Browserless
 
 import isotone
 from isotone.server import running_server
-from isotone.structures import Feed, Leaderboard, Queue, SortedSet
+from isotone.structures import (
+    Context,
+    Feed,
+    Leaderboard,
+    Queue,
+    SortedSet,
+    Worker,
+    WorkerSettings,
+)
 from isotone.workbench import Workbench
 
 
@@ -83,6 +91,45 @@ def test_a_feed_is_newest_first(shown):
         ("eve", "<b>second</b>"),
         ("ann", "first"),
     ]
+
+
+def test_a_worker_has_its_lag_and_its_dead_letters():
+    site = isotone.Table("site", stream="NEW_AND_OLD_IMAGES")
+
+    class Post(isotone.Entity, table=site):
+        author: isotone.Attr[str] = isotone.field()
+        text: isotone.Attr[str] = isotone.field()
+
+        primary = isotone.Key("POST", author).sort("TEXT", text)
+
+    settings = WorkerSettings(attempts=1)
+    worker = Worker("fan-out", site, settings=settings)
+
+    @worker.on(Post, "inserted")
+    def deliver(event: isotone.Event[Post], context: Context) -> None:
+        if event.entity.text == "bad":
+            raise ValueError("<b>refused</b>")
+
+    with isotone.open() as database, isotone.connect(database, report=None) as store:
+        worker.create_tables(store)
+        store.put(Post(author="ann", text="good"))
+        store.put(Post(author="ann", text="bad"))
+        worker.run(store, until_idle=True)
+        with running_server(database, pages=Workbench(database, target=":memory:")) as url:
+            page = Browserless(url)
+            names = [(each["kind"], each["name"]) for each in page.call("structures")["structures"]]
+            assert names == [("worker", "fan-out")]
+            found = one(page, "worker", "site.workers", "fan-out")
+            assert (found["lag"], found["shards"], found["dead_letters"]) == (0.0, 1, 1)
+            assert found["dead"][0]["handler"] == "deliver"
+            assert "<b>refused</b>" in found["dead"][0]["error"]
+            for number in range(3):
+                store.put(Post(author="eve", text=str(number)))
+            (shard,) = one(page, "worker", "site.workers", "fan-out")["rows"]
+            assert (shard["waiting"], shard["is_more"]) == (3, False)
+            assert 0 <= shard["lag"] < 60
+            worker.run(store, until_idle=True)
+            assert one(page, "worker", "site.workers", "fan-out")["lag"] == 0
 
 
 def test_what_is_not_there_has_no_rows(shown):

@@ -9,6 +9,7 @@
     tables        the tables of an engine, with their indexes, counts and sizes
     stream_tail   the changes of a table as they happen
     structures    what tables hold as structures: ranks, boards, queues, feeds
+    workers       a worker: its shards, how far behind they are, its dead letters
     server_pages  the metrics and hot keys of an engine elsewhere
     transfers     import and export through the browser
     simulations   what a workload does at its real size

@@ -1,4 +1,4 @@
-"""The structures that tables hold, as what they are: a ranked set, a leaderboard, a queue with its states, a feed.
+"""The structures that tables hold, as what they are: a ranked set, a leaderboard, a queue with its states, a feed, a worker.
 
 They are found by the tags of their items in the first page of each table. A set and a leaderboard are then read through
 the index that orders them; a queue and a feed are shown as far as that page goes, and `is_whole` tells whether it is all.
@@ -17,6 +17,7 @@ from isotone.errors import UsageError
 from isotone.values.json import item_from_wire
 from isotone.workbench.recognition import SAMPLE
 from isotone.workbench.tables import table_names
+from isotone.workbench.workers import worker
 
 _SHOWN: Final = 200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,6 +30,8 @@ _KINDS: Final = {
     "NamedLeaderboardEntry": ("leaderboard", "group"),
     "QueueEntry": ("queue", "queue"),
     "FeedPost": ("feed", "feed"),
+    "WorkerLease": ("worker", "worker"),
+    "WorkerDeadLetter": ("worker", "worker"),
 }
 
 Record = dict[str, Any]
@@ -182,6 +185,7 @@ _VIEWS: Final[dict[str, Callable[[Backend, str, list[Record], datetime], Answer]
     "leaderboard": _leaderboard,
     "queue": _queue,
     "feed": _feed,
+    "worker": worker,
 }
 
 

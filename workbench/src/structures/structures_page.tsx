@@ -10,21 +10,26 @@ import { count, plural } from "../values";
 import "../styles/structures.css";
 
 interface Found {
-  kind: "set" | "leaderboard" | "queue" | "feed";
+  kind: "set" | "leaderboard" | "queue" | "feed" | "worker";
   table: string;
   name: string;
   items: number;
 }
-type Row = Record<string, string | number | null>;
+type Row = Record<string, string | number | boolean | null>;
 interface Structure extends Found {
   rows: Row[];
   is_whole: boolean;
   window?: string;
   about?: string;
   counts?: Record<string, number>;
+  lag?: number | null;
+  shards?: number;
+  finished?: number;
+  dead?: Row[];
+  dead_letters?: number;
 }
 
-const KINDS = { set: "Sorted set", leaderboard: "Leaderboard", queue: "Queue", feed: "Feed" };
+const KINDS = { set: "Sorted set", leaderboard: "Leaderboard", queue: "Queue", feed: "Feed", worker: "Worker" };
 const STATES = ["ready", "delayed", "in flight", "dead"];
 const EVERY = 2_000; // milliseconds between two readings of what is shown
 
@@ -82,7 +87,7 @@ export function StructuresPage() {
           <div class="empty">
             <h2>{all.length ? "Choose a structure" : "No structures were found"}</h2>
             <p>
-              Sorted sets, leaderboards, queues and feeds of <code>isotone.structures</code> are shown here as what they
+              Sorted sets, leaderboards, queues, feeds and workers of <code>isotone.structures</code> are shown here as what they
               are, while other programs use them.
             </p>
           </div>
@@ -98,7 +103,9 @@ export function StructuresPage() {
                 {!shown.is_whole && (shown.kind === "queue" || shown.kind === "feed") && ", as far as the table's first 1,000 items go"}
               </p>
             </header>
-            {shown.kind === "queue" ? <Queue shown={shown} /> : shown.kind === "feed" ? <Feed rows={shown.rows} /> : <Ranks shown={shown} />}
+            {shown.kind === "worker" && shown.rows.length > 0 ? <Worker shown={shown} /> : shown.rows.length === 0 ? (
+              <p>Nothing of this name is there now; it may have been deleted. <a class="more-link" href={href(["structures"])}>All structures</a></p>
+            ) : shown.kind === "queue" ? <Queue shown={shown} /> : shown.kind === "feed" ? <Feed rows={shown.rows} /> : <Ranks shown={shown} />}
           </>
         )}
       </div>
@@ -159,4 +166,65 @@ function Feed({ rows }: { rows: Row[] }) {
       ))}
     </ol>
   );
+}
+
+function Worker({ shown }: { shown: Structure }) {
+  const dead = shown.dead ?? [];
+  return (
+    <>
+      <section class="facts" aria-label="In short">
+        <div class={shown.lag ? "fact bad" : "fact"}><span>behind</span><strong>{lagOf(shown.lag ?? null)}</strong></div>
+        <div class="fact"><span>{shown.shards === 1 ? "shard" : "shards"}</span><strong>{count(shown.shards ?? 0)}</strong></div>
+        <div class="fact"><span>shards that are done</span><strong>{count(shown.finished ?? 0)}</strong></div>
+        <div class={shown.dead_letters ? "fact bad" : "fact"}><span>dead letters</span><strong>{count(shown.dead_letters ?? 0)}</strong></div>
+      </section>
+      <div class="scrolls" tabIndex={0} role="group" aria-label="Shards">
+        <table class="grid">
+          <thead>
+            <tr>
+              <th scope="col">shard</th>
+              <th scope="col">held by</th>
+              <th scope="col" class="number">changes that wait</th>
+              <th scope="col" class="number">behind</th>
+              <th scope="col" class="number">crashes</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.rows.map((row) => (
+              <tr key={String(row["shard"])}>
+                <th scope="row"><code>{row["shard"]}</code></th>
+                <td>{row["owner"] ?? <span class="quiet">nobody</span>}</td>
+                <td class="number">{count(Number(row["waiting"]))}{row["is_more"] ? " or more" : ""}</td>
+                <td class="number">{lagOf(row["lag"] === null ? null : Number(row["lag"]))}</td>
+                <td class="number">{count(Number(row["crashes"]))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {dead.length > 0 && (
+        <section>
+          <h3>Dead letters</h3>
+          <ul class="dead-letters">
+            {dead.map((row, place) => (
+              <li key={place}>
+                <strong>{row["handler"]}</strong> <time>{String(row["failed"]).slice(0, 19).replace("T", " ")}</time>{" "}
+                <small>{plural(Number(row["attempts"]), "attempt")}</small>
+                <p><code>{row["keys"]}</code></p>
+                <p class="reason">{row["error"]}</p>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** How far behind, in the largest whole unit. */
+function lagOf(seconds: number | null): string {
+  if (seconds === null) return "not known";
+  if (seconds < 1) return seconds ? "under 1 s" : "nothing";
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }

@@ -1,0 +1,84 @@
+"""A worker as it stands in its table of leases: its shards, how far behind each is, and its dead letters.
+
+How far behind is read from the stream itself: the oldest change after a shard's checkpoint, and how many wait, up to a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from isotone.backends.interface import Backend
+from isotone.errors import ApiError
+
+_MOST_SHARDS: Final = 20  # that are looked at
+_PAGE: Final = 1_000
+_DEAD_SHOWN: Final = 50
+
+Record = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def worker(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
+    """The shards of a worker, the most delayed one first, and what it could not deliver."""
+    leases = [each for each in records if each["_type"] == "WorkerLease" and not each["finished"]]
+    dead = [each for each in records if each["_type"] == "WorkerDeadLetter"]
+    shards = [_shard(backend, lease, now) for lease in leases[:_MOST_SHARDS]]
+    shards.sort(key=lambda shard: shard["lag"] is not None and -shard["lag"])
+    known = [shard["lag"] for shard in shards if shard["lag"] is not None]
+    return {
+        "rows": shards,
+        "lag": max(known, default=None),
+        "shards": len(leases),
+        "finished": sum(each["_type"] == "WorkerLease" for each in records) - len(leases),
+        "dead": [
+            {
+                "failed": str(each["failed"]),
+                "handler": str(each["handler"]),
+                "keys": str(each.get("keys", "")),
+                "error": str(each["error"]),
+                "attempts": int(each["attempts"]),
+            }
+            for each in sorted(dead, key=lambda each: str(each["failed"]), reverse=True)
+        ][:_DEAD_SHOWN],
+        "dead_letters": len(dead),
+    }
+
+
+def _shard(backend: Backend, lease: Record, now: datetime) -> Answer:
+    until = lease.get("until")
+    is_held = until is not None and datetime.fromisoformat(str(until)) > now
+    lag, waiting, is_more = _behind(backend, lease, now)
+    return {
+        "shard": str(lease["shard"]),
+        "owner": str(lease["owner"]) if is_held and lease.get("owner") else None,
+        "lag": lag,
+        "waiting": waiting,
+        "is_more": is_more,
+        "crashes": int(lease["crash_count"]),
+    }
+
+
+def _behind(
+    backend: Backend, lease: Mapping[str, Any], now: datetime
+) -> tuple[float | None, int, bool]:
+    """Seconds since the oldest change that is not delivered, how many wait, and whether there are more; None: unknown."""
+    checkpoint = lease.get("checkpoint")
+    position = (
+        {"ShardIteratorType": "TRIM_HORIZON"}
+        if checkpoint is None
+        else {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": str(checkpoint)}
+    )
+    request = {"StreamArn": str(lease["stream"]), "ShardId": str(lease["shard"]), **position}
+    try:
+        iterator = backend.execute("GetShardIterator", request)["ShardIterator"]
+        page = backend.execute("GetRecords", {"ShardIterator": iterator, "Limit": _PAGE})
+    except ApiError:  # the stream is gone, or older than what it keeps
+        return None, 0, False
+    records = page["Records"]
+    if not records:
+        return 0.0, 0, False
+    oldest = records[0]["dynamodb"]["ApproximateCreationDateTime"]
+    seconds = oldest.timestamp() if isinstance(oldest, datetime) else float(oldest)
+    return max(0.0, now.timestamp() - seconds), len(records), len(records) == _PAGE
