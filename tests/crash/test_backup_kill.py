@@ -49,7 +49,7 @@ def test_killed_backups_and_restores_are_completed_by_the_next_process(tmp_path:
             assert backup["BackupStatus"] == "AVAILABLE"
             target = backup["BackupName"].replace("at", "last")
             client.restore_table_from_backup(TargetTableName=target, BackupArn=backup["BackupArn"])
-        database.finish_maintenance()
+            database.finish_maintenance()  # the service restores no more than 50 at a time
         assert set(states(client)) == {"ACTIVE"}
         for table in client.list_tables()["TableNames"]:
             if table != "tab":

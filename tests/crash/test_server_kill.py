@@ -86,7 +86,7 @@ def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
     with start_server(path) as survivor:
 
         def shake() -> None:
-            for _ in range(3):
+            for _ in range(max(3, KILLS // 2)):
                 with start_server(path) as server:
                     writes = random.randrange(20, 60)
                     shaken.rage(server.url, partial(kill_after, writes, shaken, server))
