@@ -133,7 +133,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     matches: Callable[[Item], bool] | None = None
     project: Callable[[Item], Item] | None = None
     counting: bool = False
-    effort: int = 1
+    effort: int = 0
 
     def page(self, entries: Entries) -> Page:
         """Read one page, and make items of it."""
@@ -159,8 +159,11 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         if self.matches is None and self.project is None:
             page.is_long = page.scanned > _QUICK_COPIES or is_part
         else:
-            records_at_most = min(_QUICK_RECORDS, _QUICK_NODES // self.effort)
-            page.is_long = page.scanned > records_at_most or size > _QUICK_SIZE
+            page.is_long = (
+                page.scanned > _QUICK_RECORDS
+                or page.scanned * self.effort > _QUICK_NODES
+                or size > _QUICK_SIZE
+            )
         return page
 
     def evaluate(self, page: Page) -> None:

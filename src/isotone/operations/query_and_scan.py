@@ -315,7 +315,7 @@ class Selection:
             matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
-            effort=1 if filters is None else max(filters.nodes, 1),
+            effort=0 if filters is None else filters.nodes,
         )
 
     def answer_in_the_end(self, page: Page, bounds: Bounds, *, reverse: bool) -> dict[str, Any]:
