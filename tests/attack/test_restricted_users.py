@@ -262,11 +262,11 @@ def test_the_policy_of_a_table_denies_one_who_may_do_everything(database, url):
     assert called(ann, "GetItem", OF_ITEM) == ""
 
 
-def client(url: str, name: str) -> Any:
+def client(url: str, name: str, region: str = "us-east-1") -> Any:
     return boto3.Session().client(
         "dynamodb",
         endpoint_url=url,
-        region_name="us-east-1",
+        region_name=region,
         aws_access_key_id=f"ISOT{name.upper()}",
         aws_secret_access_key=f"a secret of {name}",
         config=Config(retries={"mode": "standard"}),
@@ -343,6 +343,29 @@ def test_a_request_that_cannot_be_read_is_not_let_in(url: str) -> None:
         called(reader, "ExecuteStatement", {"Statement": "DROP TABLE x"}) == "ValidationException"
     )
     assert called(reader, "PutItem", {"TableName": "a b", "Item": KEY}) == "ValidationException"
+
+
+def test_a_refused_request_creates_no_region(tmp_path: Path) -> None:
+    credentials = write_credentials(
+        tmp_path / "users.json", ann={}, other={"tables": ["Customers"]}
+    )
+    regions = ["eu-west-1", "eu-west-2"]
+    with (
+        isotone.open(tmp_path / "shop.db", durability="none", regions=True) as database,
+        running_server(database, credentials=credentials) as url,
+    ):
+        for region in regions:
+            other = client(url, "other", region)
+            assert called(other, "GetItem", OF_ITEM) == "AccessDeniedException"
+            customer = {"TableName": "Customers", "Key": KEY}
+            with pytest.raises(ClientError, match="not authorized"):
+                other.list_tables()
+            assert list(database.engine.regions) == ["us-east-1"]
+        assert called(client(url, "other", "eu-west-1"), "GetItem", customer) == (
+            "ResourceNotFoundException"
+        )
+        client(url, "ann", "eu-west-2").create_table(**SCHEMA)
+        assert list(database.engine.regions) == ["us-east-1", "eu-west-1", "eu-west-2"]
 
 
 def test_an_error_while_permissions_are_looked_up_lets_nobody_in(

@@ -49,11 +49,11 @@ class FakeService:
 
     account = "000000000000"
 
-    def accesses(self, operation: str, body: bytes) -> list[Any]:
+    def accesses(self, operation: str, body: bytes, region: str = "") -> list[Any]:
         """Permissions are tried on a real database."""
         raise AssertionError("no user here is restricted")
 
-    def has_policies(self, operation: str) -> bool:
+    def has_policies(self, operation: str, region: str = "") -> bool:
         return False
 
     def in_region(self, name: str) -> FakeService:

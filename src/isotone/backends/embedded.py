@@ -358,13 +358,23 @@ class Database(Native):
         """The account in ARNs."""
         return self.engine.account
 
-    def accesses(self, operation: str, body: bytes) -> Sequence[Access]:
-        """What a request needs permission for; raises the service's error for one that cannot be read."""
-        return self._api.accesses(operation, body)
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+        """What a request to a region needs permission for; raises the service's error for one that cannot be read.
 
-    def has_policies(self, operation: str) -> bool:
-        """Whether the policy of a table or a stream may forbid a request."""
-        return self._api.has_policies(operation)
+        It creates no region: whether the request may is not known yet. A new one has no tables.
+        """
+        engine = self.engine.regions.get(region)
+        if engine is not None:
+            return self._of(engine)._api.accesses(operation, body)
+        if not (self._has_regions and region):
+            return self._api.accesses(operation, body)
+        empty = Engine(MemoryStore(), region=region, account=self.account)
+        return Api(empty).accesses(operation, body)
+
+    def has_policies(self, operation: str, region: str = "") -> bool:
+        """Whether the policy of a table or a stream may forbid a request to a region, which is not created for that."""
+        engine = self.engine.regions.get(region)
+        return (self if engine is None else self._of(engine))._api.has_policies(operation)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""

@@ -168,10 +168,10 @@ class _PagesAlone:
 
     account = "000000000000"
 
-    def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Any]:
         raise UnknownOperationException()
 
-    def has_policies(self, operation: str) -> bool:
+    def has_policies(self, operation: str, region: str = "") -> bool:
         return False
 
     def start_maintenance(self) -> None:

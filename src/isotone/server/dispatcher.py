@@ -97,10 +97,10 @@ class Service(Protocol):
     def account(self) -> str:
         """The account in ARNs."""
 
-    def accesses(self, operation: str, body: bytes) -> Sequence[Access]:
-        """What a request needs permission for; raises the service's error for one that cannot be read."""
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+        """What a request to a region needs permission for; raises the service's error for one that cannot be read."""
 
-    def has_policies(self, operation: str) -> bool:
+    def has_policies(self, operation: str, region: str = "") -> bool:
         """Whether the policy of a resource may forbid a request to a user who may do everything."""
 
     def start_maintenance(self) -> None: ...

@@ -221,7 +221,7 @@ class Gate:
         try:
             asks = self._door is not None and (
                 self._door.asks(call.caller)
-                or self._service.in_region(call.region).has_policies(call.operation)
+                or self._service.has_policies(call.operation, call.region)
             )
         except ApiError as error:
             return error
@@ -231,10 +231,9 @@ class Gate:
             return None
         refused: ApiError | None = None
         try:
-            service = self._service.in_region(call.region)
-            needed += service.accesses(call.operation, call.body)
+            needed += self._service.accesses(call.operation, call.body, call.region)
             if asks and self._door is not None:
-                self._door.check(call, service.account, needed)
+                self._door.check(call, self._service.account, needed)
         except ApiError as error:  # also of a request that cannot be read, and so does nothing
             refused = error
         except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in

@@ -73,13 +73,13 @@ class FaultyService:
         """The account of the database."""
         return str(self._database.account)
 
-    def has_policies(self, operation: str) -> bool:
+    def has_policies(self, operation: str, region: str = "") -> bool:
         """Whether the policy of a table or a stream may forbid a request."""
-        return bool(self._database.has_policies(operation))
+        return bool(self._database.has_policies(operation, region))
 
-    def accesses(self, operation: str, body: bytes) -> Any:
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Any:
         """What a request needs permission for."""
-        return self._database.accesses(operation, body)
+        return self._database.accesses(operation, body, region)
 
     def start_maintenance(self) -> None:
         self._database.start_maintenance()
@@ -123,16 +123,3 @@ class _FaultyRegion:
         with self._faults.on(self._database):
             answer: bytes = self._database.send(operation, body)
         return answer
-
-    @property
-    def account(self) -> str:
-        """The account of the database."""
-        return str(self._database.account)
-
-    def has_policies(self, operation: str) -> bool:
-        """Whether the policy of a table or a stream may forbid a request."""
-        return bool(self._database.has_policies(operation))
-
-    def accesses(self, operation: str, body: bytes) -> Any:
-        """What a request needs permission for."""
-        return self._database.accesses(operation, body)
