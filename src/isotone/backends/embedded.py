@@ -550,6 +550,9 @@ class _Region(Database):
     def in_region(self, name: str) -> Database:
         return self._database.in_region(name)
 
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+        return self._database.accesses(operation, body, region or self.engine.region)
+
     def start_maintenance(self) -> None:
         self._database.start_maintenance()
 
