@@ -21,7 +21,7 @@ import pytest
 from tests.storage.old_format import to_format_1
 
 import isotone
-from isotone.errors import DamagedItem, IsotoneError
+from isotone.errors import DamagedItem, IsotoneError, StorageCorrupt
 from isotone.server import running_server
 
 NOW = 1_800_000_000
@@ -368,3 +368,21 @@ def test_all_reads_end_in_an_error_of_isotone(path: Path, database: isotone.Data
     for read in READS.values():
         with pytest.raises(IsotoneError):
             read(database.client())
+
+
+@pytest.mark.parametrize("record", [b"{", b"\xff{}", b"{}", b'{"name":"tab","keys":[]}'])
+def test_a_damaged_definition_in_an_old_file_is_named(tmp_path: Path, record: bytes) -> None:
+    path = tmp_path / "old.db"
+    with isotone.open(path) as database:
+        database.client().create_table(
+            TableName="tab",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    to_format_1(path)
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE tree_catalog SET value = ? WHERE key = ?", (record, b"tab"))
+    connection.close()
+    with pytest.raises(StorageCorrupt, match="the definition of table 'tab' is damaged"):
+        isotone.open(path)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.operations.conftest import Asker
+
+from isotone.engine import maintenance
+from isotone.engine.engine import PROGRESS
+from isotone.errors import StorageCorrupt
 
 NOW = 1_700_000_000
 FIVE_YEARS = 5 * 365 * 24 * 3600
@@ -54,3 +60,24 @@ def test_an_expiry_by_the_key_itself(ask: Asker) -> None:
     ask.database.finish_maintenance()
     (left,) = ask("Scan", TableName="tab")["Items"]
     assert left["s"] == {"N": str(NOW + 1)}
+
+
+def test_work_whose_records_are_corrupt_keeps_nothing_else_waiting(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask.table()
+    specification = {"AttributeName": "until", "Enabled": True}
+    ask("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=specification)
+    ask("PutItem", TableName="tab", Item={"p": {"S": "a"}, "until": {"N": str(NOW - 1)}})
+    engine = ask.database.engine
+    sound = type(engine.store).range
+
+    def damaged(store: Any, tree: str, *bounds: Any, **options: Any) -> Any:
+        if tree == PROGRESS:
+            raise StorageCorrupt("damaged")
+        return sound(store, tree, *bounds, **options)
+
+    monkeypatch.setattr(type(engine.store), "range", damaged)
+    with pytest.raises(StorageCorrupt):
+        maintenance.step(engine)
+    assert ask("Scan", TableName="tab")["Count"] == 0

@@ -200,6 +200,21 @@ def audit(tmp_path):
     return AuditLog(tmp_path / "audit.log", ManualClock(1_767_268_800.25))
 
 
+def test_a_line_that_a_crash_cut_off_spoils_no_other(audit, tmp_path):
+    path = tmp_path / "audit.log"
+    entry = Entry(source="::1", key="k", action="GetItem")
+    audit.write(entry, b"{}")
+    audit.close()
+    path.write_bytes(path.read_bytes() + b'{"time":"2026')
+    later = AuditLog(path, ManualClock(1_767_268_800.25))
+    later.write(entry, b"{}")
+    later.write(entry, b"{}")
+    later.close()
+    first, torn, *rest = path.read_text().splitlines()
+    assert torn == '{"time":"2026'
+    assert rest == [first, first]
+
+
 def test_a_line(audit, tmp_path):
     audit.write(Entry(source="::1", key="k" * 1000, action="GetItem"), b"{}")
     (line,) = lines(tmp_path / "audit.log")

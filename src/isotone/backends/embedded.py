@@ -593,6 +593,9 @@ class _Worker:
         try:
             return self._step()
         except Exception:  # the thread must survive, or all later work would be skipped
-            self._engine.abandon()
             log.exception("background work failed; it will be tried again")
-            return _RETRY_INTERVAL
+        try:
+            self._engine.abandon()
+        except Exception:
+            log.exception("what the background work left open could not be undone")
+        return _RETRY_INTERVAL

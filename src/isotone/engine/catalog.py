@@ -11,6 +11,7 @@ import msgspec
 
 from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import TableSchema
+from isotone.errors import StorageCorrupt
 from isotone.storage.interface import Store
 
 CATALOG: Final = "catalog"
@@ -87,8 +88,16 @@ class Catalog:
         if version == self._version:
             return
         self.tables, self.creating = {}, {}
-        for _, record in self._store.range(CATALOG, _FIRST_NAME, None):
-            self._keep(_decode(record))
+        for name, record in self._store.range(CATALOG, _FIRST_NAME, None):
+            try:
+                self._keep(_decode(record))
+            except (msgspec.MsgspecError, ValueError, LookupError) as error:
+                # Older files have no checksums, so damage can come as far as this.
+                shown = name.decode(errors="replace")
+                raise StorageCorrupt(
+                    f"the definition of table {shown!r} is damaged: `isotone check` reads the rest, and "
+                    "`isotone repair` saves it"
+                ) from error
         self._version = version
 
     def _keep(self, schema: TableSchema) -> Table:

@@ -26,7 +26,7 @@ from isotone.engine import (
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
 from isotone.engine.table_indexes import Table
-from isotone.errors import DamagedItem
+from isotone.errors import DamagedItem, StorageCorrupt
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
@@ -60,13 +60,18 @@ def step(engine: Engine) -> float:
 
 
 def _step(engine: Engine) -> float:
+    corrupt: StorageCorrupt | None = None
     for work in _WORK:
         try:
             if work(engine):
                 return 0.0
         except DamagedItem as error:
             engine.log_damage(error)  # the rest goes on
+        except StorageCorrupt as error:
+            corrupt = error  # the rest goes on first
     transaction_tokens.forget_old(engine)
+    if corrupt is not None:
+        raise corrupt
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
 
 

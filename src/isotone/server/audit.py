@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -73,13 +74,26 @@ class AuditLog:
         self._target = target
         self._clock = clock
         self._file = self._opened()
-        self._is_torn = False  # the last line is there in part
+        self._is_torn = self._ends_within_a_line()  # the last line is there in part
         self._second = (-1, "")
 
     def _opened(self) -> int:
         if self._target == STANDARD_OUTPUT:
             return os.dup(1)
         return os.open(self._target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def _ends_within_a_line(self) -> bool:
+        """Whether the file's last line is not whole: an earlier process died, or the disk was full."""
+        if self._target == STANDARD_OUTPUT or not Path(self._target).is_file():
+            return False
+        try:
+            with Path(self._target).open("rb") as file:
+                if not file.seek(0, os.SEEK_END):
+                    return False
+                file.seek(-1, os.SEEK_END)
+                return file.read(1) != b"\n"
+        except PermissionError:
+            return True  # it can be written and not read: an empty line is better than a torn one
 
     def reopen(self) -> None:
         """Go on in the file that has the name now: the one until now may have been moved away."""
@@ -89,7 +103,8 @@ class AuditLog:
             log.error("the audit log stays where it is: %s: %s", self._target, error.strerror)
             return
         os.close(self._file)
-        self._file, self._is_torn = file, False
+        self._file = file
+        self._is_torn = self._ends_within_a_line()
 
     def close(self) -> None:
         """Close the file; lines that come later go to the server's log."""

@@ -131,10 +131,10 @@ class SQLiteStore:
 
     def abandon(self) -> None:
         """Undo everything that is open."""
-        if self._connection.in_transaction:
-            self._command("ROLLBACK")
         self._depth = self._snapshots = 0
         self._ready = 1
+        if self._connection.in_transaction:
+            self._command("ROLLBACK")  # if it fails, the next transaction begins with it
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see the moment of the first one.
