@@ -1,4 +1,4 @@
-"""One Chromium for all tests of the folder, started once in each worker."""
+"""One Chromium for all tests of a module, started once in each worker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Any]:
     """The browser. Each test opens a context of its own, with its own storage.
 
-    It ends with the last test of the folder: while Playwright runs, its thread can run no other event loop.
+    It ends with the last test of the module: while Playwright runs, its thread can run no other event loop.
     """
     from tests.browser.workbench_page import browser
 
