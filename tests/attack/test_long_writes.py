@@ -206,6 +206,30 @@ def test_a_long_write_leaves_the_group_and_does_what_it_should(database, name):
     assert items_of(database) == [{"p": {"S": "beside"}}, *written]
 
 
+@pytest.mark.parametrize("length", [1000, 8193, 20_000])
+@pytest.mark.parametrize(
+    ("action", "member"),
+    [("ExecuteTransaction", "TransactStatements"), ("BatchExecuteStatement", "Statements")],
+)
+def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, length):
+    body = json.dumps({member: [{"Statement": "a" * length}]}).encode()
+
+    def outcome():
+        try:
+            answer = database.begin(action, body)
+            return answer() if callable(answer) else answer
+        except ApiError as error:
+            return error.code, error.message
+
+    expected = outcome()
+    database.allow_waiting(False)
+    try:
+        found = outcome()
+    finally:
+        database.allow_waiting(True)
+    assert found == expected
+
+
 def test_elsewhere_a_write_takes_as_long_as_it_takes(database):
     for request in LONG_WRITES.values():
         assert not any(callable(each) for each in database.send_many([request]))

@@ -107,11 +107,12 @@ class Api:
             raise UnknownOperationException
         turn.left = A_TURN if turn.is_bounded else inf
         try:
-            answer = action.run(self.engine, decode(action.request, body))
-        except Postponed:
+            try:
+                answer = action.run(self.engine, decode(action.request, body))
+            except (ValidationException, ResourceNotFoundException) as error:
+                raise _told(action, body, error) from None
+        except Postponed:  # also of what is to be told
             return partial(self.send_long, operation, body)
-        except (ValidationException, ResourceNotFoundException) as error:
-            raise _told(action, body, error) from None
         finally:
             turn.left = inf
         return partial(_finish, answer) if type(answer) is Later else _encode(answer)
