@@ -596,6 +596,6 @@ class _Worker:
             log.exception("background work failed; it will be tried again")
         try:
             self._engine.abandon()
-        except Exception:
+        except Exception:  # the next transaction begins with the undoing
             log.exception("what the background work left open could not be undone")
         return _RETRY_INTERVAL
