@@ -28,7 +28,7 @@ from isotone.advisor.simulation.plots import save
 from isotone.advisor.simulation.workload import Ranks
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
-from isotone.structures import Feed, Leaderboard, SortedSet
+from isotone.structures import Feed, Leaderboard, Queue, SortedSet
 
 songs = Table("Songs", indexes={"ByLabel": Global("LabelPK", "LabelSK")})
 FLAT = [1.0] * 24
@@ -341,7 +341,9 @@ def test_a_forecast_that_is_wrong_is_told() -> None:
     assert max(abs(each.difference) for each in compared) > 0.3
 
 
-@pytest.mark.parametrize("kind", ["sorted set", "leaderboard", "feed"] if LONG else ["leaderboard"])
+@pytest.mark.parametrize(
+    "kind", ["sorted set", "leaderboard", "feed", "queues"] if LONG else ["leaderboard"]
+)
 def test_structures_at_a_larger_size(kind: str) -> None:
     forecast = simulate(_WITH_STRUCTURES[kind](), members=200 if LONG else 40)
     compared = check(forecast, members=LARGER)
@@ -430,7 +432,41 @@ def _of_feed() -> Workload:
     return load
 
 
-_WITH_STRUCTURES = {"sorted set": _of_sorted_set, "leaderboard": _of_leaderboard, "feed": _of_feed}
+def _of_queues() -> Workload:
+    """Each shop has a queue of its own orders."""
+    load = Workload("shops", hours=FLAT)
+    shops = load.population("shop", 1_000_000, activity=0.5)
+
+    def queue(call: Call) -> Queue:
+        return Queue(call.store, call.member.id)
+
+    @load.prepare
+    def make(store: Store) -> None:
+        Queue(store, "any").create_table()
+
+    @shops.starts_with
+    def begin(call: Call) -> None:
+        queue(call).put_many([{"order": number} for number in range(3)])
+
+    @load.action(by=shops, per_day=40)
+    def order(call: Call) -> None:
+        queue(call).put({"order": call.chance.randrange(1000)})
+
+    @load.action(by=shops, per_day=40)
+    def deliver(call: Call) -> None:
+        orders = queue(call)
+        for message in orders.claim(1):
+            orders.acknowledge(message)
+
+    return load
+
+
+_WITH_STRUCTURES = {
+    "sorted set": _of_sorted_set,
+    "leaderboard": _of_leaderboard,
+    "feed": _of_feed,
+    "queues": _of_queues,
+}
 
 
 def test_the_same_seed_gives_the_same_forecast(plain: Forecast) -> None:

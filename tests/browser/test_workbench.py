@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from tests.browser.chromium import chromium
 from tests.oracle import local
-from tests.workbench.sample_tables import load
+from tests.workbench.sample_tables import load, put_all
 
 import isotone
 from isotone.backends.opening import open_backend
-from isotone.cli.items import put_all
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 

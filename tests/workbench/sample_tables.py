@@ -5,14 +5,14 @@ Each sample is a table and a query that shows the purpose of its keys. The data 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.cli.items import put_all
 from isotone.cli.tables import table_request
 from isotone.values.json import item_to_wire
 
@@ -188,6 +188,13 @@ SAMPLES: Final = (
         "by_status=customer,status_ordered_at",
     ),
 )
+
+
+def put_all(connection: Backend, table: str, items: Iterable[Any]) -> None:
+    """Write items in batches, however many there are."""
+    left = iter(items)
+    while batch := [{"PutRequest": {"Item": item}} for item in islice(left, 25)]:
+        connection.execute("BatchWriteItem", {"RequestItems": {table: batch}})
 
 
 def load(connection: Backend) -> None:

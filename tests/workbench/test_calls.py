@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from tests.workbench.page import Browserless
 
 import isotone
-from isotone.errors import ExpiredIteratorException
+from isotone.errors import AccessDeniedException, ExpiredIteratorException
 from isotone.server import running_server
-from isotone.workbench import Workbench
+from isotone.workbench import Workbench, stream_tail
 from isotone.workbench.access import is_write
 from isotone.workbench.stream_tail import next_changes
 
@@ -269,3 +271,83 @@ def test_the_tour_changes_nothing_in_safe_mode(database):
         page.call("unlock", {"writable": True})
         assert page.call("tour_act", {}) == {}
     assert acted == [{}]
+
+
+def test_a_stream_whose_shards_are_closed_is_described_ever_less_often(monkeypatch):
+    monkeypatch.setattr(stream_tail, "_WAIT", 0.4)
+    monkeypatch.setattr(stream_tail, "_PAUSE", 0.005)
+    asked = []
+
+    async def execute(action, request):
+        asked.append(action)
+        closed = {"StartingSequenceNumber": "1", "EndingSequenceNumber": "2"}
+        return {"StreamDescription": {"Shards": [{"ShardId": "a", "SequenceNumberRange": closed}]}}
+
+    position = {"iterators": {"a": None}, "last": {}}
+    found = asyncio.run(next_changes(execute, "stream", position))
+    assert found["records"] == []
+    assert 1 <= len(asked) <= 8
+
+
+class WithoutScan:
+    """An engine whose key may query, and not scan."""
+
+    def __init__(self, backend):
+        self._backend = backend
+
+    def execute(self, operation, request, deadline=None):
+        if operation == "Scan":
+            raise AccessDeniedException("you may not Scan")
+        return self._backend.execute(operation, request, deadline)
+
+
+def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
+    backend = WithoutScan(database)
+    with running_server(database, pages=Workbench(backend, target="x", remote=True)) as url:
+        page = Browserless(url)
+        request = {
+            "TableName": "GitHub",
+            "KeyConditionExpression": "pk = :p",
+            "ExpressionAttributeValues": {":p": {"S": "REPO#ann#notes"}},
+        }
+        answer = page.execute("Query", request, keys=["pk", "sk"])
+        assert answer["response"]["Count"] == 13
+        names = {"table": "GitHub", "keys": ["pk", "sk"], "items": answer["response"]["Items"]}
+        recognized = page.call("keys", names)["recognized"]
+        assert [text for text, _, _ in recognized[0][1]["sk"]] == ["FORK", "#", "bob"]
+        assert page.call("model", {"table": "GitHub"})["error"]["message"] == "you may not Scan"
+
+
+def test_items_that_came_from_elsewhere_are_in_the_model_of_a_small_table(page, database):
+    key = {"AttributeName": "id", "KeyType": "HASH"}
+    definition = {"AttributeName": "id", "AttributeType": "S"}
+    request = {"TableName": "Filled", "KeySchema": [key], "AttributeDefinitions": [definition]}
+    database.execute("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
+    assert page.call("model", {"table": "Filled"})["model"] is None
+    for number in range(30):
+        item = {"id": {"S": f"USER#{number:03}"}}
+        database.execute("PutItem", {"TableName": "Filled", "Item": item})
+    model = page.call("model", {"table": "Filled"})["model"]
+    assert [each["name"] for each in model["entities"]] == ["Filled"]
+
+
+def test_a_slow_engine_keeps_no_other_call_waiting(database):
+    """As many calls as the event loop's executor has threads wait; others are answered."""
+    gate = threading.Event()
+
+    class Slow:
+        def execute(self, operation, request, deadline=None):
+            if operation == "GetItem":
+                gate.wait(30)
+            return database.execute(operation, request, deadline)
+
+    with running_server(database, pages=Workbench(Slow(), target="x")) as url:
+        page = Browserless(url)
+        get = {"TableName": "Words", "Key": {"list": {"S": "x"}, "word": {"S": "x"}}}
+        with ThreadPoolExecutor(40) as clients:
+            waiting = [clients.submit(page.execute, "GetItem", get) for _ in range(40)]
+            try:
+                assert page.execute("Scan", {"TableName": "Words"})["response"]["Count"] == 7
+                assert not any(each.done() for each in waiting)
+            finally:
+                gate.set()

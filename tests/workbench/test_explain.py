@@ -49,3 +49,11 @@ def test_a_large_read_is_not_measured(page, monkeypatch):
     given = {"action": "Scan", "request": {"TableName": "Orders"}, "run": True}
     error = page.call("explain", given)["error"]
     assert error["message"].startswith("to measure it would read about ")
+
+
+def test_a_batch_is_explained(page):
+    get = {"RequestItems": {"GitHub": {"Keys": [{"pk": {"S": "a"}, "sk": {"S": "b"}}]}}}
+    found = page.call("explain", {"action": "BatchGetItem", "request": get})["explanation"]
+    assert found["title"] == "BatchGetItem of 1 item"
+    error = page.call("explain", {"action": "Query", "request": [1]})["error"]
+    assert error["message"] == "a request is a JSON object"

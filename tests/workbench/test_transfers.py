@@ -77,8 +77,8 @@ def test_faults_are_told_and_leave_no_file(page, monkeypatch):
     assert "isotone import" in answer["error"]["message"]
     page.call("transfer_end", {"id": begun["id"]})
     done = finished(page, page.call("export", {"table": "Orders", "ending": "jsonl"}))
-    assert "larger than" in done["fault"] or done["state"] == "done"
-    page.call("transfer_end", {"id": done["id"]})
+    assert done["state"] == "stopped"
+    assert "larger than" in done["fault"]
     assert left_over() <= before
     assert "over" in page.call("transfer", {"id": 99})["error"]["message"]
 
@@ -89,6 +89,38 @@ def test_the_number_of_files_is_bounded(page):
     assert "over" in page.call("transfer", {"id": 1})["error"]["message"]
     for number in range(7, 11):
         page.call("transfer_end", {"id": number})
+
+
+def test_whoever_stops_a_transfer_learns_that_it_was_complete(page):
+    done = imported(page, CSV, table="Stopped", key="id")
+    told = page.call("transfer_end", {"id": done["id"]})
+    assert (told["state"], told["items"], told["bad"]) == ("done", 2, 1)
+    assert "total" in told["bad_rows"][0]
+
+
+def test_what_was_imported_is_in_the_model(page):
+    rows = "".join(f"USER#{number},a\n" for number in range(30))
+    page.execute(
+        "CreateTable",
+        {
+            "TableName": "People",
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+    page.call("keys", {"table": "People", "keys": ["id"], "items": []})  # nothing is known of it
+    assert imported(page, f"id,name\n{rows}".encode(), table="People")["items"] == 30
+    names = {"table": "People", "keys": ["id"], "items": [{"id": {"S": "USER#7"}}]}
+    ((entity, _),) = page.call("keys", names)["recognized"]
+    assert entity == "People"
+
+
+def test_a_part_that_is_not_base64_is_refused(page):
+    begun = page.call("import", {"table": "Words", "ending": "csv"})
+    error = page.call("import_part", {"id": begun["id"], "data": "*"})["error"]
+    assert error["message"] == "the part of the file is not Base64"
+    page.call("transfer_end", {"id": begun["id"]})
 
 
 @pytest.mark.parametrize("call", ["import", "import_part", "import_run"])

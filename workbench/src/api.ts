@@ -36,6 +36,12 @@ export interface TableInfo {
   billing: string;
   protected: boolean;
 }
+/** A table as the list has it: of a very long list, some are described when they are opened. */
+export type ListedTable = { name: string } & Partial<TableInfo>;
+
+export function isDescribed(table: ListedTable): table is TableInfo {
+  return table.keys !== undefined;
+}
 export interface Session {
   target: string;
   engine: string;

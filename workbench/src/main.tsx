@@ -6,7 +6,7 @@ import "./styles/collection.css";
 import "./styles/forms.css";
 import "./theme";
 import { App } from "./shell/app";
-import { start } from "./session";
+import { refreshTables } from "./session";
 
-void start();
+void refreshTables();
 render(<App />, document.getElementById("app")!);

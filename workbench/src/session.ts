@@ -1,38 +1,48 @@
 /** What is connected: the session, its tables, their models. */
 
-import { call, type CallError, type Model, type Session, type TableInfo } from "./api";
+import { call, CallError, isDescribed, type ListedTable, type Model, type Session, type TableInfo } from "./api";
 import { Store } from "./store";
 
 export const session = new Store<Session | null>(null);
-export const tables = new Store<TableInfo[] | null>(null);
+export const tables = new Store<ListedTable[] | null>(null);
+/** Why the session or the tables could not be read, or read again. */
 export const failure = new Store<CallError | null>(null);
 export const models = new Store<Record<string, Model>>({});
+/** Why a table has no model. */
+export const modelFailures = new Store<Record<string, CallError>>({});
 
-export async function start(): Promise<void> {
-  void call<Session>("session").then(
-    (found) => session.set(found),
-    (error: CallError) => failure.set(error),
-  );
-  await refreshTables();
-}
-
+/** Reads the list of tables, and the session until there is one. */
 export async function refreshTables(): Promise<void> {
   try {
-    const found = await call<{ tables: TableInfo[] }>("tables");
-    tables.set(found.tables);
+    await Promise.all([session.value ? null : call<Session>("session").then((found) => session.set(found)), listTables()]);
     failure.set(null);
   } catch (error) {
     failure.set(error as CallError);
   }
 }
 
+async function listTables(): Promise<void> {
+  const found = (await call<{ tables: ListedTable[] }>("tables")).tables;
+  const known = new Map((tables.value ?? []).map((each) => [each.name, each]));
+  tables.set(found.map((each) => (isDescribed(each) ? each : (known.get(each.name) ?? each))));
+  const names = new Set(found.map((each) => each.name));
+  for (const gone of [...asked].filter((each) => !names.has(each))) forgetModel(gone);
+}
+
 const FEW = 100; // items; what is inferred of fewer may change with the next one
 
 /** Counts change with every write; one table is asked for without the others. */
 export async function refreshTable(name: string): Promise<void> {
-  const { table } = await call<{ table: TableInfo | null }>("table", { table: name });
+  let table: TableInfo | null;
+  try {
+    ({ table } = await call<{ table: TableInfo | null }>("table", { table: name }));
+  } catch (error) {
+    failure.set(error as CallError);
+    return;
+  }
   const known = models.value[name];
-  if (known && !known.loaded && (known.sampled ?? 0) < FEW && table?.items !== known.sampled) {
+  if (table === null) forgetModel(name);
+  else if (known && !known.loaded && (known.sampled ?? 0) < FEW && table.items !== known.sampled) {
     asked.delete(name);
     loadModel(name);
   }
@@ -49,10 +59,20 @@ const asked = new Set<string>();
 export function loadModel(table: string): void {
   if (asked.has(table)) return;
   asked.add(table);
+  modelFailures.update(({ [table]: _, ...others }) => others);
   call<Model>("model", { table }).then(
-    (found) => models.update((all) => ({ ...all, [table]: found })),
-    () => asked.delete(table),
+    (found) => asked.has(table) && models.update((all) => ({ ...all, [table]: found })),
+    (error: CallError) => {
+      asked.delete(table);
+      modelFailures.update((all) => ({ ...all, [table]: error }));
+    },
   );
+}
+
+/** Another table may get the name of one that is gone. */
+function forgetModel(table: string): void {
+  asked.delete(table);
+  models.update(({ [table]: _, ...others }) => others);
 }
 
 export async function unlock(writable: boolean): Promise<void> {

@@ -71,7 +71,6 @@ export function keyName(key: string): string {
     .replace("ArrowUp", "↑")
     .replace("Escape", "Esc")
     .replace("Enter", "↵")
-    .replace(/^([a-z])$/, (letter) => letter)
     .replace(/ ([a-z])$/, (_, letter: string) => ` ${letter.toUpperCase()}`)
     .replace(/⌘([a-z])$/, (_, letter: string) => `⌘${letter.toUpperCase()}`);
 }

@@ -15,6 +15,11 @@ export const TYPES: Record<AttributeType, string> = {
   M: "map",
 };
 
+/** A member of an object that others named: `constructor` may be the name of an attribute. */
+export function own<T>(members: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
 export function typeOf(value: AttributeValue): AttributeType {
   return (Object.keys(value)[0] ?? "NULL") as AttributeType;
 }

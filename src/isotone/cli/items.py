@@ -67,11 +67,6 @@ Placed = tuple[int, Item]
 """An item, and its line in a file, or its number in an array."""
 
 
-def put_all(connection: Backend, table: str, items: Iterable[Item]) -> int:
-    """Write items in batches; returns their number."""
-    return _put_from_file(connection, table, list(enumerate(items, 1)))
-
-
 def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> int:
     """Write items in batches, in their order; returns their number. An error says which are written."""
     for first in range(0, len(items), _BATCH):

@@ -12,6 +12,7 @@
     workers       a worker: its shards, how far behind they are, its dead letters
     server_pages  the metrics and hot keys of an engine elsewhere
     transfers     import and export through the browser
+    threads       calls that wait, each in a thread of its own
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

@@ -15,14 +15,20 @@ from typing import Any, Final
 
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
-from isotone.errors import UsageError
+from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import Access, is_write
-from isotone.workbench.recognition import SAMPLE, SAMPLE_ELSEWHERE, Recognition
+from isotone.workbench.recognition import (
+    SAMPLE,
+    SAMPLE_ELSEWHERE,
+    Recognition,
+    recognize_without_model,
+)
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.source import Call, Source
+from isotone.workbench.threads import in_thread
 from isotone.workbench.transfers import Transfers
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
@@ -59,7 +65,7 @@ class Calls:
             "structure": self.structure,
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
-            **Transfers(source, self._access).calls,
+            **Transfers(source, self._access, self._recognition.forget).calls,
             **source.tour,
         }
 
@@ -76,7 +82,7 @@ class Calls:
 
     async def session(self, given: Mapping[str, Any]) -> Answer:
         """What the page shows, and whether it may write."""
-        engine = await asyncio.to_thread(lambda: self._connected().capabilities.engine)
+        engine = await in_thread(lambda: self._connected().capabilities.engine)
         return {
             "target": self._source.target,
             "engine": engine,
@@ -98,16 +104,16 @@ class Calls:
 
     async def tables(self, given: Mapping[str, Any]) -> Answer:
         """All tables."""
-        found = await asyncio.to_thread(
-            tables.summaries, self._source.backend, remote=self._source.remote
-        )
+        found = await in_thread(tables.summaries, self._source.backend, remote=self._source.remote)
         return {"tables": found}
 
     async def table(self, given: Mapping[str, Any]) -> Answer:
         """One table; None if there is none of that name."""
         name = _text(given, "table")
         self._infer(name)
-        found = await asyncio.to_thread(tables.summary, self._source.backend, name)
+        found = await in_thread(tables.summary, self._source.backend, name)
+        if found is None:  # another table may get its name
+            self._recognition.forget(name)
         return {"table": found}
 
     # Requests
@@ -144,22 +150,26 @@ class Calls:
     async def _recognized(
         self, table: str, attributes: list[str], items: list[Any], patience: float | None
     ) -> Answer | None:
-        """What is known of each item, and the names of the model; None if the model is not there in time."""
+        """What is known of each item, and the names of the model; None if the model is not there in time.
+
+        A model that cannot be inferred, as where Scan is not allowed, takes no items from those who may read them.
+        """
         if not self._recognition.is_ready(table):
             inferring = self._infer(table)
             done, _ = await asyncio.wait([inferring], timeout=patience)
             if not done:
                 return None
+            if isinstance(inferring.exception(), IsotoneError):
+                return {"recognized": recognize_without_model(attributes, items)}
             inferring.result()
-        found = await asyncio.to_thread(self._recognition.recognize, table, attributes, items)
+        found = await in_thread(self._recognition.recognize, table, attributes, items)
         return {"recognized": found, "legend": self._recognition.legend(table)}
 
     def _infer(self, table: str) -> asyncio.Future[Any]:
         """Begin to infer a table's model, once."""
         running = self._inferring.get(table)
         if running is None:
-            loop = asyncio.get_running_loop()
-            running = loop.run_in_executor(None, self._recognition.model_of, table)
+            running = in_thread(self._recognition.model_of, table)
             self._inferring[table] = running
             running.add_done_callback(lambda done: self._inferred(table, done))
         return running
@@ -172,18 +182,20 @@ class Calls:
 
     async def _execute(self, action: str, request: Mapping[str, Any]) -> Answer:
         deadline = time.monotonic() + _LONGEST
-        return await asyncio.to_thread(self._source.backend.execute, action, request, deadline)
+        return await in_thread(self._source.backend.execute, action, request, deadline)
 
     # The model
 
     async def model(self, given: Mapping[str, Any]) -> Answer:
         """The entities and access patterns of a table, loaded or inferred."""
         name = _text(given, "table")
-        found = await asyncio.to_thread(self._recognition.model_of, name)
+        if self._recognition.knows_little(name):  # items may have come from elsewhere
+            self._recognition.forget(name)
+        found = await in_thread(self._recognition.model_of, name)
         inferred = (
             None
             if self._recognition.is_loaded(name)
-            else await asyncio.to_thread(self._recognition.inferred, name)
+            else await in_thread(self._recognition.inferred, name)
         )
         return {
             "model": None if found is None else patterns.described(found),
@@ -195,7 +207,7 @@ class Calls:
     async def pattern(self, given: Mapping[str, Any]) -> Answer:
         """The request of an access pattern with its parameters."""
         name = _text(given, "table")
-        found = await asyncio.to_thread(self._recognition.model_of, name)
+        found = await in_thread(self._recognition.model_of, name)
         if found is None:
             raise UsageError(f"nothing is known of the entities of table {name!r}")
         asked = patterns.Asked(
@@ -223,14 +235,17 @@ class Calls:
         With `run` a read is measured, too, if it is not a large one. A write is never sent.
         """
         statement = given.get("statement")
-        subject = statement or (_text(given, "action"), given.get("request") or {})
-        work = asyncio.to_thread(self._explained, subject, run=given.get("run") is True)
+        request = given.get("request") or {}
+        if not isinstance(request, dict):
+            raise UsageError("a request is a JSON object")
+        subject = statement or (_text(given, "action"), request)
+        work = in_thread(self._explained, subject, run=given.get("run") is True)
         return {"explanation": (await work).to_dict()}
 
     def _explained(self, subject: Any, *, run: bool) -> Explanation:
         is_statement = isinstance(subject, str)
         action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
-        name = "" if is_statement else str(request.get("TableName"))
+        name = "" if is_statement else str(request.get("TableName", ""))
         known = self._recognition.model_of(name) if name else None
         tables = [] if known is None else [known]
         estimated = explain(self._connected(), subject, sample=self._sample, tables=tables)
@@ -247,7 +262,7 @@ class Calls:
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """What will hurt in a table: in its items, and in the keys of a loaded model."""
-        report = await asyncio.to_thread(self._linted, _text(given, "table"))
+        report = await in_thread(self._linted, _text(given, "table"))
         return report.to_dict()
 
     def _linted(self, name: str) -> LintReport:
@@ -269,12 +284,12 @@ class Calls:
 
     async def structures(self, given: Mapping[str, Any]) -> Answer:
         """The structures that all tables hold."""
-        return await asyncio.to_thread(structures.structures, self._source.backend, self._sample)
+        return await in_thread(structures.structures, self._source.backend, self._sample)
 
     async def structure(self, given: Mapping[str, Any]) -> Answer:
         """One structure with its rows: `{"kind", "table", "name"}`."""
         now = datetime.now(UTC)
-        return await asyncio.to_thread(
+        return await in_thread(
             structures.structure,
             self._source.backend,
             _text(given, "kind"),
@@ -291,7 +306,7 @@ class Calls:
         name = _text(given, "name")
         if name not in ("metrics", "hotkeys"):
             raise UsageError(f"a server has no page {name!r}; ask for metrics or hotkeys")
-        return await asyncio.to_thread(server_page, self._source.target, name)
+        return await in_thread(server_page, self._source.target, name)
 
     def _connected(self) -> Store:
         if self._store is None:

@@ -98,9 +98,10 @@ def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
             '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
         )
     return (
-        f'import {{ DynamoDBClient, {action}Command }} from "@aws-sdk/client-dynamodb";\n\n'
+        f'import {{ DynamoDBClient, {action}Command }} from "@aws-sdk/client-dynamodb"; // in a file that ends in .mjs\n\n'
         f"const client = new DynamoDBClient({{{where}}});\n"
-        f"const response = await client.send(new {action}Command({_js(request)}));\nconsole.log(response);\n"
+        f"const response = await client.send(new {action}Command({_js(request)}));\n"
+        "console.dir(response, { depth: null, maxArrayLength: null, maxStringLength: null });\n"
     )
 
 
@@ -125,10 +126,17 @@ def _js(value: Any, indent: int = 0) -> str:
 
 
 def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
+    """The request of one page: without `--no-paginate` the CLI reads all pages.
+
+    Binary values are in Base64, as version 2 of the CLI reads them.
+    """
     command = _CAPITAL.sub("-", action).lower()
-    where = f" --endpoint-url {shlex.quote(target)}" if _is_url(target) else ""
+    keys = where = ""
+    if _is_url(target):
+        keys = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any "
+        where = f" --endpoint-url {shlex.quote(target)} --region us-east-1"
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
-    return f"aws dynamodb {command}{where} \\\n  --cli-input-json {text}\n"
+    return f"{keys}aws dynamodb {command}{where} --no-paginate \\\n  --cli-input-json {text}\n"
 
 
 def _command(action: str, request: Mapping[str, Any], target: str) -> str:

@@ -104,6 +104,11 @@ class Recognition:
         return [recognized(model, attributes, item) for item in items]
 
 
+def recognize_without_model(attributes: Sequence[str], items: Sequence[Any]) -> list[Any]:
+    """For each item the parts of these key attributes, as their separators divide them."""
+    return [recognized(None, attributes, item) for item in items]
+
+
 def recognized(
     model: Table | None, attributes: Sequence[str], item: Mapping[str, Any]
 ) -> Recognized:

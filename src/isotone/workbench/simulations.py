@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from isotone.advisor.simulation.forecast import BUSY
 from isotone.errors import UsageError
+from isotone.workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Forecast, Workload
@@ -37,13 +38,12 @@ class Simulations:
             return {"workload": None}
         size, shards = _size(given.get("size")), _shards(given.get("shards") or {})
         if self._running is None or (self._running.done() and self._running.exception()):
-            loop = asyncio.get_running_loop()
-            self._running = loop.run_in_executor(None, self._run, self._workload)
+            self._running = in_thread(self._run, self._workload)
         done, _ = await asyncio.wait([self._running], timeout=_PATIENCE)
         if not done:
             what, calls, of = self._done
             return {"running": {"what": what, "done": calls, "of": of}}
-        return await asyncio.to_thread(_answer, self._running.result(), size, shards)
+        return await in_thread(_answer, self._running.result(), size, shards)
 
     def _run(self, workload: Workload) -> Forecast:
         from isotone.advisor.simulation import simulate

@@ -29,6 +29,7 @@ from isotone.errors import ApiError, IsotoneError, UsageError
 from isotone.server.pages import Answering, Visit
 from isotone.server.response import NOT_FOUND, Header, Page
 from isotone.workbench.source import Call, Source
+from isotone.workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
@@ -135,7 +136,7 @@ class Workbench:
             *_SECURITY,
         )
         if name.endswith(_COMPRESSED) and b"gzip" in visit.headers.get(b"accept-encoding", b""):
-            zipped = _zipped(found, found.stat().st_mtime_ns)
+            zipped = await in_thread(_zipped, found, found.stat().st_mtime_ns)
             return Page(200, zipped, headers=(*headers, (b"Content-Encoding", b"gzip")))
         return Page(200, found.read_bytes(), headers=headers)
 
@@ -149,8 +150,7 @@ class Workbench:
     def _calls(self) -> asyncio.Future[Calls]:
         """What answers the calls."""
         if self._loading is None:
-            loop = asyncio.get_running_loop()
-            self._loading = loop.run_in_executor(None, _load, self._source)
+            self._loading = in_thread(_load, self._source)
         return self._loading
 
     async def _call(self, visit: Visit) -> Page:

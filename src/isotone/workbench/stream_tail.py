@@ -40,14 +40,15 @@ async def next_changes(
         if not from_start:  # from here on nothing is missed
             return {"records": [], "position": {"iterators": iterators, "last": last}}
     end = monotonic() + _WAIT
-    look = monotonic() + _SHARDS_EVERY
+    looked, pause = monotonic(), _PAUSE  # the pause between two looks while no shard is open
     while True:
         records = await _read(execute, stream, iterators, last)
         if records or monotonic() > end:
             return {"records": records, "position": {"iterators": iterators, "last": last}}
-        if monotonic() > look or not any(iterators.values()):
-            look = monotonic() + _SHARDS_EVERY
+        is_open = any(iterators.values())
+        if monotonic() > looked + (_SHARDS_EVERY if is_open else pause):
             await _add_shards(execute, stream, iterators, "TRIM_HORIZON")
+            looked, pause = monotonic(), _PAUSE if is_open else min(2 * pause, _SHARDS_EVERY)
         await asyncio.sleep(_PAUSE)
 
 

@@ -1,7 +1,8 @@
 """The structures that tables hold, as what they are: a ranked set, a leaderboard, a queue, a feed, a worker.
 
 They are found by the tags of their items in the first page of each table. A set and a leaderboard are then read through
-the index that orders them; a queue and a feed are shown as far as that page goes, and `is_whole` tells whether it is all.
+the index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether it is all, and
+`sample` how many items it may have: of a larger table it may lack shards of a set, or the latest window of a leaderboard.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
         "structures": [
             {"kind": kind, "table": table, "name": name, "items": items}
             for (kind, table, name), items in sorted(found.items())
-        ]
+        ],
+        "sample": sample,
     }
 
 
@@ -68,7 +70,8 @@ def structure(
             f"items of {name!r} in {table} have the tag of a {kind}, and not its form: "
             f"{type(error).__name__}: {error}"
         ) from None
-    return {"kind": kind, "table": table, "name": name, "is_whole": is_whole, **answer}
+    shown = {"kind": kind, "table": table, "name": name, "is_whole": is_whole, "sample": sample}
+    return {**shown, **answer}
 
 
 def _nothing(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
@@ -155,7 +158,13 @@ def _queue(backend: Backend, table: str, records: list[Record], now: datetime) -
         }
         for record in sorted(records, key=lambda record: str(record["due"]))
     ]
-    return {"rows": rows[:_SHOWN], "counts": Counter(row["state"] for row in rows)}
+    counts: Counter[str] = Counter()
+    shown = []
+    for row in rows:  # of each state the first, so that many of one hide none of another
+        counts[row["state"]] += 1
+        if counts[row["state"]] <= _SHOWN:
+            shown.append(row)
+    return {"rows": shown, "counts": counts}
 
 
 def _state(record: Mapping[str, Any], now: datetime) -> str:

@@ -6,7 +6,6 @@ another file of this machine. They are bounded in size and number. What they hol
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
@@ -20,9 +19,10 @@ from isotone.errors import IsotoneError, UsageError
 from isotone.moving import Progress
 from isotone.workbench.access import Access
 from isotone.workbench.source import Source
+from isotone.workbench.threads import in_thread
 
 LARGEST: Final = 256 << 20  # bytes of a file
-_MOST: Final = 4  # transfers at once; the oldest that has ended makes room
+_MOST: Final = 4  # transfers at once; the oldest that has ended makes room, or that waits for the rest of its file
 _PART: Final = 1 << 20
 _BAD_SHOWN: Final = 20
 _ENDINGS: Final = ("jsonl", "csv", "jsonl.gz", "csv.gz")
@@ -54,9 +54,11 @@ class _Transfer:
 class Transfers:
     """The transfers of one workbench; `calls` are what the page asks."""
 
-    def __init__(self, source: Source, access: Access) -> None:
+    def __init__(self, source: Source, access: Access, written: Callable[[str], None]) -> None:
+        """`written` is told the names of tables that got items."""
         self._source = source
         self._access = access
+        self._written = written
         self._all: dict[int, _Transfer] = {}
         self._last = 0
 
@@ -85,7 +87,7 @@ class Transfers:
         offset = given.get("offset")
         if transfer.state != "done" or type(offset) is not int or offset < 0:
             raise UsageError("the file is not complete, or the offset is no number")
-        return {"data": b64encode(await asyncio.to_thread(_part, transfer.file, offset)).decode()}
+        return {"data": b64encode(await in_thread(_part, transfer.file, offset)).decode()}
 
     async def begin_import(self, given: Mapping[str, Any]) -> Answer:
         """Begin an upload: `{"table", "ending", "key", "sort_key"}`; with `key` a missing table is made."""
@@ -101,10 +103,13 @@ class Transfers:
         """Add a part to an upload: `{"id", "data"}`, in Base64."""
         self._access.check("BatchWriteItem", {})
         transfer = self._known(given, "import")
-        data = b64decode(str(given.get("data") or ""))
+        try:
+            data = b64decode(str(given.get("data") or ""), validate=True)
+        except ValueError:
+            raise UsageError("the part of the file is not Base64") from None
         if transfer.state != "waiting" or transfer.size + len(data) > LARGEST:
             raise UsageError(f"a file may have {LARGEST >> 20} MB; use isotone import for larger")
-        await asyncio.to_thread(_append, transfer.file, data)
+        await in_thread(_append, transfer.file, data)
         return self._told(transfer)
 
     async def import_run(self, given: Mapping[str, Any]) -> Answer:
@@ -121,12 +126,13 @@ class Transfers:
         return self._told(self._known(given))
 
     async def end(self, given: Mapping[str, Any]) -> Answer:
-        """Stop a transfer, and delete its file: `{"id"}`."""
+        """Stop a transfer, and delete its file: `{"id"}`. Returns how far it is: it may have been complete already."""
         transfer = self._known(given)
         transfer.stop.set()
-        if transfer.state != "running":
+        told = self._told(transfer)
+        if told["state"] != "running":
             self._drop(transfer)
-        return {}
+        return told
 
     # One transfer
 
@@ -136,8 +142,9 @@ class Transfers:
             raise UsageError("a transfer needs the name of a table")
         if ending not in _ENDINGS:
             raise UsageError(f"{ending!r} is no kind of file here; use {', '.join(_ENDINGS)}")
-        over = [each for each in self._all.values() if each.state != "running"]
         if len(self._all) >= _MOST:
+            over = [each for each in self._all.values() if each.state not in ("running", "waiting")]
+            over += [each for each in self._all.values() if each.state == "waiting"]
             if not over:
                 raise UsageError(f"{_MOST} transfers are running; wait for one of them")
             self._drop(over[0])
@@ -155,7 +162,7 @@ class Transfers:
 
     def _start(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
         transfer.state = "running"
-        asyncio.get_running_loop().run_in_executor(None, self._run, transfer, work)
+        in_thread(self._run, transfer, work)
 
     def _run(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
         try:
@@ -168,12 +175,15 @@ class Transfers:
             raise
 
     def _export(self, transfer: _Transfer) -> None:
-        def note(progress: Progress) -> None:
-            transfer.progress = progress
+        def check_size() -> None:
             written = sum(each.stat().st_size for each in Path(transfer.folder.name).iterdir())
             if written > LARGEST:
                 transfer.error = f"the file is larger than {LARGEST >> 20} MB; use isotone export"
                 transfer.stop.set()
+
+        def note(progress: Progress) -> None:
+            transfer.progress = progress
+            check_size()
 
         moving.export_items(
             self._source.backend,
@@ -183,22 +193,26 @@ class Transfers:
             progress=note,
             stop=transfer.stop,
         )
+        check_size()
 
     def _import(self, transfer: _Transfer) -> None:
         def note(progress: Progress) -> None:
             transfer.progress = progress
 
         folder = Path(transfer.folder.name)
-        done = moving.import_items(
-            transfer.file,
-            self._source.backend,
-            transfer.table,
-            bad_rows=folder / "bad.jsonl",
-            state=folder / "state",
-            progress=note,
-            stop=transfer.stop,
-            **transfer.options,
-        )
+        try:
+            done = moving.import_items(
+                transfer.file,
+                self._source.backend,
+                transfer.table,
+                bad_rows=folder / "bad.jsonl",
+                state=folder / "state",
+                progress=note,
+                stop=transfer.stop,
+                **transfer.options,
+            )
+        finally:
+            self._written(transfer.table)
         transfer.bad = done.bad
 
     def _drop(self, transfer: _Transfer) -> None:

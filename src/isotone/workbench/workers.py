@@ -1,6 +1,7 @@
 """A worker as it stands in its table of leases: its shards, how far behind each is, and its dead letters.
 
 How far behind is read from the stream itself: the oldest change after a shard's checkpoint, and how many wait, up to a page.
+If the stream has dropped what came after the checkpoint, changes may be lost, and those that are left wait.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.errors import ApiError
+from isotone.errors import ApiError, TrimmedDataAccessException
 
 _MOST_SHARDS: Final = 20  # that are looked at
 _PAGE: Final = 1_000
@@ -30,6 +31,7 @@ def worker(backend: Backend, table: str, records: list[Record], now: datetime) -
     return {
         "rows": shards,
         "lag": max(known, default=None),
+        "is_lost": any(shard["is_lost"] for shard in shards),
         "shards": len(leases),
         "finished": sum(each["_type"] == "WorkerLease" for each in records) - len(leases),
         "dead": [
@@ -49,33 +51,38 @@ def worker(backend: Backend, table: str, records: list[Record], now: datetime) -
 def _shard(backend: Backend, lease: Record, now: datetime) -> Answer:
     until = lease.get("until")
     is_held = until is not None and datetime.fromisoformat(str(until)) > now
-    lag, waiting, is_more = _behind(backend, lease, now)
+    checkpoint = lease.get("checkpoint")
+    lag, waiting, is_more, is_lost = None, 0, False, False
+    try:
+        lag, waiting, is_more = _behind(backend, lease, checkpoint, now)
+    except TrimmedDataAccessException:
+        lag, waiting, is_more = _behind(backend, lease, None, now)
+        is_lost = waiting > 0
+    except ApiError:  # the stream is gone, or may not be read
+        pass
     return {
         "shard": str(lease["shard"]),
         "owner": str(lease["owner"]) if is_held and lease.get("owner") else None,
         "lag": lag,
         "waiting": waiting,
         "is_more": is_more,
+        "is_lost": is_lost,
         "crashes": int(lease["crash_count"]),
     }
 
 
 def _behind(
-    backend: Backend, lease: Mapping[str, Any], now: datetime
-) -> tuple[float | None, int, bool]:
-    """Seconds since the oldest change that is not delivered, how many wait, and whether there are more; None: unknown."""
-    checkpoint = lease.get("checkpoint")
+    backend: Backend, lease: Mapping[str, Any], checkpoint: Any, now: datetime
+) -> tuple[float, int, bool]:
+    """Seconds since the oldest change that is not delivered, how many wait, and whether there are more."""
     position = (
         {"ShardIteratorType": "TRIM_HORIZON"}
         if checkpoint is None
         else {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": str(checkpoint)}
     )
     request = {"StreamArn": str(lease["stream"]), "ShardId": str(lease["shard"]), **position}
-    try:
-        iterator = backend.execute("GetShardIterator", request)["ShardIterator"]
-        page = backend.execute("GetRecords", {"ShardIterator": iterator, "Limit": _PAGE})
-    except ApiError:  # the stream is gone, or older than what it keeps
-        return None, 0, False
+    iterator = backend.execute("GetShardIterator", request)["ShardIterator"]
+    page = backend.execute("GetRecords", {"ShardIterator": iterator, "Limit": _PAGE})
     records = page["Records"]
     if not records:
         return 0.0, 0, False

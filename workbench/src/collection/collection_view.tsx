@@ -6,7 +6,7 @@ import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
 import { keysOf, toQuery, type View } from "../query/view";
 import { href } from "../router";
-import { count, plural, shortText, typed } from "../values";
+import { count, own, plural, shortText, typed } from "../values";
 import { Failure } from "../shell/messages";
 import { entityHue } from "./hues";
 import { KeyText } from "./key_text";
@@ -103,9 +103,8 @@ export function CollectionView(props: Props) {
 
   useEffect(() => {
     for (const { slot } of near) if (!slot.entries) void data.restore(slot);
-    if (data.paused) return;
-    if (height - (shown.top + shown.height) < AHEAD) void data.loadAfter();
-    if (shown.top < AHEAD && data.slots.length) void data.loadBefore();
+    if (data.paused !== "after" && height - (shown.top + shown.height) < AHEAD) void data.loadAfter();
+    if (data.paused !== "before" && shown.top < AHEAD && (data.slots.length || data.atEnd)) void data.loadBefore();
   });
 
   const entries = data.entries;
@@ -149,7 +148,7 @@ export function CollectionView(props: Props) {
     ? { "--partition": "0px", "--sort": "100%" }
     : { "--partition": hasSort ? `${data.columns.partition}px` : "0px", "--sort": `${data.columns.sort}px` };
   const blocks = blocksOf(near, from, to);
-  const empty = !entries.length && !data.loading && !data.error && data.atEnd;
+  const empty = !entries.length && !data.loading && !data.error && data.atEnd && data.atStart;
 
   return (
     <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`} style={widths}>
@@ -165,6 +164,11 @@ export function CollectionView(props: Props) {
         )}
         <div class="attributes-name">Attributes</div>
       </div>
+      {data.paused === "before" && (
+        <p class="above">
+          <Paused data={data} onGoOn={() => void data.loadBefore()} />
+        </p>
+      )}
       <div
         class="scroller"
         ref={scroller}
@@ -333,9 +337,9 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
       </div>
       <div class="attributes">
         {data.columns.of(entry.entity).map((each) => {
-          const value = item[each.name];
+          const value = own(item, each.name);
           if (value === undefined) return null;
-          const segments = entry.keys[each.name];
+          const segments = own(entry.keys, each.name);
           return (
             <span class="value" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
               {segments && segments.length > 1 ? (
@@ -361,18 +365,21 @@ type Item = Entry["item"];
 function Foot({ data }: { data: CollectionWindow }) {
   const loaded = data.totals.returned;
   if (data.error || (!loaded && !data.paused)) return null;
-  if (data.paused)
-    return (
-      <span>
-        The filter left {loaded ? "no more" : "none"} of {plural(data.totals.scanned, "item")} that were read.{" "}
-        <button class="link" onClick={() => void data.loadAfter()}>
-          Read on
-        </button>
-      </span>
-    );
+  if (data.paused === "after") return <Paused data={data} onGoOn={() => void data.loadAfter()} />;
   if (data.loading === "after") return <span>Reading…</span>;
   if (data.atEnd) return <span>End · {plural(loaded, "item")}</span>;
   return <span>{count(loaded)} items read</span>;
+}
+
+function Paused({ data, onGoOn }: { data: CollectionWindow; onGoOn: () => void }) {
+  return (
+    <span>
+      The filter left {data.totals.returned ? "no more" : "none"} of {plural(data.totals.scanned, "item")} that were read.{" "}
+      <button class="link" onClick={onGoOn}>
+        Read on
+      </button>
+    </span>
+  );
 }
 
 function Skeleton() {
@@ -430,7 +437,7 @@ function Nothing({ view, scanned }: { view: View; scanned: number }) {
 }
 
 function isLeftOut(entry: Entry, index: IndexInfo): boolean {
-  return [...index.keys.partition, ...index.keys.sort].some((each) => !(each.name in entry.item));
+  return [...index.keys.partition, ...index.keys.sort].some((each) => own(entry.item, each.name) === undefined);
 }
 
 function domId(entry: Entry): string {

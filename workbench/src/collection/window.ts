@@ -65,11 +65,13 @@ export class CollectionWindow {
   atEnd = false;
   loading: "before" | "after" | null = null;
   error: CallError | null = null;
-  /** A filter has left nothing for several pages; the user decides whether to go on. */
-  paused = false;
+  /** Where a filter has left nothing of several pages; the user decides whether to go on. */
+  paused: "before" | "after" | null = null;
   totals: Totals = { returned: 0, scanned: 0, units: 0, milliseconds: 0, requests: 0 };
   /** Height that was put before the items since the view was last drawn. */
   added = 0;
+  /** Whether the items before and after the range were asked for. */
+  private looked = { before: false, after: false };
   private firstKey: Item | null = null;
   private lastKey: Item | null = null;
   private cancel = new AbortController();
@@ -100,7 +102,7 @@ export class CollectionWindow {
   async loadAfter(): Promise<void> {
     if (this.loading || this.atEnd || this.error) return;
     this.loading = "after";
-    this.paused = false;
+    this.paused = null;
     this.changed();
     try {
       for (let pages = 1; ; pages += 1) {
@@ -116,7 +118,7 @@ export class CollectionWindow {
         }
         if (this.atEnd || page.entries.length) break;
         if (pages >= EMPTY_PAGES) {
-          this.paused = true;
+          this.paused = "after";
           break;
         }
       }
@@ -134,18 +136,23 @@ export class CollectionWindow {
   async loadBefore(): Promise<void> {
     if (this.loading || this.atStart || this.error) return;
     this.loading = "before";
+    this.paused = null;
     this.changed();
     try {
-      const read = { after: this.firstKey, limit: PAGE, backwards: true };
-      const page = await this.read(read.after, read.limit, { backwards: true });
-      const entries = page.entries.reverse();
-      this.atStart = page.next === null;
-      if (!entries.length) this.firstKey = page.next;
-      else {
-        this.firstKey = positionOf(this.view, entries[0]!.item);
-        const slot = this.slot(entries, read, null);
-        this.slots.unshift(slot);
-        this.added += slot.height + this.join(1);
+      for (let pages = 1; ; pages += 1) {
+        const read = { after: this.firstKey, limit: PAGE, backwards: true };
+        const page = await this.read(read.after, read.limit, { backwards: true });
+        this.atStart = page.next === null;
+        if (page.entries.length) {
+          this.prepend(page.entries.reverse(), read);
+          break;
+        }
+        this.firstKey = page.next;
+        if (this.atStart) break;
+        if (pages >= EMPTY_PAGES) {
+          this.paused = "before";
+          break;
+        }
       }
     } catch (error) {
       this.fail(error);
@@ -158,7 +165,7 @@ export class CollectionWindow {
 
   /** Reads a page that was forgotten. */
   async restore(slot: Slot): Promise<void> {
-    if (slot.entries || slot.loading || !slot.read) return;
+    if (slot.entries || slot.loading || !slot.read || this.error) return;
     slot.loading = true;
     try {
       const { after, limit, backwards } = slot.read;
@@ -204,6 +211,14 @@ export class CollectionWindow {
     this.columns.fit(texts(keys.partition.map((each) => each.name)), texts((keys.sort.length ? keys.sort : keys.partition).map((each) => each.name)));
   }
 
+  private prepend(entries: Entry[], read: Slot["read"]): void {
+    this.firstKey = positionOf(this.view, entries[0]!.item);
+    this.fit(entries);
+    const slot = this.slot(entries, read, null);
+    this.slots.unshift(slot);
+    this.added += slot.height + this.join(1);
+  }
+
   private append(entries: Entry[], read: Slot["read"]): void {
     this.slots.push(this.slot(entries, read, this.slots.at(-1)?.last ?? null));
   }
@@ -222,10 +237,11 @@ export class CollectionWindow {
     return slot.height - height;
   }
 
-  /** Reads a few items beside a range, so that the range is seen within its collection. */
+  /** Reads a few items beside a range, once, so that the range is seen within its collection. */
   private async lookAround(): Promise<void> {
     const first = this.slots[0]?.entries?.[0];
-    if (first && !first.outside && !this.slots[0]!.outside) {
+    if (first && !this.looked.before) {
+      this.looked.before = true;
       const key = positionOf(this.view, first.item);
       const page = await this.read(key, AROUND, { backwards: true, whole: true, counted: false });
       if (page.entries.length) {
@@ -234,7 +250,8 @@ export class CollectionWindow {
       }
     }
     const last = this.slots.at(-1)?.entries?.at(-1);
-    if (this.atEnd && last && !last.outside) {
+    if (this.atEnd && last && !this.looked.after) {
+      this.looked.after = true;
       const key = positionOf(this.view, last.item);
       const page = await this.read(key, AROUND, { whole: true, counted: false });
       if (page.entries.length) this.append(page.entries, null);
@@ -252,7 +269,9 @@ export class CollectionWindow {
     const { response } = answer;
     learn(view.table.name, answer.legend);
     const items = response.Items ?? [];
-    if (counted) this.count(items.length, answer.milliseconds, response.ScannedCount ?? 0, unitsOf(response));
+    // What is read again, or beside a range, costs as much, and is not of the result.
+    const [returned, scanned] = counted ? [items.length, response.ScannedCount ?? 0] : [0, 0];
+    this.count(returned, answer.milliseconds, scanned, unitsOf(response));
     const entries = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, whole));
     if (answer.recognized === null && items.length) void this.recognize(entries);
     return { entries, next: response.LastEvaluatedKey ?? null };

@@ -7,6 +7,7 @@ import type { Entry } from "../collection/window";
 import { notify } from "../shell/messages";
 import { plural } from "../values";
 import { makeAll, undoOf, type Change } from "./changes";
+import { NameFaults, useNameFaults } from "./name_input";
 import { faultOf, ValueEditor } from "./value_editor";
 
 interface Props {
@@ -22,6 +23,7 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
   const [name, setName] = useState("");
   const [value, setValue] = useState<AttributeValue>({ S: "" });
   const [done, setDone] = useState<number | null>(null);
+  const names = useNameFaults();
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
 
   const send = async (changes: Change[], what: string, undone = false) => {
@@ -47,8 +49,10 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
       ) : mode === "set" ? (
         <>
           <input aria-label="Attribute" placeholder="attribute" value={name} onInput={(event) => setName(event.currentTarget.value)} />
-          <ValueEditor label="the attribute" value={value} onChange={setValue} />
-          <button class="primary" disabled={!name || keys.includes(name) || faultOf(value) !== null} onClick={() => void set()}>
+          <NameFaults.Provider value={names.tell}>
+            <ValueEditor label="the attribute" value={value} onChange={setValue} />
+          </NameFaults.Provider>
+          <button class="primary" disabled={!name || names.fault !== null || keys.includes(name) || faultOf(value) !== null} onClick={() => void set()}>
             Set
           </button>
           <button onClick={() => setMode(null)}>Cancel</button>

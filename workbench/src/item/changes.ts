@@ -2,7 +2,7 @@
 
 import { execute, type Item, type Request, type TableInfo } from "../api";
 import { primaryKey } from "../query/view";
-import { same } from "../values";
+import { own, same } from "../values";
 
 export interface Change {
   table: TableInfo;
@@ -33,16 +33,19 @@ export function requestOf(change: Change): Sent | null {
   if (!before) return null;
   const key = primaryKey(table, before);
   if (!after) {
-    const unchanged = Object.keys(before).filter((each) => !(each in key)).slice(0, 90);
+    const unchanged = Object.keys(before).filter((each) => !Object.hasOwn(key, each)).slice(0, 90);
     const request = { TableName: table.name, Key: key };
     const tests: Test[] = [["attribute_exists", name], ...unchanged.map((each): Test => ["=", each, before[each]!])];
     return { action: "DeleteItem", request: { ...request, ...conditions(tests), ReturnValues: "ALL_OLD" } };
   }
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  const changed = [...names].filter((each) => !(each in key) && !same(before[each], after[each]));
+  const changed = [...names].filter((each) => !Object.hasOwn(key, each) && !same(own(before, each), own(after, each)));
   if (!changed.length) return null;
   const tests: Test[] = [["attribute_exists", name]];
-  for (const each of changed) tests.push(before[each] ? ["=", each, before[each]] : ["attribute_not_exists", each]);
+  for (const each of changed) {
+    const value = own(before, each);
+    tests.push(value ? ["=", each, value] : ["attribute_not_exists", each]);
+  }
   const made = conditions(tests);
   const attributes = made["ExpressionAttributeNames"] as Record<string, string>;
   const values = (made["ExpressionAttributeValues"] ?? {}) as Item;
@@ -50,9 +53,10 @@ export function requestOf(change: Change): Sent | null {
   const remove: string[] = [];
   for (const each of changed) {
     const placeholder = Object.keys(attributes).find((one) => attributes[one] === each)!;
-    if (after[each]) {
+    const next = own(after, each);
+    if (next) {
       const value = `:n${set.length}`;
-      values[value] = after[each];
+      values[value] = next;
       set.push(`${placeholder} = ${value}`);
     } else remove.push(placeholder);
   }

@@ -16,18 +16,22 @@ import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from ".
 import { ItemForm } from "./item_form";
 import { Tree } from "./tree";
 
+/** An index may show a part of an item: while the whole is read, and why it could not be; null: it is whole. */
+export type Part = "reading" | CallError | null;
+
 /** Each item has an inspector of its own: give it the item's id as key. */
 interface Props {
   table: TableInfo;
   /** What is shown; null for a new item. */
   entry: Entry | null;
+  part: Part;
   writable: boolean;
   onClose: () => void;
   /** After a change was made: what the item is now, null if it is gone. */
   onChanged: (id: string | null, item: Item | null) => void;
 }
 
-export function Inspector({ table, entry, writable, onClose, onChanged }: Props) {
+export function Inspector({ table, entry, part, writable, onClose, onChanged }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
   const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
   const [error, setError] = useState<CallError | null>(null);
@@ -54,8 +58,11 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
       setSaving(false);
     }
   };
-  const changeTo = (after: Item): Change => {
-    const change: Change = { table, before: draft ? null : entry!.item, after };
+  const isEditable = writable && part === null;
+  const why = !writable ? "Safe mode" : part ? "The index has a part of the item" : "";
+  /** `began` is what the form was filled with: what else became of the item meanwhile stays. */
+  const changeTo = (after: Item, began: Item): Change => {
+    const change: Change = { table, before: draft ? null : began, after };
     if (isKeyChanged(change)) change.before = null;
     return change;
   };
@@ -64,15 +71,15 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
     if (sent) setCosting(sent);
     else notify("Nothing is changed yet, so nothing would be written");
   };
-  const save = (after: Item) => {
-    const change = changeTo(after);
+  const save = (after: Item, began: Item) => {
+    const change = changeTo(after, began);
     if (!requestOf(change)) setMode("view");
     else void send(change, change.before ? "Saved" : "Created");
   };
   useShortcuts(
     entry && writable
       ? [
-          { keys: ["i"], title: "Edit the item", run: () => setMode("edit") },
+          { keys: ["i"], title: "Edit the item", run: () => isEditable && setMode("edit") },
           { keys: ["Backspace", "Delete"], title: "Delete the item", run: () => setMode("delete") },
         ]
       : [],
@@ -85,9 +92,10 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
         <span class="space" />
         {mode === "view" && entry && (
           <>
-            <button disabled={!writable} title={writable ? "Edit (i)" : "Safe mode"} onClick={() => setMode("edit")}>Edit</button>
+            <button disabled={!isEditable} title={why || "Edit (i)"} onClick={() => setMode("edit")}>Edit</button>
             <button
-              disabled={!writable}
+              disabled={!isEditable}
+              title={why}
               onClick={() => {
                 setDraft(entry.item);
                 setMode("edit");
@@ -104,6 +112,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
         </button>
       </header>
       {error && <Failure error={error} />}
+      {part === "reading" ? <p class="quiet part">The index has a part of it; the rest is being read.</p> : part && <Failure error={part} />}
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>
@@ -124,7 +133,7 @@ export function Inspector({ table, entry, writable, onClose, onChanged }: Props)
           isNew={draft !== null}
           saving={saving}
           onSave={save}
-          onCost={(item) => showCost(changeTo(item))}
+          onCost={(item, began) => showCost(changeTo(item, began))}
           onCancel={() => {
             if (!entry) return onClose();
             setDraft(null);

@@ -1,8 +1,10 @@
 /** An item in a form: each attribute with its type. Keys of an item that exists stay as they are. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, Item, TableInfo } from "../api";
+import { keyName } from "../shortcuts";
+import { NameFaults, NameInput, useNameFaults } from "./name_input";
 import { faultOf, freshName, Remove, ValueEditor } from "./value_editor";
 
 interface Props {
@@ -10,92 +12,104 @@ interface Props {
   item: Item;
   isNew: boolean;
   saving: boolean;
-  onSave: (item: Item) => void;
+  /** `began` is the item that the form was filled with. */
+  onSave: (item: Item, began: Item) => void;
   /** Shows what it costs to save the item. */
-  onCost: (item: Item) => void;
+  onCost: (item: Item, began: Item) => void;
   onCancel: () => void;
 }
 
 export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel }: Props) {
+  const began = useRef(item);
   const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(item));
+  const names = useNameFaults();
   const [text, setText] = useState<string | null>(null); // the item as JSON, while it is edited so
   const keys = [...table.keys.partition, ...table.keys.sort];
   const isKey = (name: string) => keys.some((each) => each.name === name);
   const put = (place: number, name: string, value: AttributeValue) =>
     setRows(rows.map((each, at) => (at === place ? [name, value] : each)));
-  const wrong = text === null ? wrongRows(rows) : parsed(text).wrong;
-  const give = (take: (item: Item) => void) => {
-    if (text !== null) {
-      const { item: found } = parsed(text);
-      if (found) take(found);
-    } else if (!wrong) take(Object.fromEntries(rows));
+  const wrong = text === null ? (names.fault ?? wrongRows(rows)) : parsed(text).wrong;
+  const give = (take: (item: Item, began: Item) => void) => {
+    if (wrong) return;
+    take(text === null ? Object.fromEntries(rows) : parsed(text).item!, began.current);
   };
-  const save = () => give(onSave);
+  // A name is taken over when its field is left, so the item is made after what that changes is drawn.
+  const save = useRef(() => undefined as void);
+  save.current = () => give(onSave);
+  const submit = () => setTimeout(() => save.current());
   return (
     <form
       class="item-form"
       onSubmit={(event) => {
         event.preventDefault();
-        save();
+        submit();
       }}
       onKeyDown={(event) => {
         if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
           event.preventDefault();
-          save();
+          if (event.target instanceof HTMLInputElement) event.target.blur();
+          submit();
         }
       }}
     >
       <div class="inspected">
-        {text !== null ? (
-          <textarea class="json" aria-label="The item as DynamoDB JSON" spellcheck={false} rows={24} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-        ) : (
-          rows.map(([name, value], place) => {
-            const key = keys.find((each) => each.name === name);
-            const fixed = key && !isNew;
-            return (
-              <div class={`edited${isKey(name) ? " of-key" : ""}`} key={place}>
-                <div class="line">
-                  {key ? (
-                    <span class="attribute-name">
-                      {name} <small>key{fixed ? ", fixed" : ""}</small>
-                    </span>
+        <NameFaults.Provider value={names.tell}>
+          {text !== null ? (
+            <textarea class="json" aria-label="The item as DynamoDB JSON" spellcheck={false} rows={24} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          ) : (
+            rows.map(([name, value], place) => {
+              const key = keys.find((each) => each.name === name);
+              const fixed = key && !isNew;
+              return (
+                <div class={`edited${isKey(name) ? " of-key" : ""}`} key={place}>
+                  <div class="line">
+                    {key ? (
+                      <span class="attribute-name">
+                        {name} <small>key{fixed ? ", fixed" : ""}</small>
+                      </span>
+                    ) : (
+                      <>
+                        <NameInput
+                          label="Attribute name"
+                          name={name}
+                          taken={rows.map(([each]) => each)}
+                          onName={(next) => put(place, next, value)}
+                        />
+                        <Remove label={name} onClick={() => setRows(rows.filter((_, at) => at !== place))} />
+                      </>
+                    )}
+                  </div>
+                  {fixed ? (
+                    <code>{String(Object.values(value)[0])}</code>
                   ) : (
-                    <>
-                      <input class="member-name" aria-label="Attribute name" value={name} onChange={(event) => put(place, event.currentTarget.value, value)} />
-                      <Remove label={name} onClick={() => setRows(rows.filter((_, at) => at !== place))} />
-                    </>
+                    <ValueEditor
+                      key={name}
+                      label={name}
+                      value={value}
+                      onChange={(next) => put(place, name, next)}
+                      {...(key ? { types: [key.type] } : {})}
+                    />
                   )}
                 </div>
-                {fixed ? (
-                  <code>{String(Object.values(value)[0])}</code>
-                ) : (
-                  <ValueEditor
-                    label={name}
-                    value={value}
-                    onChange={(next) => put(place, name, next)}
-                    {...(key ? { types: [key.type] } : {})}
-                  />
-                )}
-              </div>
-            );
-          })
-        )}
-        {text === null && (
-          <button type="button" class="link" onClick={() => setRows([...rows, [freshName(Object.fromEntries(rows)), { S: "" }]])}>
-            Add an attribute
-          </button>
-        )}
+              );
+            })
+          )}
+          {text === null && (
+            <button type="button" class="link" onClick={() => setRows([...rows, [freshName(Object.fromEntries(rows)), { S: "" }]])}>
+              Add an attribute
+            </button>
+          )}
+        </NameFaults.Provider>
       </div>
       <div class="form-foot">
         {wrong && <span class="wrong">{wrong}</span>}
         <button
           type="button"
+          disabled={text === null ? names.fault !== null : parsed(text).item === null}
           onClick={() => {
             if (text === null) setText(JSON.stringify(Object.fromEntries(rows), null, 2));
             else {
-              const { item: found } = parsed(text);
-              if (!found) return;
-              setRows(Object.entries(found));
+              setRows(Object.entries(parsed(text).item!));
               setText(null);
             }
           }}
@@ -107,7 +121,7 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel 
         </button>
         <span class="space" />
         <button type="button" onClick={onCancel}>Cancel</button>
-        <button class="primary" disabled={saving || wrong !== null} title="⌘↵">
+        <button class="primary" disabled={saving || wrong !== null} title={keyName("Mod+Enter")}>
           {isNew ? "Create" : "Save"}
         </button>
       </div>
@@ -116,9 +130,7 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel 
 }
 
 function wrongRows(rows: [string, AttributeValue][]): string | null {
-  const names = rows.map(([name]) => name);
-  if (names.includes("")) return "an attribute has no name";
-  if (new Set(names).size < names.length) return "two attributes have the same name";
+  if (rows.some(([name]) => name === "")) return "an attribute has no name";
   for (const [name, value] of rows) {
     const fault = faultOf(value);
     if (fault) return `${name}: ${fault}`;

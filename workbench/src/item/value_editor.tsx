@@ -1,8 +1,11 @@
-/** Edits one value of any type. Numbers stay texts, sets keep one element a line, documents are edited in place. */
+/** Edits one value of any type. Numbers stay texts, sets have one element a line, documents are edited in place. */
+
+import { useRef } from "preact/hooks";
 
 import type { AttributeType, AttributeValue, Item } from "../api";
 import { TYPES, typeOf, wrongNumber } from "../values";
 import { wrongText } from "../query/typed_input";
+import { NameInput } from "./name_input";
 
 interface Props {
   label: string;
@@ -19,13 +22,18 @@ const EMPTY: Record<AttributeType, unknown> = {
 export function ValueEditor({ label, value, onChange, types }: Props) {
   const type = typeOf(value);
   const fault = faultOf(value);
+  const before = useRef<Partial<Record<AttributeType, AttributeValue>>>({}); // whoever returns to a type finds it again
   return (
     <div class="value-editor">
       <select
         aria-label={`Type of ${label}`}
         value={type}
         disabled={types?.length === 1}
-        onChange={(event) => onChange(converted(value, event.currentTarget.value as AttributeType))}
+        onChange={(event) => {
+          const next = event.currentTarget.value as AttributeType;
+          before.current[type] = value;
+          onChange(before.current[next] ?? converted(value, next));
+        }}
       >
         {(types ?? (Object.keys(TYPES) as AttributeType[])).map((each) => (
           <option key={each} value={each}>
@@ -35,6 +43,9 @@ export function ValueEditor({ label, value, onChange, types }: Props) {
       </select>
       <Body label={label} value={value} onChange={onChange} />
       {fault && <span class="wrong">{fault}</span>}
+      {type === "S" && hasSeveralEnds(value["S"] as string) && (
+        <span class="quiet">It has line ends of several kinds, which only JSON keeps when it is changed.</span>
+      )}
     </div>
   );
 }
@@ -50,7 +61,7 @@ function Body({ label, value, onChange }: Props) {
           rows={Math.min(8, 1 + Math.floor(text.length / 42) + (text.match(/\n/g)?.length ?? 0))}
           spellcheck={false}
           value={text}
-          onInput={(event) => onChange({ S: event.currentTarget.value })}
+          onInput={(event) => onChange({ S: withEndsOf(text, event.currentTarget.value) })}
         />
       );
     }
@@ -78,16 +89,7 @@ function Body({ label, value, onChange }: Props) {
     case "SS":
     case "NS":
     case "BS":
-      return (
-        <textarea
-          aria-label={`${label}, one element a line`}
-          aria-invalid={faultOf(value) !== null}
-          rows={Math.min(8, Math.max(2, (value[type] as string[]).length))}
-          spellcheck={false}
-          value={(value[type] as string[]).join("\n")}
-          onInput={(event) => onChange({ [type]: event.currentTarget.value.split("\n") })}
-        />
-      );
+      return <SetElements label={label} list={value[type] as string[]} onChange={(list) => onChange({ [type]: list })} wrong={faultOf(value) !== null} />;
     case "L": {
       const list = value["L"] as AttributeValue[];
       return (
@@ -114,6 +116,59 @@ function Body({ label, value, onChange }: Props) {
   }
 }
 
+interface SetProps {
+  label: string;
+  list: string[];
+  onChange: (list: string[]) => void;
+  wrong: boolean;
+}
+
+/** One element a line; an element that has several lines makes each a field of its own. */
+function SetElements({ label, list, onChange, wrong }: SetProps) {
+  const apart = useRef(false);
+  apart.current ||= list.some((each) => /[\r\n]/.test(each));
+  if (!apart.current)
+    return (
+      <textarea
+        aria-label={`${label}, one element a line`}
+        aria-invalid={wrong}
+        rows={Math.min(8, Math.max(2, list.length))}
+        spellcheck={false}
+        value={list.join("\n")}
+        onInput={(event) => onChange(event.currentTarget.value.split("\n"))}
+      />
+    );
+  return (
+    <div class="nested">
+      {list.map((each, place) => (
+        <div class="nested-row" key={place}>
+          <textarea
+            aria-label={`${label}, element ${place + 1}`}
+            aria-invalid={wrong}
+            rows={Math.min(8, each.split("\n").length)}
+            spellcheck={false}
+            value={each}
+            onInput={(event) => onChange(list.map((one, at) => (at === place ? withEndsOf(each, event.currentTarget.value) : one)))}
+          />
+          <Remove label={`${label}, element ${place + 1}`} onClick={() => onChange(list.filter((_, at) => at !== place))} />
+        </div>
+      ))}
+      <button type="button" class="link" onClick={() => onChange([...list, ""])}>
+        Add an element
+      </button>
+    </div>
+  );
+}
+
+function hasSeveralEnds(text: string): boolean {
+  return text.includes("\r") && /[\r\n]/.test(text.replace(/\r\n/g, ""));
+}
+
+/** What was typed, with the line ends that the text had: a field has only `\n`. */
+function withEndsOf(text: string, typed: string): string {
+  return text.includes("\r\n") ? typed.replace(/\n/g, "\r\n") : typed;
+}
+
 function Members({ label, item, onChange }: { label: string; item: Item; onChange: (item: Item) => void }) {
   const entries = Object.entries(item);
   const put = (place: number, name: string, value: AttributeValue) =>
@@ -122,8 +177,8 @@ function Members({ label, item, onChange }: { label: string; item: Item; onChang
     <div class="nested">
       {entries.map(([name, each], place) => (
         <div class="nested-row" key={place}>
-          <input aria-label={`Name in ${label}`} class="member-name" value={name} onChange={(event) => put(place, event.currentTarget.value, each)} />
-          <ValueEditor label={`${label}.${name}`} value={each} onChange={(next) => put(place, name, next)} />
+          <NameInput label={`Name in ${label}`} name={name} taken={Object.keys(item)} onName={(next) => put(place, next, each)} />
+          <ValueEditor key={name} label={`${label}.${name}`} value={each} onChange={(next) => put(place, name, next)} />
           <Remove
             label={`${label}.${name}`}
             onClick={() => onChange(Object.fromEntries(entries.filter((_, at) => at !== place)))}
@@ -165,7 +220,7 @@ export function faultOf(value: AttributeValue): string | null {
     case "BS": {
       const list = inner as string[];
       if (new Set(list).size < list.length) return "an element is there twice";
-      if (!list.length || (type !== "SS" && list.includes(""))) return "an element is empty";
+      if (!list.length || list.includes("")) return "an element is empty";
       return type === "SS" ? null : (list.map((each) => wrongText(type[0]!, each)).find(Boolean) ?? null);
     }
     case "L":

@@ -30,29 +30,30 @@ export const readings = new Store<Reading[]>([]);
 /** Why there is nothing to show. */
 export class NoPage extends Error {}
 
-async function page(session: Session, name: "metrics" | "hotkeys"): Promise<string> {
+async function page(session: Session, name: "metrics" | "hotkeys", signal: AbortSignal): Promise<string> {
   if (!session.endpoint) {
-    const { text, reason } = await call<{ text: string | null; reason: string }>("server_page", { name });
+    const { text, reason } = await call<{ text: string | null; reason: string }>("server_page", { name }, signal);
     if (text === null) throw new NoPage(reason);
     return text;
   }
   let response: Response;
   try {
-    response = await fetch(`/${name}`);
-  } catch {
+    response = await fetch(`/${name}`, { signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
     throw new CallError("Disconnected", "The server does not answer. Is it still running?");
   }
   if (!response.ok) throw new NoPage(`This server shows /${name} to clients on its own machine only.`);
   return response.text();
 }
 
-export async function readMetrics(session: Session): Promise<void> {
-  const values = parsed(await page(session, "metrics"));
+export async function readMetrics(session: Session, signal: AbortSignal): Promise<void> {
+  const values = parsed(await page(session, "metrics", signal));
   readings.update((all) => [...all, { at: Date.now(), values }].slice(-KEPT));
 }
 
-export async function readHotKeys(session: Session): Promise<HotKeys> {
-  return JSON.parse(await page(session, "hotkeys")) as HotKeys;
+export async function readHotKeys(session: Session, signal: AbortSignal): Promise<HotKeys> {
+  return JSON.parse(await page(session, "hotkeys", signal)) as HotKeys;
 }
 
 export function parsed(text: string): Map<string, number> {
@@ -64,8 +65,18 @@ export function parsed(text: string): Map<string, number> {
   return values;
 }
 
-/** The value of each action in a series with the label `action`. */
+const sums = new WeakMap<Reading, Map<string, Map<string, number>>>();
+
+/** The value of each action in a series with the label `action`. A reading is gone through once for each name. */
 export function byAction(reading: Reading, name: string): Map<string, number> {
+  let known = sums.get(reading);
+  if (!known) sums.set(reading, (known = new Map()));
+  let found = known.get(name);
+  if (!found) known.set(name, (found = summed(reading, name)));
+  return found;
+}
+
+function summed(reading: Reading, name: string): Map<string, number> {
   const found = new Map<string, number>();
   for (const [key, value] of reading.values) {
     const match = key.startsWith(`${name}{`) && /action="([^"]*)"/.exec(key);
@@ -79,7 +90,7 @@ export function rates(all: Reading[], value: (reading: Reading) => number): (num
   return all.map((each, place) => {
     const before = all[place - 1];
     if (!before) return null;
-    return Math.max(0, value(each) - value(before)) / ((each.at - before.at) / 1000);
+    return Math.max(0, value(each) - value(before)) / (Math.max(1, each.at - before.at) / 1000);
   });
 }
 
@@ -97,6 +108,21 @@ export function histogram(reading: Reading, before: Reading | undefined, name: s
   if (before) add(before, -1);
   const sorted = [...sums].sort(([one], [other]) => one - other);
   return sorted.map(([bound, below], place) => [bound, Math.max(0, below - (sorted[place - 1]?.[1] ?? 0))]);
+}
+
+const WINDOW = 5; // readings: ten seconds
+const recent = new WeakMap<Reading, { before: Reading | undefined; buckets: [number, number][] }>();
+
+/** The histogram of the ten seconds before each reading; those that were made before are kept. */
+export function recentHistograms(all: Reading[], name: string): [bound: number, count: number][][] {
+  return all.map((each, place) => {
+    const before = all[Math.max(0, place - WINDOW)];
+    const known = recent.get(each);
+    if (known && known.before === before) return known.buckets;
+    const buckets = place ? histogram(each, before, name) : [];
+    recent.set(each, { before, buckets });
+    return buckets;
+  });
 }
 
 /** The value below which a share of the histogram lies, as Prometheus estimates it; null without values. */

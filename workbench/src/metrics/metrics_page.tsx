@@ -1,18 +1,19 @@
 /** What the server does now: requests, latencies, write groups, the file and its log, and the keys that are used most. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import type { CallError, Session } from "../api";
 import { BarChart } from "../charts/bar_chart";
 import { LineChart, type Series } from "../charts/line_chart";
 import { brief } from "../charts/scale";
+import { useRepeated } from "../repeated";
 import { href } from "../router";
 import { session as sessionStore } from "../session";
 import { Failure } from "../shell/messages";
 import { useStore } from "../store";
 import { count, size } from "../values";
 import { SampleLoad } from "./sample_load";
-import { byAction, EVERY, histogram, type HotKeys, NoPage, quantile, rates, type Reading, readHotKeys, readings, readMetrics } from "./metrics_calls";
+import { byAction, EVERY, histogram, type HotKeys, NoPage, quantile, rates, type Reading, readHotKeys, readings, readMetrics, recentHistograms } from "./metrics_calls";
 
 const REQUESTS = "isotone_requests_total";
 const LATENCY = "isotone_request_duration_seconds";
@@ -23,30 +24,27 @@ export function MetricsPage() {
   const all = useStore(readings);
   const [hot, setHot] = useState<HotKeys | null>(null);
   const [failure, setFailure] = useState<CallError | NoPage | null>(null);
-  useEffect(() => {
-    if (!session) return;
-    let timer = 0;
-    let isOver = false;
-    const read = async () => {
+  useRepeated(
+    EVERY,
+    async (signal) => {
+      if (!session) return false;
       try {
-        await readMetrics(session);
+        await readMetrics(session, signal);
         setFailure(null);
-        const keys = await readHotKeys(session).catch((error: Error) => {
+        const keys = await readHotKeys(session, signal).catch((error: Error) => {
           if (error instanceof NoPage) return null; // the rest is worth showing
           throw error;
         });
-        if (!isOver) setHot(keys);
+        if (!signal.aborted) setHot(keys);
       } catch (error) {
-        if (!isOver) setFailure(error as CallError | NoPage);
+        if (signal.aborted) return false;
+        setFailure(error as CallError | NoPage);
+        return !(error instanceof NoPage);
       }
-      if (!isOver) timer = setTimeout(() => void read(), EVERY) as unknown as number;
-    };
-    void read();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [session?.target]);
+      return !signal.aborted;
+    },
+    [session?.target],
+  );
   if (failure instanceof NoPage) return <NoMetrics session={session!} reason={failure.message} />;
   const last = all[all.length - 1];
   if (failure && !last) return <div class="over"><Failure error={failure} /></div>;
@@ -122,11 +120,9 @@ function Requests({ all }: { all: Reading[] }) {
   return <LineChart title="Requests" unit="a second, by action" labels={times(all)} series={series} stacked />;
 }
 
-const WINDOW = 5; // readings: ten seconds
-
 function Latencies({ all }: { all: Reading[] }) {
-  const at = (share: number) =>
-    all.map((each, place) => (place ? quantile(histogram(each, all[Math.max(0, place - WINDOW)], LATENCY), share) : null));
+  const histograms = recentHistograms(all, LATENCY);
+  const at = (share: number) => histograms.map((each) => quantile(each, share));
   const series: Series[] = [
     { name: "half below", values: at(0.5), hue: 1 },
     { name: "95 % below", values: at(0.95), hue: 2 },

@@ -3,8 +3,8 @@
 import { useState } from "preact/hooks";
 
 import type { AttributeValue, Item } from "../api";
-import { execute } from "../api";
-import { tables } from "../session";
+import { execute, isDescribed } from "../api";
+import { session, tables } from "../session";
 import { notify } from "../shell/messages";
 import { useStore } from "../store";
 import { count } from "../values";
@@ -15,17 +15,21 @@ const TABLES = ["github", "orders", "shop", "tickets"];
 
 export function SampleLoad() {
   const all = useStore(tables);
+  const writable = useStore(session)?.writable ?? false;
   const [done, setDone] = useState<number | null>(null);
   const run = async () => {
-    const found = (all ?? []).filter((each) => TABLES.includes(each.name));
+    const found = (all ?? []).filter(isDescribed).filter((each) => TABLES.includes(each.name));
     if (!found.length) return notify("The sample tables are gone", { failed: true });
     setDone(0);
     const keys: { table: string; names: string[]; item: Item }[] = [];
-    for (const table of found) {
-      const names = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
-      const { response } = await execute("Scan", { TableName: table.name, Limit: 40 });
-      for (const item of response.Items ?? []) keys.push({ table: table.name, names, item });
-    }
+    const look = async () => {
+      for (const table of found) {
+        const names = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
+        const { response } = await execute("Scan", { TableName: table.name, Limit: 40 });
+        for (const item of response.Items ?? []) keys.push({ table: table.name, names, item });
+      }
+      if (!keys.length) throw new Error("The sample tables are empty");
+    };
     let left = REQUESTS;
     const work = async () => {
       while (left-- > 0) {
@@ -39,6 +43,7 @@ export function SampleLoad() {
       }
     };
     try {
+      await look();
       await Promise.all(Array.from({ length: AT_ONCE }, work));
       notify(`${count(REQUESTS)} requests were sent: the page shows them at its next reading`);
     } catch (error) {
@@ -49,7 +54,7 @@ export function SampleLoad() {
   };
   return (
     <p class="query-line">
-      <button disabled={done !== null} onClick={() => void run()}>
+      <button disabled={done !== null || !writable} title={writable ? "" : "Safe mode"} onClick={() => void run()}>
         {done === null ? "Send sample requests" : `Sending ${count(done)} of ${count(REQUESTS)}`}
       </button>
       <span class="quiet">reads and writes the sample tables over HTTP, as a program would; each item is written as it is</span>

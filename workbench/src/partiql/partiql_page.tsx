@@ -9,9 +9,10 @@ import { history, remember } from "../query/history";
 import { HistoryDialog } from "../query/history_dialog";
 import { change, href, route } from "../router";
 import { models, tables } from "../session";
+import { keyName } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { useStore } from "../store";
-import { count, plural } from "../values";
+import { count, own, plural } from "../values";
 import { Value } from "../collection/collection_view";
 import type { Editor } from "./editor";
 
@@ -58,6 +59,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
     if (query["statement"] && editor.current && editor.current.text() !== query["statement"]) editor.current.setText(query["statement"]);
   }, [query["statement"]]);
 
+  const addressOf = (text: string) => href(["t", table.name, "partiql"], { statement: text });
   const statement = () => (editor.current?.text() ?? initial).trim().replace(/;\s*$/, "");
   const run = async (next?: string) => {
     const text = next && answer ? answer.statement : statement();
@@ -73,7 +75,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
       const units = unitsOf(last.response);
       setAnswer({ statement: text, items, last, units: units === null ? null : units + (next ? (answer?.units ?? 0) : 0) });
       if (editor.current) change({ statement: text }, { replace: true }); // unless another view is shown by now
-      remember(href(["t", table.name, "partiql"], { statement: text }), text);
+      remember(addressOf(text), text);
     } catch (failure) {
       const problem = failure as CallError;
       setError(problem);
@@ -91,7 +93,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
       <div class="editor-host" ref={host} />
       <div class="query-line statement-tools">
         <button class="primary" disabled={running} onClick={() => void run()}>
-          Run <kbd>⌘↵</kbd>
+          Run <kbd>{keyName("Mod+Enter")}</kbd>
         </button>
         <button onClick={() => setExplaining(statement())}>Explain</button>
         <button onClick={() => setDialog("copy")}>Copy as</button>
@@ -125,7 +127,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
         )}
       </div>
       {dialog === "copy" && <CopyDialog action="ExecuteStatement" request={{ Statement: statement() }} onClose={() => setDialog(null)} />}
-      {dialog === "history" && <HistoryDialog words={statement()} onClose={() => setDialog(null)} />}
+      {dialog === "history" && <HistoryDialog words={statement()} address={addressOf(statement())} onClose={() => setDialog(null)} />}
     </div>
   );
 }
@@ -146,9 +148,10 @@ function Results({ items }: { items: Item[] }) {
         <tbody>
           {items.map((item, place) => (
             <tr key={place}>
-              {names.map((each) => (
-                <td key={each}>{item[each] && <Value value={item[each]} />}</td>
-              ))}
+              {names.map((each) => {
+                const value = own(item, each);
+                return <td key={each}>{value && <Value value={value} />}</td>;
+              })}
             </tr>
           ))}
         </tbody>

@@ -1,6 +1,6 @@
 /** What a request reads and costs: estimated before it runs, and measured; what it wastes, and what else could answer it. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, type CallError, type Request } from "../api";
 import { Dialog } from "../shell/dialog";
@@ -54,9 +54,11 @@ export function Explained({ given }: { given: Given }) {
   const [error, setError] = useState<CallError | null>(null);
   const [measuring, setMeasuring] = useState(false);
   const [refused, setRefused] = useState<CallError | null>(null);
+  const asked = useRef(new AbortController()); // what is asked of this request; answers to another are not shown
   useEffect(() => {
-    const cancel = new AbortController();
+    const cancel = (asked.current = new AbortController());
     setFound(null);
+    setMeasuring(false);
     setError(null);
     setRefused(null);
     call<{ explanation: Explanation }>("explain", given, cancel.signal).then(
@@ -66,11 +68,12 @@ export function Explained({ given }: { given: Given }) {
     return () => cancel.abort();
   }, [JSON.stringify(given)]);
   const measure = () => {
+    const { signal } = asked.current;
     setMeasuring(true);
     setRefused(null);
-    call<{ explanation: Explanation }>("explain", { ...given, run: true })
-      .then((answer) => setFound(answer.explanation), setRefused)
-      .finally(() => setMeasuring(false));
+    call<{ explanation: Explanation }>("explain", { ...given, run: true }, signal)
+      .then((answer) => setFound(answer.explanation), (failure: CallError) => signal.aborted || setRefused(failure))
+      .finally(() => signal.aborted || setMeasuring(false));
   };
   if (error) return <Failure error={error} />;
   if (!found) return <div class="explained"><div class="bone" /><div class="bone" /><div class="bone" /></div>;

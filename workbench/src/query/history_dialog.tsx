@@ -4,7 +4,14 @@ import { Dialog } from "../shell/dialog";
 import { useStore } from "../store";
 import { forget, history, save, saved, type Kept } from "./history";
 
-export function HistoryDialog({ words, onClose }: { words: string; onClose: () => void }) {
+interface Props {
+  /** What is saved, and where it is shown. */
+  words: string;
+  address: string;
+  onClose: () => void;
+}
+
+export function HistoryDialog({ words, address, onClose }: Props) {
   const past = useStore(history);
   const named = useStore(saved);
   const [name, setName] = useState("");
@@ -31,7 +38,7 @@ export function HistoryDialog({ words, onClose }: { words: string; onClose: () =
         class="line"
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim()) save(location.hash, words, name.trim());
+          if (name.trim()) save(address, words, name.trim());
           setName("");
         }}
       >

@@ -2,11 +2,11 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { execute, type Item, type TableInfo } from "../api";
+import { CallError, execute, type Item, type TableInfo } from "../api";
 import { CollectionView } from "../collection/collection_view";
 import type { CollectionWindow, Entry, Totals } from "../collection/window";
 import { BatchBar } from "../item/batch_bar";
-import { Inspector } from "../item/inspector";
+import { Inspector, type Part } from "../item/inspector";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
@@ -44,14 +44,21 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   // An index may have a part of the item; what is edited, copied and duplicated is the whole.
   const projection = (view.index ?? beside)?.projection ?? "ALL";
   const shownId = open === "item" ? selected?.id : undefined;
+  const [whole, setWhole] = useState<{ id: string; failure: CallError | null } | null>(null);
+  const part: Part = !shownId || projection === "ALL" ? null : whole?.id === shownId ? whole.failure : "reading";
   useEffect(() => {
+    setWhole(null);
     if (!selected || !shownId || projection === "ALL") return;
     const cancel = new AbortController();
     const request = { TableName: table.name, Key: primaryKey(table, selected.item), ConsistentRead: true };
     execute("GetItem", request, { signal: cancel.signal }).then(
-      ({ response }) =>
-        !cancel.signal.aborted && response.Item && setSelected((now) => (now?.id === shownId ? { ...now, item: response.Item! } : now)),
-      () => undefined, // the part that the index has stays
+      ({ response }) => {
+        if (cancel.signal.aborted) return;
+        const gone = new CallError("ItemIsGone", "The table has no such item any more; the index will follow.");
+        setWhole({ id: shownId, failure: response.Item ? null : gone });
+        if (response.Item) setSelected((now) => (now?.id === shownId ? { ...now, item: response.Item! } : now));
+      },
+      (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, failure }),
     );
     return () => cancel.abort();
   }, [shownId, projection]);
@@ -135,6 +142,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             key={open === "new" ? "new" : selected!.id}
             table={table}
             entry={open === "new" ? null : selected}
+            part={open === "new" ? null : part}
             writable={writable}
             onClose={() => setOpen(null)}
             onChanged={(id, item) => {

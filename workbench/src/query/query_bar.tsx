@@ -55,8 +55,12 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
   const [dialog, setDialog] = useState<"copy" | "history" | "explain" | null>(null);
   const [expanded, setExpanded] = useState(false); // in a narrow window
   const [code, setCode] = useState<string | null>(null);
+  const [tried, setTried] = useState(false);
   const address = JSON.stringify(requestOf(view, { limit: 1 }));
-  useEffect(() => setDraft(draftOf(view)), [address]);
+  useEffect(() => {
+    setDraft(draftOf(view));
+    setTried(false);
+  }, [address]);
   useShortcuts(
     [
       { keys: ["e"], title: "Explain the query", run: () => setDialog("explain") },
@@ -72,9 +76,11 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
 
   const keys = keysOf(view);
   const sortKey = keys.sort[0];
+  const fault = faultOf(view, draft);
   const run = () => {
+    setTried(true);
+    if (fault) return;
     const next = viewOf(view, draft);
-    if (!next) return;
     setCode(null);
     onShow(next);
     remember(hashOf(), inWords(next));
@@ -207,6 +213,12 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           >
             + Filter
           </button>
+          {!view.partition && (
+            <span class="quiet">
+              A scan: collections in the order of their hashes, which has no direction. Give {keys.partition.map((each) => each.name).join(" and ")} to read
+              one{sortKey ? ", in either direction and from any key" : ""}.
+            </span>
+          )}
           {view.partition && sortKey && (
             <>
               <button
@@ -229,18 +241,23 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
               onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
               onRemove={() => {
                 const filters = draft.filters.filter((_, at) => at !== place);
-                setDraft({ ...draft, filters });
-                const next = viewOf(view, { ...draft, filters });
-                if (next && view.filters.length > filters.length) onShow(next);
+                const next = { ...draft, filters };
+                setDraft(next);
+                if (!faultOf(view, next) && view.filters.length > filters.length) onShow(viewOf(view, next));
               }}
             />
           ))}
+          {tried && fault && (
+            <span class="wrong" role="alert">
+              {fault}
+            </span>
+          )}
         </form>
       )}
       {dialog === "copy" && (
         <CopyDialog action={actionOf(view)} request={request()} pattern={code} onClose={() => setDialog(null)} />
       )}
-      {dialog === "history" && <HistoryDialog words={inWords(view)} onClose={() => setDialog(null)} />}
+      {dialog === "history" && <HistoryDialog words={inWords(view)} address={location.hash} onClose={() => setDialog(null)} />}
       {dialog === "explain" && (
         <ExplainDialog given={{ action: actionOf(view), request: requestOf(view, { limit: 0 }) }} onClose={() => setDialog(null)} />
       )}
@@ -267,21 +284,25 @@ function Beside({ table, chosen }: { table: TableInfo; chosen: string }) {
 
 function Jump({ view, onShow }: { view: View; onShow: (view: View) => void }) {
   const key = keysOf(view).sort[0]!;
-  const [text, setText] = useState(textOf(view.start));
+  const start = textOf(view.start);
+  const [text, setText] = useState(start);
+  useEffect(() => setText(start), [start]);
+  const wrong = text ? wrongText(key.type, text) : null;
   return (
-    <span class="jump">
+    <span class="jump typed">
       <input
         aria-label={`Jump to ${key.name}`}
+        aria-invalid={wrong !== null}
         placeholder={`Jump to ${key.name}`}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter") return;
           event.preventDefault();
-          if (text && wrongText(key.type, text)) return;
-          onShow({ ...view, start: text ? { [key.type]: text } : null });
+          if (!wrong) onShow({ ...view, start: text ? { [key.type]: text } : null });
         }}
       />
+      {wrong && <span class="wrong">{wrong}</span>}
     </span>
   );
 }
@@ -327,7 +348,7 @@ function FilterLine(props: { filter: DraftFilter; names: string[]; onChange: (fi
           value={filter.texts[place] ?? ""}
           disabled={filter.type === "NULL"}
           placeholder={filter.type === "BOOL" ? "true or false" : ""}
-          aria-invalid={Boolean(filter.texts[place]) && wrongText(filter.type, filter.texts[place]!) !== null}
+          aria-invalid={Boolean(filter.texts[place]) && wrongValue(filter.type, filter.texts[place]!) !== null}
           onInput={(event) => onChange({ ...filter, texts: replaced(filter.texts, place, event.currentTarget.value) })}
         />
       ))}
@@ -358,36 +379,72 @@ function draftOf(view: View): Draft {
   };
 }
 
-/** The view that the form asks for; null while something in it cannot be sent. */
-function viewOf(view: View, draft: Draft): View | null {
+/** Why the form cannot be asked; null if it can. Nothing that is written in it is left out. */
+function faultOf(view: View, draft: Draft): string | null {
+  const keys = keysOf(view);
+  const names = keys.partition.map((each) => each.name).join(" and ");
+  const given = keys.partition.filter((_, place) => draft.partition[place]);
+  for (const [place, each] of keys.partition.entries()) {
+    const wrong = draft.partition[place] && wrongText(each.type, draft.partition[place]);
+    if (wrong) return `${each.name}: ${wrong}`;
+  }
+  if (given.length && given.length < keys.partition.length) return `a query needs ${names}`;
+  const sortKey = keys.sort[0];
+  const texts = sortTexts(draft);
+  if (sortKey && texts.length) {
+    if (!given.length) return `a range of ${sortKey.name} needs ${names}`;
+    const wrong = texts.map((text) => wrongText(sortKey.type, text)).find(Boolean);
+    if (wrong) return `${sortKey.name}: ${wrong}`;
+    if (texts.length < valuesOf(draft.operator)) return `${sortKey.name} between needs both bounds`;
+  }
+  for (const each of draft.filters) {
+    const values = filterTexts(each);
+    if (!each.attribute && values.some(Boolean)) return "a filter needs the name of an attribute";
+    const wrong = each.attribute && values.map((text) => wrongValue(each.type, text)).find(Boolean);
+    if (wrong) return `${each.attribute}: ${wrong}`;
+  }
+  return null;
+}
+
+/** The view that a form without fault asks for. */
+function viewOf(view: View, draft: Draft): View {
   const keys = keysOf(view);
   const isQuery = keys.partition.every((_, place) => draft.partition[place]);
   const partition = keys.partition.map((each, place) => ({ [each.type]: draft.partition[place] ?? "" }));
-  if (isQuery && keys.partition.some((each, place) => wrongText(each.type, draft.partition[place]!))) return null;
   const sortKey = keys.sort[0];
-  const many = valuesOf(draft.operator);
-  const texts = draft.sort.slice(0, many).filter(Boolean);
-  if (sortKey && texts.some((text) => wrongText(sortKey.type, text))) return null;
-  const isRange = isQuery && sortKey && texts.length === many;
-  const filters = draft.filters.filter((each) => each.attribute);
-  const values = filters.map((each) => each.texts.slice(0, valuesOf(each.operator)).map((text) => valueOf(each.type, text)));
-  if (values.flat().includes(null)) return null;
+  const texts = sortTexts(draft);
   return {
     ...view,
     partition: isQuery ? partition : null,
-    sort: isRange ? { operator: draft.operator, values: texts.map((text) => ({ [sortKey.type]: text })) } : null,
-    filters: filters.map((each, place) => ({
-      attribute: each.attribute,
-      operator: each.operator,
-      values: values[place] as AttributeValue[],
-    })),
+    sort: isQuery && sortKey && texts.length ? { operator: draft.operator, values: texts.map((text) => ({ [sortKey.type]: text })) } : null,
+    filters: draft.filters
+      .filter((each) => each.attribute)
+      .map((each) => ({
+        attribute: each.attribute,
+        operator: each.operator,
+        values: filterTexts(each).map((text) => valueOf(each.type, text)),
+      })),
     descending: isQuery && view.descending,
     start: null,
   };
 }
 
-function valueOf(type: string, text: string): AttributeValue | null {
+/** The bounds of the range that are given. */
+function sortTexts(draft: Draft): string[] {
+  return draft.sort.slice(0, valuesOf(draft.operator)).filter(Boolean);
+}
+
+function filterTexts(filter: DraftFilter): string[] {
+  return Array.from({ length: valuesOf(filter.operator) }, (_, place) => filter.texts[place] ?? "");
+}
+
+function wrongValue(type: string, text: string): string | null {
+  if (type === "NULL") return null;
+  if (type === "BOOL") return ["true", "false"].includes(text) ? null : "true or false";
+  return wrongText(type, text);
+}
+
+function valueOf(type: string, text: string): AttributeValue {
   if (type === "NULL") return { NULL: true };
-  if (type === "BOOL") return text === "true" ? { BOOL: true } : text === "false" ? { BOOL: false } : null;
-  return wrongText(type, text) ? null : { [type]: text };
+  return type === "BOOL" ? { BOOL: text === "true" } : { [type]: text };
 }

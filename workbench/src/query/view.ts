@@ -58,13 +58,13 @@ export function keyNames(table: TableInfo): string[] {
 export function positionOf(view: View, item: Item): Item {
   const attributes = [...view.table.keys.partition, ...view.table.keys.sort];
   if (view.index) attributes.push(...view.index.keys.partition, ...view.index.keys.sort);
-  const found = attributes.filter((each) => each.name in item).map((each) => [each.name, item[each.name]!]);
+  const found = attributes.filter((each) => Object.hasOwn(item, each.name)).map((each) => [each.name, item[each.name]!]);
   return Object.fromEntries(found) as Item;
 }
 
 export function primaryKey(table: TableInfo, item: Item): Item {
   const names = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
-  return Object.fromEntries(names.filter((name) => name in item).map((name) => [name, item[name]!])) as Item;
+  return Object.fromEntries(names.filter((name) => Object.hasOwn(item, name)).map((name) => [name, item[name]!])) as Item;
 }
 
 // In the address

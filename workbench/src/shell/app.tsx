@@ -2,9 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import { isDescribed } from "../api";
 import { failure, loadModel, refreshTable, refreshTables, session, tables } from "../session";
 import { go, href, route } from "../router";
-import { useShortcuts } from "../shortcuts";
+import { keyName, useShortcuts } from "../shortcuts";
 import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { Help } from "./help";
@@ -35,16 +36,17 @@ export function App() {
     ],
   );
 
-  const table = path[0] === "t" ? (all?.find((each) => each.name === path[1]) ?? null) : null;
+  const listed = path[0] === "t" ? (all?.find((each) => each.name === path[1]) ?? null) : null;
+  const table = listed && isDescribed(listed) ? listed : null;
   const view = TABLE_VIEWS.find((each) => each.name === (path[2] ?? "items")) ?? null;
   const top = topViews(found).find((each) => each.name === path[0]);
-  const name = table?.name;
+  const name = listed?.name;
 
   useEffect(() => {
     setDrawer(false);
     if (!name) return;
     loadModel(name);
-    void refreshTable(name).catch(() => undefined);
+    void refreshTable(name);
   }, [name, path[2]]);
 
   useEffect(() => {
@@ -102,18 +104,21 @@ export function App() {
           )}
           <span class="space" />
           <button class="search" onClick={() => setOverlay("palette")}>
-            <span>Search</span> <kbd>⌘K</kbd>
+            <span>Search</span> <kbd>{keyName("Mod+k")}</kbd>
           </button>
         </header>
         <div class="view">
-          {problem ? (
-            <div class="over">
+          {problem && (
+            <div class={all ? "problem" : "over"}>
               <Failure error={problem} onRetry={() => void refreshTables()} />
             </div>
-          ) : table && view ? (
+          )}
+          {table && view ? (
             <view.component key={table.name} table={table} />
-          ) : table ? (
-            <NoTableView table={table.name} view={path[2] ?? ""} />
+          ) : name && !view ? (
+            <NoTableView table={name} view={path[2] ?? ""} />
+          ) : name ? (
+            <div class="document"><div class="bone" /><div class="bone" /><div class="bone" /></div>
           ) : top ? (
             <top.component />
           ) : path[0] === "t" && all ? (

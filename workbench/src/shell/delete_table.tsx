@@ -15,12 +15,15 @@ export function DeleteTable({ table }: { table: TableInfo }) {
   const [isOpen, setOpen] = useState(false);
   const [text, setText] = useState("");
   const [error, setError] = useState<CallError | null>(null);
+  const [deleting, setDeleting] = useState(false);
   const close = () => {
     setOpen(false);
     setText("");
     setError(null);
   };
   const send = async () => {
+    setDeleting(true);
+    setError(null);
     try {
       await execute("DeleteTable", { TableName: table.name });
       go(["structures"]);
@@ -28,6 +31,8 @@ export function DeleteTable({ table }: { table: TableInfo }) {
       notify(`${table.name} was deleted`);
     } catch (failure) {
       setError(failure as CallError);
+    } finally {
+      setDeleting(false);
     }
   };
   return (
@@ -46,7 +51,7 @@ export function DeleteTable({ table }: { table: TableInfo }) {
             </div>
             <div class="actions">
               <button type="button" onClick={close}>Keep</button>
-              <button class="danger" disabled={text !== table.name}>Delete</button>
+              <button class="danger" disabled={deleting || text !== table.name}>Delete</button>
             </div>
           </form>
           {error && <Failure error={error} />}

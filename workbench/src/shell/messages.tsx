@@ -1,5 +1,7 @@
 /** Errors as a person needs them, and short notices. */
 
+import { useEffect } from "preact/hooks";
+
 import type { CallError } from "../api";
 import { Store, useStore } from "../store";
 
@@ -50,13 +52,22 @@ const ADVICE: Record<string, string> = {
   ResourceNotFoundException: "It may have been deleted meanwhile; the list at the left shows what there is.",
   ProvisionedThroughputExceededException: "The table has no units left for this second. Try again, or read fewer items.",
   SafeMode: "The lock at the bottom left opens it.",
-  Disconnected: "Start it again; the page goes on by itself.",
+  Disconnected: "Start it again, then repeat what you did.",
   AccessDeniedException: "The credentials that the workbench was started with do not allow it.",
   ConnectionFailed: "Check the address, and that the engine runs.",
 };
 
+const AGAIN = 2_000; // milliseconds until a server that does not answer is asked again
+
+/** An error. `onRetry` repeats what failed; while the server does not answer, this is done by itself. */
 export function Failure({ error, onRetry }: { error: CallError; onRetry?: () => void }) {
-  const advice = ADVICE[error.code];
+  const goesOn = error.code === "Disconnected" && onRetry !== undefined;
+  useEffect(() => {
+    if (!goesOn) return;
+    const timer = setTimeout(onRetry, AGAIN);
+    return () => clearTimeout(timer);
+  }, [error]);
+  const advice = goesOn ? "Start it again; the page then goes on by itself." : ADVICE[error.code];
   return (
     <div class="failure" role="alert">
       <strong>{error.code.replace(/Exception$/, "").replace(/([a-z])([A-Z])/g, "$1 $2")}</strong>

@@ -3,13 +3,15 @@
 import type { Entity, Pattern, TableInfo } from "../api";
 import { entityHue, hue } from "../collection/hues";
 import { go } from "../router";
-import { models } from "../session";
+import { loadModel, modelFailures, models } from "../session";
+import { Failure } from "./messages";
 import { useStore } from "../store";
 import { count, plural, size } from "../values";
 import { DeleteTable } from "./delete_table";
 
 export function ModelPage({ table }: { table: TableInfo }) {
   const model = useStore(models)[table.name];
+  const failure = useStore(modelFailures)[table.name];
   return (
     <div class="document">
       <section class="facts">
@@ -62,7 +64,9 @@ export function ModelPage({ table }: { table: TableInfo }) {
       </section>
       <section>
         <h2>Entities</h2>
-        {model === undefined ? (
+        {failure ? (
+          <Failure error={failure} onRetry={() => loadModel(table.name)} />
+        ) : model === undefined ? (
           <div class="bone" />
         ) : model.model === null ? (
           <p class="quiet">No form was found that the keys of its items have in common.</p>

@@ -1,9 +1,9 @@
 /** A new table: from its keys, or from a file with items. */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
-import { call, execute, type CallError, type Request, type TableInfo } from "../api";
+import { call, CallError, execute, type ListedTable, type Request, type TableInfo } from "../api";
 import { go } from "../router";
 import { refreshTables, session, tables } from "../session";
 import { useStore } from "../store";
@@ -42,6 +42,8 @@ export function NewTablePage() {
   const [error, setError] = useState<CallError | null>(null);
   const [making, setMaking] = useState(false);
   const importing = useTransfer();
+  const isLeft = useRef(false);
+  useEffect(() => () => void (isLeft.current = true), []);
   const wrong = faultOf(name, partition, sort, indexes, all ?? []);
 
   const choose = async (chosen: File | null) => {
@@ -63,7 +65,7 @@ export function NewTablePage() {
       await untilActive(name);
       const done = file && (await importing.run((watch, signal) => upload(file, name, {}, watch, signal)));
       await refreshTables();
-      if (file && (!done || done.bad)) return; // what was wrong with it stays to be read
+      if (isLeft.current || (file && (!done || done.bad))) return; // what was wrong with it stays to be read
       notify(`${name} was made`);
       go(["t", name, "items"]);
     } catch (failure) {
@@ -153,7 +155,7 @@ function KeyInput({ label, draft, onDraft, placeholder }: { label: string; draft
 }
 
 /** Why no table can be made of this; null if one can. */
-function faultOf(name: string, partition: KeyDraft, sort: KeyDraft, indexes: IndexDraft[], all: TableInfo[]): string | null {
+function faultOf(name: string, partition: KeyDraft, sort: KeyDraft, indexes: IndexDraft[], all: ListedTable[]): string | null {
   if (!NAME.test(name)) return "a name has 3 to 255 letters of a–z, A–Z, 0–9, _, - and .";
   if (all.some((each) => each.name === name)) return `there is a table ${name} already`;
   if (!partition.name) return "a table needs a partition key";
@@ -194,6 +196,7 @@ async function untilActive(name: string): Promise<void> {
   for (;;) {
     const { table } = await call<{ table: TableInfo | null }>("table", { table: name });
     if (table?.status === "ACTIVE") return;
+    if (table === null) throw new CallError("ResourceNotFoundException", `The table ${name} is gone`);
     await new Promise((done) => setTimeout(done, AGAIN));
   }
 }

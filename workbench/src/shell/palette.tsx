@@ -4,34 +4,31 @@ import { useMemo, useRef, useState } from "preact/hooks";
 
 import { go, route } from "../router";
 import { refreshTables, session, tables, unlock } from "../session";
-import { Store, useStore } from "../store";
+import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
+import { notify } from "./messages";
 import { TABLE_VIEWS, topViews } from "./pages";
 
-export interface Command {
+interface Command {
   title: string;
   group: string;
   hint?: string;
   run: () => void;
 }
 
-/** Commands of the view that is shown. */
-export const viewCommands = new Store<Command[]>([]);
-
 export function Palette({ onClose }: { onClose: () => void }) {
   const all = useStore(tables);
   const found = useStore(session);
   const { path } = useStore(route);
-  const extra = useStore(viewCommands);
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
 
   const commands = useMemo(() => {
     const table = path[0] === "t" ? path[1] : undefined;
-    const listed: Command[] = [...extra];
+    const listed: Command[] = [];
     if (table)
       for (const view of TABLE_VIEWS)
         listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
@@ -52,10 +49,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
       listed.push({
         title: found.writable ? "Safe mode: refuse writes" : "Unlock writes",
         group: "Command",
-        run: () => void unlock(!found.writable),
+        run: () => void unlock(!found.writable).catch((error: Error) => notify(error.message, { failed: true })),
       });
     return listed;
-  }, [all, path, extra, found]);
+  }, [all, path, found]);
 
   const shown = useMemo(() => ranked(commands, text).slice(0, 60), [commands, text]);
   const pick = (command: Command | undefined) => {

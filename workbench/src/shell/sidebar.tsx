@@ -2,10 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { TableInfo } from "../api";
+import type { ListedTable } from "../api";
 import { href, route } from "../router";
 import { refreshTables, session, tables, unlock } from "../session";
-import { useShortcuts } from "../shortcuts";
+import { keyName, useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { isDark, theme, toggleTheme } from "../theme";
 import { count, size } from "../values";
@@ -27,7 +27,7 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
         <a href="#/" class="logo">
           <Mark /> <span>Isotone</span>
         </a>
-        <button class="icon" aria-label="Search" title="Search (⌘K)" onClick={onSearch}>
+        <button class="icon" aria-label="Search" title={`Search (${keyName("Mod+k")})`} onClick={onSearch}>
           <Glyph d="M7 2a5 5 0 1 0 3 9l3.5 3.5M7 2a5 5 0 0 1 3 9" />
         </button>
       </div>
@@ -79,7 +79,7 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
   );
 }
 
-function TableEntry({ table, isCurrent, index }: { table: TableInfo; isCurrent: boolean; index: string | null }) {
+function TableEntry({ table, isCurrent, index }: { table: ListedTable; isCurrent: boolean; index: string | null }) {
   const indexes = table.indexes ?? [];
   return (
     <li class={isCurrent ? "table current" : "table"}>

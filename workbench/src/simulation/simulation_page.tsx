@@ -1,11 +1,12 @@
 /** What a workload does to DynamoDB at its real size: load over a day, hot keys, partitions, storage, cost; at any size. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { call, type CallError } from "../api";
 import { BarChart } from "../charts/bar_chart";
 import { LineChart, type Series } from "../charts/line_chart";
 import { brief } from "../charts/scale";
+import { useRepeated } from "../repeated";
 import { change, route } from "../router";
 import { Failure } from "../shell/messages";
 import { useStore } from "../store";
@@ -68,33 +69,30 @@ export function SimulationPage() {
   const size = Number(query["size"]) > 0 ? Number(query["size"]) : null;
   const shards = shardsOf(query["shards"]);
   const asked = JSON.stringify({ size, shards });
-  useEffect(() => {
-    let timer = 0;
-    let isOver = false;
-    const ask = async () => {
+  useRepeated(
+    AGAIN,
+    async (signal) => {
       try {
-        const answer = await call<Answer>("simulation", JSON.parse(asked) as object);
-        if (isOver) return;
+        const answer = await call<Answer>("simulation", JSON.parse(asked) as object, signal);
+        if (signal.aborted) return false;
         setFailure(null);
         if ("running" in answer) {
           const { what, done, of } = answer.running;
           setRunning(of ? `with ${what}: ${count(done)} of ${count(of)} calls` : "starting");
-          timer = setTimeout(() => void ask(), AGAIN) as unknown as number;
-        } else if (answer.workload === null) setNone(true);
-        else {
-          setRunning(null);
-          setFound(answer as Simulated);
+          return true;
         }
+        setRunning(null);
+        if (answer.workload === null) setNone(true);
+        else setFound(answer as Simulated);
+        return false;
       } catch (error) {
-        if (!isOver) setFailure(error as CallError);
+        if (signal.aborted) return false;
+        setFailure(error as CallError);
+        return (error as CallError).code === "Disconnected";
       }
-    };
-    void ask();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [asked]);
+    },
+    [asked],
+  );
   if (none) return <NoWorkload />;
   if (failure && !found) return <div class="over"><Failure error={failure} /></div>;
   if (!found)

@@ -7,7 +7,7 @@ import { refreshTable, session } from "../session";
 import { Failure } from "../shell/messages";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
-import { plural, same, shortText } from "../values";
+import { own, plural, same, shortText } from "../values";
 
 const MOST = 500;
 
@@ -17,17 +17,24 @@ interface Changes {
 }
 
 export function StreamPage({ table }: { table: TableInfo }) {
+  const [begun, setBegun] = useState({ number: 0, fromStart: false });
+  if (!table.stream) return <NoStream table={table} />;
+  const again = () => setBegun(({ number }) => ({ number: number + 1, fromStart: true }));
+  return <Tail key={`${table.stream} ${begun.number}`} table={table} fromStart={begun.fromStart} onFromStart={again} />;
+}
+
+/** The changes of one stream from one beginning. */
+function Tail({ table, fromStart, onFromStart }: { table: TableInfo; fromStart: boolean; onFromStart: () => void }) {
   const [records, setRecords] = useState<Change[]>([]);
   const [error, setError] = useState<CallError | null>(null);
   const [paused, setPaused] = useState(false);
-  const [fromStart, setFromStart] = useState(false);
   const [total, setTotal] = useState(0);
   const [attempt, setAttempt] = useState(0);
   const position = useRef<object | null>(null);
   useShortcuts([{ keys: [" "], title: "Pause", run: () => setPaused((now) => !now) }]);
 
   useEffect(() => {
-    if (!table.stream || paused) return;
+    if (paused) return;
     const cancel = new AbortController();
     const follow = async () => {
       while (!cancel.signal.aborted) {
@@ -49,26 +56,15 @@ export function StreamPage({ table }: { table: TableInfo }) {
     };
     void follow();
     return () => cancel.abort();
-  }, [table.stream, paused, fromStart, attempt]);
+  }, [paused, attempt]);
 
-  if (!table.stream) return <NoStream table={table} />;
   return (
     <div class="stream">
       <div class="query-line stream-tools">
         <span class={`dot${paused || error ? "" : " live"}`} aria-hidden="true" />
         <span aria-live="polite">{paused ? "Paused" : error ? "Stopped" : "Listening"}</span>
         <button onClick={() => setPaused(!paused)}>{paused ? "Go on" : "Pause"}</button>
-        <button
-          onClick={() => {
-            position.current = null;
-            setRecords([]);
-            setTotal(0);
-            setFromStart(true);
-            setAttempt((number) => number + 1);
-          }}
-        >
-          From the start
-        </button>
+        <button onClick={onFromStart}>From the start</button>
         <button onClick={() => setRecords([])} disabled={!records.length}>Clear</button>
         <span class="space" />
         <span class="quiet numbers">{plural(total, "change")}</span>
@@ -114,14 +110,14 @@ function ChangeRow({ table, change }: { table: TableInfo; change: Change }) {
 
 function Difference({ before, after, keys }: { before: Item | undefined; after: Item | undefined; keys: string[] }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
-    .filter((each) => !keys.includes(each) && !same(before?.[each], after?.[each]))
+    .map((name) => ({ name, was: own(before ?? {}, name), is: own(after ?? {}, name) }))
+    .filter(({ name, was, is }) => !keys.includes(name) && !same(was, is))
     .slice(0, 12);
   return (
     <>
-      {names.map((each) => (
-        <span class="difference" key={each}>
-          <small>{each}</small>{" "}
-          {before?.[each] && <del>{shortText(before[each], 60)}</del>} {after?.[each] && <ins>{shortText(after[each], 60)}</ins>}
+      {names.map(({ name, was, is }) => (
+        <span class="difference" key={name}>
+          <small>{name}</small> {was && <del>{shortText(was, 60)}</del>} {is && <ins>{shortText(is, 60)}</ins>}
         </span>
       ))}
     </>

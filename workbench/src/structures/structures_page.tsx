@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError } from "../api";
+import { useRepeated } from "../repeated";
 import { href, route } from "../router";
 import { Failure } from "../shell/messages";
 import { useStore } from "../store";
@@ -19,10 +20,14 @@ type Row = Record<string, string | number | boolean | null>;
 interface Structure extends Found {
   rows: Row[];
   is_whole: boolean;
+  /** The most items of the table that were looked at. */
+  sample: number;
   window?: string;
   about?: string;
   counts?: Record<string, number>;
   lag?: number | null;
+  /** Whether a stream has dropped changes that a worker has not seen. */
+  is_lost?: boolean;
   shards?: number;
   finished?: number;
   dead?: Row[];
@@ -30,46 +35,55 @@ interface Structure extends Found {
 }
 
 const KINDS = { set: "Sorted set", leaderboard: "Leaderboard", queue: "Queue", feed: "Feed", worker: "Worker" };
+/** What may be missing where a table has more items than were looked at. */
+const PARTS = {
+  set: "the shards",
+  leaderboard: "the latest window",
+  queue: "the messages",
+  feed: "the posts",
+  worker: "the shards and dead letters",
+};
 const STATES = ["ready", "delayed", "in flight", "dead"];
 const EVERY = 2_000; // milliseconds between two readings of what is shown
 
 export function StructuresPage() {
   const { path } = useStore(route);
   const [, kind, table, name] = path;
-  const [all, setAll] = useState<Found[] | null>(null);
+  const [all, setAll] = useState<{ structures: Found[]; sample: number } | null>(null);
   const [shown, setShown] = useState<Structure | null>(null);
   const [failure, setFailure] = useState<CallError | null>(null);
+  const [missing, setMissing] = useState<CallError | null>(null); // why there is no list
 
-  useEffect(() => {
-    call<{ structures: Found[] }>("structures").then((found) => setAll(found.structures), setFailure);
-  }, []);
-  useEffect(() => {
-    setShown(null);
-    setFailure(null);
-    if (!kind || !table) return;
-    let timer = 0;
-    let isOver = false;
-    const read = () =>
-      call<Structure>("structure", { kind, table, name: name ?? "" }).then(
-        (found) => {
-          if (isOver) return;
-          setShown(found);
-          setFailure(null);
-          timer = setTimeout(read, EVERY) as unknown as number;
-        },
-        (error: CallError) => isOver || setFailure(error),
-      );
-    void read();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [kind, table, name]);
+  const list = () => {
+    setMissing(null);
+    call<{ structures: Found[]; sample: number }>("structures").then(setAll, setMissing);
+  };
+  useEffect(list, []);
+  useRepeated(
+    EVERY,
+    async (signal) => {
+      setShown((now) => (now && now.kind === kind && now.table === table && now.name === (name ?? "") ? now : null));
+      if (!kind || !table) {
+        setFailure(null);
+        return false;
+      }
+      try {
+        const found = await call<Structure>("structure", { kind, table, name: name ?? "" }, signal);
+        if (signal.aborted) return false;
+        setShown(found);
+        setFailure(null);
+      } catch (error) {
+        if (!signal.aborted) setFailure(error as CallError);
+      }
+      return !signal.aborted;
+    },
+    [kind, table, name],
+  );
 
   return (
     <div class="structures">
       <nav class="structure-list" aria-label="Structures">
-        {all?.map((each) => (
+        {all?.structures.map((each) => (
           <a
             key={`${each.kind}/${each.table}/${each.name}`}
             href={href(["structures", each.kind, each.table, each.name])}
@@ -82,13 +96,14 @@ export function StructuresPage() {
         ))}
       </nav>
       <div class="structure" tabIndex={-1}>
+        {missing && <Failure error={missing} onRetry={list} />}
         {failure && <Failure error={failure} />}
         {!kind && all && (
           <div class="empty">
-            <h2>{all.length ? "Choose a structure" : "No structures were found"}</h2>
+            <h2>{all.structures.length ? "Choose a structure" : "No structures were found"}</h2>
             <p>
               Sorted sets, leaderboards, queues, feeds and workers of <code>isotone.structures</code> are shown here as what they
-              are, while other programs use them.
+              are, while other programs use them. They are looked for in the first {count(all.sample)} items of each table.
             </p>
           </div>
         )}
@@ -100,7 +115,7 @@ export function StructuresPage() {
                 {KINDS[shown.kind]} in <a href={href(["t", shown.table, "items"])}>{shown.table}</a>
                 {shown.window && `, window ${shown.window}`}
                 {shown.about && `, ${shown.about}`}
-                {!shown.is_whole && (shown.kind === "queue" || shown.kind === "feed") && ", as far as the table's first 1,000 items go"}
+                {!shown.is_whole && `; of a large table, ${PARTS[shown.kind]} that its first ${count(shown.sample)} items show`}
               </p>
             </header>
             {shown.kind === "worker" && shown.rows.length > 0 ? <Worker shown={shown} /> : shown.rows.length === 0 ? (
@@ -158,8 +173,8 @@ function Queue({ shown }: { shown: Structure }) {
 function Feed({ rows }: { rows: Row[] }) {
   return (
     <ol class="timeline">
-      {rows.map((row) => (
-        <li key={`${row["at"]}${row["author"]}`}>
+      {rows.map((row, place) => (
+        <li key={place}>
           <strong>{row["author"]}</strong> <time>{String(row["at"]).slice(0, 19).replace("T", " ")}</time>
           <p>{row["content"]}</p>
         </li>
@@ -178,6 +193,12 @@ function Worker({ shown }: { shown: Structure }) {
         <div class="fact"><span>shards that are done</span><strong>{count(shown.finished ?? 0)}</strong></div>
         <div class={shown.dead_letters ? "fact bad" : "fact"}><span>dead letters</span><strong>{count(shown.dead_letters ?? 0)}</strong></div>
       </section>
+      {shown.is_lost && (
+        <p class="reason" role="alert">
+          The stream keeps changes for a day, and has dropped some after the checkpoint of a shard: this worker may never see them.
+        </p>
+      )}
+      {(shown.shards ?? 0) > shown.rows.length && <p class="quiet">Of its shards, {count(shown.rows.length)} were looked at.</p>}
       <div class="scrolls" tabIndex={0} role="group" aria-label="Shards">
         <table class="grid">
           <thead>

@@ -1,9 +1,9 @@
 /** How far a file is, what came of it, and what was wrong with its rows. */
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { CallError } from "../api";
-import { Failure } from "../shell/messages";
+import { Failure, notify } from "../shell/messages";
 import { count, plural, size } from "../values";
 import type { Transfer, Watched } from "./transfers";
 import "../styles/transfer.css";
@@ -27,6 +27,8 @@ export function useTransfer(): Running {
   const [error, setError] = useState<CallError | null>(null);
   const [isRunning, setRunning] = useState(false);
   const controller = useRef<AbortController | null>(null);
+  const isLeft = useRef(false); // the transfer goes on while another view is shown
+  useEffect(() => () => void (isLeft.current = true), []);
   const run = async (work: Work) => {
     controller.current = new AbortController();
     setDone(null);
@@ -37,15 +39,23 @@ export function useTransfer(): Running {
       const ended = await work(setNow, controller.current.signal);
       if (ended.fault) setError(new CallError(ended.kind === "import" ? "Import failed" : "Export failed", ended.fault));
       setDone(ended);
+      if (isLeft.current) notify(summaryOf(ended), { failed: ended.state !== "done" });
       return ended.state === "done" ? ended : null;
     } catch (failure) {
       setError(failure as CallError);
+      if (isLeft.current) notify((failure as CallError).message, { failed: true });
       return null;
     } finally {
       setRunning(false);
     }
   };
   return { now, done, error, isRunning, run, stop: () => controller.current?.abort() };
+}
+
+function summaryOf({ kind, table, state, fault, items, bad }: Transfer): string {
+  const what = kind === "import" ? `Import into ${table}` : `Export of ${table}`;
+  if (state !== "done") return `${what}: ${fault || state}`;
+  return `${what}: ${plural(items, "item")}${bad ? `, and ${plural(bad, "row")} that could not be written` : ""}`;
 }
 
 export function TransferView({ running }: { running: Running }) {

@@ -40,8 +40,7 @@ async function ended(transfer: Transfer, watch: (now: Watched) => void, step: st
   while (now.state === "running") {
     watch({ step, share: now.share, transfer: now });
     await new Promise((done) => setTimeout(done, AGAIN));
-    if (signal.aborted) await call("transfer_end", { id: now.id });
-    now = await call<Transfer>("transfer", { id: now.id });
+    now = await call<Transfer>(signal.aborted ? "transfer_end" : "transfer", { id: now.id });
   }
   return now;
 }
@@ -50,6 +49,7 @@ async function ended(transfer: Transfer, watch: (now: Watched) => void, step: st
 export async function download(table: string, ending: string, watch: (now: Watched) => void, signal: AbortSignal): Promise<Transfer> {
   const done = await ended(await call<Transfer>("export", { table, ending }), watch, "Reading the table", signal);
   if (done.state !== "done") return done;
+  if (signal.aborted) return { ...done, state: "stopped" }; // and it has no file any more
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
   while (offset < done.size && !signal.aborted) {
@@ -88,7 +88,7 @@ export async function upload(
     return { ...begun, state: "stopped" };
   }
   const done = await ended(await call<Transfer>("import_run", { id: begun.id }), watch, "Writing the items", signal);
-  if (done.state === "done") await call("transfer_end", { id: done.id });
+  if (done.state === "done" && !signal.aborted) await call("transfer_end", { id: done.id });
   return done;
 }
 

@@ -1,0 +1,40 @@
+"""Work in threads, for calls that wait: for a disk, for a network, for a simulation.
+
+Each call has a thread of its own, so an engine that does not answer keeps no other call waiting, and nothing is taken from
+the executor of the event loop, which a server needs itself. They are daemons: none delays the end of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def in_thread(
+    function: Callable[P, R], /, *arguments: P.args, **named: P.kwargs
+) -> asyncio.Future[R]:
+    """Call a function in a thread; returns at once, with the future of its result."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[R] = loop.create_future()
+
+    def settle(setter: Callable[[Any], None], result: Any) -> None:
+        if not future.done():
+            setter(result)
+
+    def run() -> None:
+        outcome: tuple[Callable[[Any], None], Any]
+        try:
+            outcome = future.set_result, function(*arguments, **named)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            outcome = future.set_exception, error
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, name="isotone-workbench", daemon=True).start()
+    return future

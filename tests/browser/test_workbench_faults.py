@@ -1,0 +1,450 @@
+"""The workbench in real Chromium where something is late, wrong or gone: nothing is lost, and the page says what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.browser.chromium import chromium
+from tests.workbench.sample_tables import load
+
+import isotone
+from isotone.server import running_server
+from isotone.structures import Queue
+from isotone.workbench import Workbench as Pages
+
+pytestmark = pytest.mark.skipif(
+    chromium() is None,
+    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
+)
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def samples() -> Iterator[isotone.Database]:
+    """The sample tables, for tests that write to tables of their own."""
+    with isotone.open() as database:
+        load(database)
+        yield database
+
+
+@pytest.fixture
+def bench(chrome: Any, samples: isotone.Database) -> Iterator[Workbench]:
+    with running_server(samples, pages=Pages(samples, target=":memory:")) as url:
+        context = chrome.new_context(viewport={"width": 1440, "height": 900})
+        bench = Workbench(context.new_page(), url)
+        yield bench
+        bench.check()
+        context.close()
+
+
+@pytest.fixture
+def make(samples: isotone.Database) -> Iterator[Callable[..., None]]:
+    """Makes a table with items for one test."""
+    made = []
+
+    def make(name: str, items: Any, **more: Any) -> None:
+        key = [("pk", "HASH"), ("sk", "RANGE")]
+        names = {"pk": "S", "sk": "S", **more.pop("types", {})}
+        samples.execute(
+            "CreateTable",
+            {
+                "TableName": name,
+                "KeySchema": [{"AttributeName": each, "KeyType": kind} for each, kind in key],
+                "AttributeDefinitions": [
+                    {"AttributeName": each, "AttributeType": kind} for each, kind in names.items()
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+                **more,
+            },
+        )
+        made.append(name)
+        for item in items:
+            samples.execute("PutItem", {"TableName": name, "Item": item})
+
+    yield make
+    for name in made:
+        samples.execute("DeleteTable", {"TableName": name})
+
+
+def numbered(count: int) -> list[Any]:
+    return [{"pk": {"S": "one"}, "sk": {"S": f"{n:04}"}, "n": {"N": str(n)}} for n in range(count)]
+
+
+class Held:
+    """Calls of the page that are held back until they are let go."""
+
+    def __init__(self, bench: Workbench, name: str, wanted: Callable[[Any], bool]) -> None:
+        self._routes: list[Any] = []
+        self._bench, self._wanted = bench, wanted
+        self._is_over = False
+        bench.page.route(f"**/api/{name}", self._hold)
+
+    def _hold(self, route: Any) -> None:
+        if not self._is_over and self._wanted(json.loads(route.request.post_data)):
+            self._routes.append(route)
+        else:
+            route.fallback()
+
+    def until_held(self) -> None:
+        while not self._routes:
+            self._bench.page.wait_for_timeout(10)
+
+    def let_go(self) -> None:
+        self._is_over = True
+        for route in self._routes:
+            route.continue_()
+
+
+def stored(database: isotone.Database, table: str, **key: str) -> Any:
+    wire = {name: {"S": text} for name, text in key.items()}
+    return database.execute("GetItem", {"TableName": table, "Key": wire}).get("Item")
+
+
+# What an index leaves out
+
+
+def test_an_item_is_edited_when_the_whole_of_it_is_there(bench, samples, make):
+    item = {
+        "pk": {"S": "one"},
+        "sk": {"S": "a"},
+        "mark": {"S": "m"},
+        "note": {"S": "as it was"},
+        "body": {"S": "the text"},
+    }
+    index = {
+        "IndexName": "marks",
+        "KeySchema": [{"AttributeName": "mark", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["note"]},
+    }
+    make("Marked", [item], types={"mark": "S"}, GlobalSecondaryIndexes=[index])
+    page = bench.page
+    bench.open("#/t/Marked/items?index=marks")
+    bench.wait_for_items()
+    held = Held(bench, "execute", lambda given: given["action"] == "GetItem")
+    bench.rows.first.dblclick()
+    held.until_held()
+    page.keyboard.press("i")
+    page.get_by_text("the rest is being read").wait_for()
+    page.locator("button:disabled", has_text="Duplicate").wait_for()
+    held.let_go()
+    page.locator(".inspector").get_by_text("the text").wait_for()
+    page.keyboard.press("i")
+    page.get_by_label("note", exact=True).fill("changed")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Saved").wait_for()
+    assert stored(samples, "Marked", pk="one", sk="a") == {**item, "note": {"S": "changed"}}
+
+
+def test_an_item_that_is_gone_from_the_table_says_so(bench, samples, make):
+    index = {
+        "IndexName": "marks",
+        "KeySchema": [{"AttributeName": "mark", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "mark": {"S": "m"}}
+    make("Going", [item], types={"mark": "S"}, GlobalSecondaryIndexes=[index])
+    bench.open("#/t/Going/items?index=marks")
+    bench.wait_for_items()
+    key = {"pk": item["pk"], "sk": item["sk"]}
+    samples.execute("DeleteItem", {"TableName": "Going", "Key": key})
+    bench.rows.first.dblclick()
+    bench.page.get_by_text("The table has no such item any more").wait_for()
+    bench.page.locator("button:disabled", has_text="Edit").wait_for()
+
+
+# The form of an item
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, make):
+    members = {"first": {"S": "1"}, "second": {"S": "2"}}
+    item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": members}, "other": {"S": "x"}}
+    make("Named", [item])
+    page = bench.page
+    bench.open("#/t/Named/items")
+    bench.wait_for_items()
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    member = page.get_by_label("Name in map").nth(1)
+    for text, told in (("first", "there is a first already"), ("", "a name is missing")):
+        member.fill(text)
+        page.locator(".name-input .wrong").get_by_text(told).wait_for()
+        page.locator("button:disabled", has_text="Save").wait_for()
+        page.locator("button:disabled", has_text="JSON").wait_for()
+    member.fill("third")
+    name = page.get_by_label("Attribute name").nth(1)
+    name.fill("map")
+    page.locator(".name-input .wrong").get_by_text("there is a map already").wait_for()
+    assert bench.serious_faults() == []
+    name.fill("pk")
+    page.locator(".name-input .wrong").get_by_text("there is a pk already").wait_for()
+    name.fill("renamed")
+    page.keyboard.press("Control+Enter")  # from within the field
+    page.get_by_text("Saved").wait_for()
+    changed = {"first": {"S": "1"}, "third": {"S": "2"}}
+    assert stored(samples, "Named", pk="one", sk="a") == {
+        "pk": {"S": "one"},
+        "sk": {"S": "a"},
+        "map": {"M": changed},
+        "renamed": {"S": "x"},
+    }
+
+
+def test_elements_and_texts_of_several_lines_are_kept_whole(bench, samples, make):
+    item = {
+        "pk": {"S": "one"},
+        "sk": {"S": "a"},
+        "lines": {"SS": ["one\ntwo", "three"]},
+        "text": {"S": "a\r\nb"},
+    }
+    make("Lines", [item])
+    page = bench.page
+    bench.open("#/t/Lines/items")
+    bench.wait_for_items()
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    page.get_by_label("lines, element 2", exact=True).fill("four\nfive")
+    page.get_by_label("text", exact=True).fill("a\nc")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Saved").wait_for()
+    found = stored(samples, "Lines", pk="one", sk="a")
+    assert len(found["lines"]["SS"]) == 2
+    assert "four\nfive" in found["lines"]["SS"]
+    assert found["text"] == {"S": "a\r\nc"}
+
+
+def test_a_type_that_was_chosen_by_mistake_takes_nothing(bench, samples, make):
+    item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": {"deep": {"N": "7"}}}}
+    make("Typed", [item])
+    page = bench.page
+    bench.open("#/t/Typed/items")
+    bench.wait_for_items()
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    kind = page.get_by_label("Type of map", exact=True)
+    kind.select_option("S")
+    kind.select_option("M")
+    assert page.get_by_label("map.deep", exact=True).input_value() == "7"
+
+
+def test_attributes_may_have_the_names_that_objects_have(bench, samples, make):
+    plain = {"pk": {"S": "one"}, "sk": {"S": "a"}}
+    make("Cars", [plain, {**plain, "sk": {"S": "b"}, "constructor": {"S": "Lotus"}}])
+    page = bench.page
+    bench.open("#/t/Cars/items")
+    bench.wait_for_items(2)
+    values = "[...document.querySelectorAll('.row.item .value')].map((each) => each.innerText)"
+    bench.until(f"JSON.stringify({values}) === '[\"Lotus\"]'")
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    page.get_by_role("button", name="Add an attribute").click()
+    page.get_by_label("Attribute name").fill("constructor")
+    page.get_by_label("Attribute name").press("Tab")
+    page.get_by_label("constructor", exact=True).fill("Brabham")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Saved").wait_for()
+    assert stored(samples, "Cars", pk="one", sk="a")["constructor"] == {"S": "Brabham"}
+
+
+# The query
+
+
+def test_a_form_that_cannot_be_asked_says_why(bench):
+    page = bench.page
+    bench.open("#/t/Orders/items")
+    bench.wait_for_items(10)
+    page.get_by_text("collections in the order of their hashes").wait_for()
+    fault = page.locator(".query-form .wrong[role=alert]")
+    page.get_by_label("Sort key ordered_at").fill("2019")
+    page.keyboard.press("Enter")
+    fault.get_by_text("a range of ordered_at needs customer").wait_for()
+    page.get_by_label("Partition key customer").fill("2b5a41c0")
+    page.get_by_label("Operator for ordered_at").select_option("between")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Query", exact=True).click()
+    fault.get_by_text("ordered_at between needs both bounds").wait_for()
+    page.get_by_label("Upper bound of ordered_at").fill("2020")
+    page.get_by_role("button", name="+ Filter").click()
+    page.get_by_label("Attribute", exact=True).fill("total")
+    page.get_by_label("Type", exact=True).select_option("N")
+    page.get_by_label("Value").fill("much")
+    page.get_by_role("button", name="Query", exact=True).click()
+    fault.get_by_text("total: not a number").wait_for()
+    assert bench.serious_faults() == []
+    assert "pk=" not in page.url
+    page.get_by_label("Value").fill("9.95")
+    page.get_by_role("button", name="Query", exact=True).click()
+    bench.until("location.hash.includes('between') && location.hash.includes('filter')")
+    bench.wait_for_items(1)
+
+
+def test_a_jump_beyond_the_last_key_shows_the_last_items(bench, make):
+    make("Jumps", numbered(300))
+    bench.open("#/t/Jumps/items?pk=%5B%22S%3Aone%22%5D&at=S%3Azzz")
+    bench.until(
+        "[...document.querySelectorAll('.row.item .sort-cell')].some((each) => each.innerText === '0299')"
+    )
+    assert bench.page.get_by_text("This range has no items").count() == 0
+
+
+def test_a_filter_that_leaves_nothing_above_asks_before_it_reads_on(bench, make):
+    make("Sieve", numbered(1_300))
+    wanted = "%5B%5B%22n%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%221199%5C%22%7D%22%5D%5D"
+    asked: list[str] = []
+    bench.page.on("request", lambda request: asked.append(request.url))
+    bench.open(f"#/t/Sieve/items?pk=%5B%22S%3Aone%22%5D&at=S%3A1200&filter={wanted}")
+    bench.wait_for_items(10)
+    note = bench.page.locator(".above")
+    note.get_by_text("that were read").wait_for()
+    bench.settle()
+    pages = sum(url.endswith("/execute") for url in asked)
+    assert pages <= 8
+    note.get_by_role("button", name="Read on").click()
+    bench.until_text(".above .link", "Read on")
+    bench.settle()
+    assert sum(url.endswith("/execute") for url in asked) > pages
+
+
+# Late answers
+
+
+def test_the_measure_of_another_statement_is_not_shown(bench):
+    page = bench.page
+    bench.open("#/t/Orders/partiql?statement=SELECT%20*%20FROM%20Words")
+    bench.until("document.querySelector('.editor-host')?.shadowRoot?.querySelector('.cm-content')")
+    page.get_by_role("button", name="Explain").click()
+    page.get_by_role("button", name="Measure").wait_for()
+    held = Held(bench, "explain", lambda given: given.get("run") is True)
+    page.get_by_role("button", name="Measure").click()
+    held.until_held()
+    bench.open("#/t/Orders/partiql?statement=SELECT%20*%20FROM%20Scores")
+    bench.until("document.querySelector('.editor-host').shadowRoot.textContent.includes('Scores')")
+    page.get_by_role("button", name="Explain").click()
+    bench.until("document.querySelector('.explained h2')?.innerText.includes('Scores')")
+    held.let_go()
+    page.get_by_role("button", name="Measure").click()
+    page.wait_for_selector("tr.measured")
+    assert "Scores" in page.locator(".explained h2").inner_text()
+
+
+def test_a_statement_is_saved_as_it_is_written(bench):
+    page = bench.page
+    bench.open("#/t/Orders/partiql?statement=SELECT%20*%20FROM%20Words")
+    bench.until("document.querySelector('.editor-host')?.shadowRoot?.querySelector('.cm-content')")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("SELECT total FROM Orders")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Queries").click()
+    page.get_by_label("Name", exact=True).fill("totals")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Queries").click()
+    page.get_by_role("link", name="totals").click()
+    bench.until("location.hash.includes('total+FROM+Orders')")
+
+
+def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, samples):
+    page = bench.page
+    bench.open("#/new-table")
+    page.get_by_label("Name of the table").fill("slowly")
+    held = Held(bench, "execute", lambda given: given["action"] == "CreateTable")
+    page.get_by_role("button", name="Create", exact=True).click()
+    held.until_held()
+    page.locator(".tables").get_by_text("Words").click()
+    bench.wait_for_items(5)
+    held.let_go()
+    page.locator(".tables").get_by_text("slowly").wait_for()
+    bench.settle()
+    assert page.url.endswith("#/t/Words/items")
+    samples.execute("DeleteTable", {"TableName": "slowly"})
+
+
+# What is not there, for a while
+
+
+def answer_nothing(route: Any) -> None:
+    route.fulfill(status=200, body="this is not JSON")
+
+
+def test_pages_that_follow_go_on_after_an_error(bench, samples):
+    with isotone.connect(samples, report=None) as store:
+        queue = Queue(store, "jobs")
+        queue.create_table()
+        queue.put("one")
+        bench.page.route("**/api/structure", answer_nothing)
+        bench.open("#/structures/queue/queues/jobs")
+        bench.page.get_by_text("The workbench's server does not answer").wait_for()
+        bench.page.unroute("**/api/structure")
+        bench.page.locator(".lanes article").wait_for()
+        assert bench.page.locator(".failure").count() == 0
+    samples.execute("DeleteTable", {"TableName": "queues"})
+
+
+def test_forgotten_pages_are_not_asked_for_again_and_again(bench, make):
+    make("Far", numbered(2_500))
+    bench.open("#/t/Far/items?pk=%5B%22S%3Aone%22%5D")
+    bench.wait_for_items(10)
+    bench.page.locator(".scroller").hover()
+    last = "[...document.querySelectorAll('.row.item .sort-cell')].map((each) => each.innerText).sort().at(-1)"
+    while bench.page.evaluate(last) < "2000":
+        bench.page.keyboard.press("End")
+        bench.settle()
+    asked: list[Any] = []
+
+    def fail(route: Any) -> None:
+        asked.append(route)
+        answer_nothing(route)
+
+    bench.page.route("**/api/execute", fail)
+    bench.page.keyboard.press("Home")
+    bench.page.get_by_text("The workbench's server does not answer").wait_for()
+    bench.page.wait_for_timeout(300)  # in which it was asked a hundred times
+    assert len(asked) < 10
+    bench.page.unroute("**/api/execute")
+    bench.until("document.querySelector('.row.item .sort-cell')?.innerText === '0000'")
+    assert bench.page.locator(".failure").count() == 0
+
+
+def test_a_model_that_cannot_be_read_says_why(bench):
+    failure = {"error": {"code": "AccessDeniedException", "message": "you may not Scan it"}}
+    bench.page.route("**/api/model", lambda route: route.fulfill(json=failure))
+    bench.open("#/t/Words/model")
+    bench.page.get_by_text("you may not Scan it").wait_for()
+    bench.page.unroute("**/api/model")
+    bench.page.get_by_role("button", name="Try again").click()
+    bench.page.get_by_text("Inferred from 7 items").wait_for()
+
+
+def test_tables_that_the_list_does_not_describe_are_opened(bench, monkeypatch):
+    monkeypatch.setattr("isotone.workbench.tables.MOST", 2)
+    bench.open("#/t/Words/items")
+    bench.wait_for_items(5)
+    bench.page.get_by_label("Read the list of tables again").click()
+    bench.settle()
+    bench.page.locator(".tables").get_by_text("Tickets").click()
+    bench.wait_for_items(12)
+
+
+def test_sample_requests_wait_for_safe_mode_to_be_opened(chrome, samples):
+    async def chapters(given: Any) -> Any:
+        return {"chapters": []}
+
+    pages = Pages(samples, target=":memory:", writable=False, tour={"tour": chapters})
+    with running_server(samples, pages=pages) as url:
+        context = chrome.new_context(viewport={"width": 1280, "height": 900})
+        bench = Workbench(context.new_page(), url)
+        bench.open("#/metrics")
+        bench.page.locator("button:disabled", has_text="Send sample requests").wait_for()
+        bench.page.get_by_role("button", name="Safe mode").click()
+        bench.page.locator("button:enabled", has_text="Send sample requests").click()
+        bench.page.get_by_text("The sample tables are gone").wait_for()
+        bench.check()
+        context.close()

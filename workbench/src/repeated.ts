@@ -1,0 +1,38 @@
+/** Work that is repeated while a view is shown: a look at what changes on the server. */
+
+import { useEffect } from "preact/hooks";
+
+/** Works now, and again so many milliseconds after the work has ended, until it returns false.
+ *
+ * It rests while nobody can see the page. The signal says that the answer is not wanted any more. */
+export function useRepeated(every: number, work: (signal: AbortSignal) => Promise<boolean>, inputs: unknown[]): void {
+  useEffect(() => {
+    const over = new AbortController();
+    const follow = async () => {
+      while (await work(over.signal)) {
+        await rest(every, over.signal);
+        if (over.signal.aborted) return;
+      }
+    };
+    void follow();
+    return () => over.abort();
+  }, inputs);
+}
+
+/** Waits, and then until the page can be seen; not at all once the signal is given. */
+async function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((done) => {
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+  });
+  if (!document.hidden || signal.aborted) return;
+  await new Promise<void>((done) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      done();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look, { once: true });
+  });
+}
