@@ -27,7 +27,7 @@ from tests.service_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, document
 
 import isotone
 from isotone.client.exceptions import ParamValidationError
-from isotone.client.parameters import declared_type, encode_request
+from isotone.client.parameters import encode_request
 from isotone.errors import ApiError, IsotoneError
 
 MODEL = ServiceModel(document("dynamodb"))
@@ -174,7 +174,7 @@ def requests() -> Iterator[tuple[str, str, dict[str, Any]]]:
         needed = {name: [] for name in REQUIRED_WITHOUT_THEM.get(operation, ())}
         for path, member in members_of(shape):
             known = (shape.name if len(path) < 2 else "", *path[-2:], member.name)
-            if path and known not in seen and declared_type(operation) is not None:
+            if path and known not in seen:
                 seen.add(known)
                 for name, value in VALUES.items():
                     yield operation, name, {**needed, **request_with(path, value)}
@@ -271,8 +271,6 @@ def test_a_request_that_contains_itself_or_is_very_deep_is_refused(
     for value in (around, deep):
         with pytest.raises(ParamValidationError, match="nested too deeply"):
             client.put_item(TableName="tab", Item={"a": {"S": "x"}, "b": value})
-    with pytest.raises(ParamValidationError, match="cannot be encoded"):
-        client.list_global_tables(Limit=object())
 
 
 def test_half_a_surrogate_pair_is_refused_by_the_service(database: isotone.Database) -> None:

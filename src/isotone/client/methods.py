@@ -1,7 +1,6 @@
 """The methods of the clients: one for each action, named and called as boto3 does.
 
-Parameters are keyword arguments that an editor completes from the declared request types. An action
-without a declared request type is passed on unchecked.
+Parameters are keyword arguments that an editor completes from the declared request types.
 """
 
 from __future__ import annotations
@@ -73,13 +72,6 @@ class _BaseClient:
 
     def close(self) -> None:
         """Do nothing: the database is closed by the code that opened it."""
-
-
-def _undeclared(operation: str) -> Callable[..., Response]:
-    def method(self: _BaseClient, **request: Any) -> Response:
-        return self._call(operation, request)
-
-    return method
 
 
 class Client(_BaseClient):
@@ -352,16 +344,47 @@ class Client(_BaseClient):
         """Stop a bulk operation; what it has written remains."""
         return self._call("CancelBulkOperation", request)
 
-    # Actions without a declared request type
+    # Global tables, and their auto scaling
 
-    create_global_table = _undeclared("CreateGlobalTable")
-    describe_global_table = _undeclared("DescribeGlobalTable")
-    describe_global_table_settings = _undeclared("DescribeGlobalTableSettings")
-    describe_table_replica_auto_scaling = _undeclared("DescribeTableReplicaAutoScaling")
-    list_global_tables = _undeclared("ListGlobalTables")
-    update_global_table = _undeclared("UpdateGlobalTable")
-    update_global_table_settings = _undeclared("UpdateGlobalTableSettings")
-    update_table_replica_auto_scaling = _undeclared("UpdateTableReplicaAutoScaling")
+    def create_global_table(self, **request: Unpack[types.CreateGlobalTableInput]) -> Response:
+        """Make tables of the same name, in several regions, a global table of the first version."""
+        return self._call("CreateGlobalTable", request)
+
+    def describe_global_table(self, **request: Unpack[types.DescribeGlobalTableInput]) -> Response:
+        """Describe the regions of a global table."""
+        return self._call("DescribeGlobalTable", request)
+
+    def list_global_tables(self, **request: Unpack[types.ListGlobalTablesInput]) -> Response:
+        """List a page of the global tables."""
+        return self._call("ListGlobalTables", request)
+
+    def update_global_table(self, **request: Unpack[types.UpdateGlobalTableInput]) -> Response:
+        """Add regions to a global table, or remove them."""
+        return self._call("UpdateGlobalTable", request)
+
+    def describe_global_table_settings(
+        self, **request: Unpack[types.DescribeGlobalTableSettingsInput]
+    ) -> Response:
+        """Describe the capacity of a global table in each region."""
+        return self._call("DescribeGlobalTableSettings", request)
+
+    def update_global_table_settings(
+        self, **request: Unpack[types.UpdateGlobalTableSettingsInput]
+    ) -> Response:
+        """Change the capacity of a global table, for all regions or for some."""
+        return self._call("UpdateGlobalTableSettings", request)
+
+    def describe_table_replica_auto_scaling(
+        self, **request: Unpack[types.DescribeTableReplicaAutoScalingInput]
+    ) -> Response:
+        """Describe the auto scaling of a table in each region."""
+        return self._call("DescribeTableReplicaAutoScaling", request)
+
+    def update_table_replica_auto_scaling(
+        self, **request: Unpack[types.UpdateTableReplicaAutoScalingInput]
+    ) -> Response:
+        """Change the auto scaling of a table in some regions."""
+        return self._call("UpdateTableReplicaAutoScaling", request)
 
 
 class StreamsClient(_BaseClient):

@@ -15,6 +15,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from typing import (
     Annotated,
@@ -55,8 +56,7 @@ def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
     """Encode a request; raises a `ParamValidationError` that names every fault."""
     struct = _struct(operation)
     try:
-        if struct is not None:
-            _convert(request, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
+        _convert(request, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
         return _encode(request)
     except Exception:  # noqa: BLE001 - an object in the request may raise anything; it is not asked again
         return _encode_slowly(operation, request)
@@ -65,21 +65,16 @@ def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
 def _encode_slowly(operation: str, request: Mapping[str, Any]) -> bytes:
     """Encode what botocore accepts beyond the declared types, or raise for its faults."""
     try:
-        plain = _plain_request(declared_type(operation), request)
+        plain = _plain_request(request_type(operation), request)
     except RecursionError:
         raise parameter_error("The request is nested too deeply, or contains itself") from None
-    try:
-        # As botocore encodes: half a surrogate pair is sent, and the service refuses it.
-        return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
-    except (TypeError, ValueError, RecursionError) as error:  # without a declared type
-        raise parameter_error(f"The request cannot be encoded: {error}") from None
+    # As botocore encodes: half a surrogate pair is sent, and the service refuses it.
+    return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
 
 
-def _base64(value: Any) -> str:
+def _base64(value: bytes) -> str:
     """The text that is sent for a binary value."""
-    if isinstance(value, bytes | bytearray):
-        return b64encode(value).decode()
-    raise TypeError(f"{value!r} is of {type(value)}, which JSON does not have")
+    return b64encode(value).decode()
 
 
 def _check_list(listed: Any, value: Any) -> Any:
@@ -94,19 +89,16 @@ def _check_list(listed: Any, value: Any) -> Any:
 _CHECKED: Final[_Listed[Any]] = _Listed()
 
 
-def declared_type(operation: str) -> Any:
-    """The request type of an action, or None if `request_types` has none."""
-    return getattr(request_types, operation + "Input", None)
+def request_type(operation: str) -> Any:
+    """The request type of an action."""
+    return getattr(request_types, operation + "Input")
 
 
 @cache
 def _struct(operation: str) -> Any:
-    """The compiled request type of an action, or None if it has no declared one."""
-    declared = declared_type(operation)
-    if declared is None:
-        return None
+    """The compiled request type of an action."""
     with _compiling:
-        struct = _compile(declared)
+        struct = _compile(request_type(operation))
         _read_annotations(struct)
     return struct
 
@@ -212,8 +204,6 @@ def required(shape: Any) -> tuple[str, ...]:
 
 def _plain_request(shape: Any, request: Mapping[str, Any]) -> Any:
     """Convert a request to plain values; raises one `ParamValidationError` with all faults."""
-    if shape is None:
-        return request
     faults: list[str] = []
     plain = _structure(shape, dict(request), "", faults)
     if faults:
@@ -226,7 +216,7 @@ def _visit(hint: Any, value: Any, path: str, faults: list[str]) -> Any:
     if get_origin(hint) is Annotated:
         hint, bounds = get_args(hint)
     kind = dict if is_typeddict(hint) else get_origin(hint) or hint
-    accepted, names, convert = _KINDS.get(kind, _ANYTHING)
+    accepted, names, convert = _KINDS[kind]
     if not isinstance(value, accepted):
         _refuse_type(value, path, names, faults)
         return None
@@ -348,6 +338,11 @@ def _integer(value: int) -> int:
     return value if isinstance(value, bool) else int.__int__(value)
 
 
+def _float(value: float | Decimal) -> float:
+    """A plain float; a bool is sent as it is."""
+    return value if isinstance(value, bool) else float(value)
+
+
 def _scalar(convert: Callable[[Any], Any]) -> _Conversion:
     return lambda hint, value, path, faults: convert(value)
 
@@ -365,8 +360,8 @@ _KINDS: Final[dict[Any, tuple[Any, str, _Conversion]]] = {
     Sequence: ((list, tuple), f"{list}, {tuple}", _sequence),
     str: (str, str(str), _scalar(str.__str__)),
     int: (int, str(int), _scalar(_integer)),
+    float: ((float, Decimal, int), f"{float}, {Decimal}, {int}", _scalar(_float)),
     bool: (bool, str(bool), _scalar(bool)),
     datetime: (object, _TIME_NAMES, _seconds),
     bytes: (_BINARY, _BINARY_NAMES, _blob),
 }
-_ANYTHING: Final[tuple[Any, str, _Conversion]] = (object, "", _scalar(lambda value: value))
