@@ -35,7 +35,7 @@ from typing import (
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from isotone.client import request_types
+from isotone.client import global_table_types, request_types
 from isotone.client.exceptions import parameter_error
 from isotone.client.request_types import AttributeMap, AttributeValue
 
@@ -91,7 +91,8 @@ _CHECKED: Final[_Listed[Any]] = _Listed()
 
 def request_type(operation: str) -> Any:
     """The request type of an action."""
-    return getattr(request_types, operation + "Input")
+    name = operation + "Input"
+    return getattr(request_types, name, None) or getattr(global_table_types, name)
 
 
 @cache
