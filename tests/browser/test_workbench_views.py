@@ -333,6 +333,10 @@ def test_structures_are_shown_as_what_they_are_while_they_change(bench, database
             link.press("Enter")
             bench.page.locator(selector).first.wait_for()
             check_screens(bench)
+            if kind == "Sorted set":
+                bench.until_text(".ranks .score", "20")
+                bench.page.get_by_role("button", name="Lowest first").press("Enter")
+                bench.until_text(".ranks .score", "1.5")
         store.put(Note(author="ann"))
         bench.until("document.querySelector('.fact.bad') !== null")  # it is behind now
         assert bench.page.locator(KINDS["Worker"]).locator("td").nth(1).inner_text() == "1"
