@@ -25,10 +25,10 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 	@$(BIN)/isotone demo --port $(PORT)
 
 test: $(READY) ## run the tests
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest --processes auto
 
-long: $(READY) ## run the tests with three times as many random examples
-	ISOTONE_LONG=1 $(BIN)/pytest -n auto --dist worksteal
+long: $(READY) ## run the tests with three to five times as many random examples
+	ISOTONE_LONG=1 $(BIN)/pytest --processes auto
 
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check .
@@ -60,7 +60,7 @@ oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)
-	ISOTONE_REDIS_EXAMPLES=400 $(BIN)/pytest -n auto -rs tests/structures/test_sorted_set_redis.py
+	ISOTONE_REDIS_EXAMPLES=400 $(BIN)/pytest --processes auto -rs tests/structures/test_sorted_set_redis.py
 
 crash: $(READY) ## the long form of the crash tests: a hundred kills
 	ISOTONE_KILLS=100 $(BIN)/pytest -s tests/crash

@@ -8,24 +8,23 @@ of examples passes it through `tests.effort.examples` where it takes more than a
 """
 
 import gc
-import os
 import signal
-from collections.abc import Generator
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.effort import LONG
+from tests.parallel import pytest_addoption, pytest_runtestloop
+
+from isotone.testing.sessions import make_sessions_cheap
+
+__all__ = ["pytest_addoption", "pytest_runtestloop"]
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("long"), max_examples=50)
+settings.register_profile(
+    "quick", settings.get_profile("long"), max_examples=30, stateful_step_count=30
+)
 settings.load_profile("long" if LONG else "quick")
-
-
-@pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Three workers for two cores: many tests wait for a disk, for another process, or for time to pass."""
-    cores = yield
-    return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores * 3 // 2
 
 
 # A background job of a shell ignores Ctrl-C, and so would the processes that tests start and interrupt.
@@ -42,6 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Collect garbage less often, and never look at what was imported and collected for the session."""
+    if "botocore" in sys.modules:  # a client of a new session takes a fifth of the time
+        make_sessions_cheap(setattr)
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,93 +34,67 @@ CONTEXT.set_forkserver_preload(
         *("isotone.model.connecting", "tests.structures.processes"),
     ]
 )
+_ROOT = str(Path(__file__).parents[1])  # where `tests` is imported from
 
 
-class Program:
-    """A program of Python that runs in a process: `stdout` is what it prints."""
-
-    def __init__(self, path: str | Path, *arguments: str) -> None:
-        reading, writing = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=_run, args=(str(path), arguments, writing))
-        self._process.start()
-        writing.close()
-        self.stdout = os.fdopen(os.dup(reading.fileno()), encoding="utf-8")
-        reading.close()
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def finish(self, timeout: float = 120) -> str:
-        """The rest of what it prints, until it has ended."""
-        with self.stdout:
-            printed = self.stdout.read()
-        self._process.join(timeout)
-        return printed
-
-    @property
-    def returncode(self) -> int | None:
-        """0 if it went well, negative if it was killed, None while it runs."""
-        code: int | None = self._process.exitcode
-        return code
+def python(
+    *words: object,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | IO[Any] | None = subprocess.DEVNULL,
+    stdout: int | IO[Any] | None = subprocess.PIPE,
+    stderr: int | IO[Any] | None = None,
+) -> Command | subprocess.Popen[str]:
+    """Start Python with a file, `-c CODE` or `-m MODULE`, and words, as `subprocess.Popen` would, but forked."""
+    told = [os.fspath(word) if isinstance(word, Path) else str(word) for word in words]
+    if _METHOD != "forkserver":
+        streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        return subprocess.Popen([sys.executable, *told], cwd=cwd, env=env, text=True, **streams)
+    return Command(
+        told, os.fspath(cwd or Path.cwd()), dict(env or os.environ), stdin, stdout, stderr
+    )
 
 
-def _run(path: str, arguments: tuple[str, ...], writing: Connection) -> None:
-    os.dup2(writing.fileno(), 1)
-    writing.close()
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.argv = [path, *arguments]
-    runpy.run_path(path, run_name="__main__")
-    sys.stdout.flush()
+def isotone(*words: object, **options: Any) -> Command | subprocess.Popen[str]:
+    """Start `python -m isotone` with these words; the options are those of `python`."""
+    return python("-m", "isotone", *words, **options)
 
 
 def together(path: str | Path, *arguments: str, processes: int) -> list[str]:
     """What so many processes of a program print, which run at the same time."""
-    running = [Program(path, *arguments, str(number)) for number in range(processes)]
-    printed = [each.finish() for each in running]
+    running = [python(path, *arguments, number) for number in range(processes)]
+    printed = [each.communicate(timeout=120)[0] for each in running]
     assert [each.returncode for each in running] == [0] * processes
     return printed
 
 
-def isotone(
-    *words: object,
-    cwd: str | Path | None = None,
-    env: Mapping[str, str] | None = None,
-    stdout: int | IO[Any] | None = subprocess.PIPE,
-    stderr: int | IO[Any] | None = None,
-) -> Command | subprocess.Popen[str]:
-    """Start `python -m isotone` with these words, as `subprocess.Popen` would, but forked."""
-    told = [os.fspath(word) if isinstance(word, Path) else str(word) for word in words]
-    if _METHOD != "forkserver":
-        command = [sys.executable, "-m", "isotone", *told]
-        return subprocess.Popen(command, cwd=cwd, env=env, stdout=stdout, stderr=stderr, text=True)
-    return Command(told, os.fspath(cwd or Path.cwd()), dict(env or os.environ), stdout, stderr)
-
-
 class Command:
-    """The program in a forked process, with what tests use of `subprocess.Popen`."""
+    """Python in a forked process, with what tests use of `subprocess.Popen`."""
 
     def __init__(
         self,
         words: Sequence[str],
         cwd: str,
         environment: dict[str, str],
+        stdin: int | IO[Any] | None,
         stdout: int | IO[Any] | None,
         stderr: int | IO[Any] | None,
     ) -> None:
-        self.stdout, out = _stream(stdout, 1)
-        self.stderr, err = _stream(stderr, 2)
-        arguments = (words, cwd, environment, out, err)
-        self._process = CONTEXT.Process(target=_run_isotone, args=arguments)
+        self.stdin, own_in = _stream(stdin, 0)
+        self.stdout, own_out = _stream(stdout, 1)
+        self.stderr, own_err = _stream(stderr, 2)
+        own = (own_in, own_out, own_err)
+        self._process = CONTEXT.Process(target=_run, args=(words, cwd, environment, own))
         self._process.start()
-        out.close()
-        err.close()
+        for each in own:
+            each.close()
         self.pid: int = self._process.pid
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for stream in (self.stdout, self.stderr):
+        for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
                 stream.close()
         self.wait()
@@ -136,7 +111,7 @@ class Command:
     def wait(self, timeout: float | None = None) -> int:
         self._process.join(timeout)
         if self.returncode is None:
-            raise subprocess.TimeoutExpired("isotone", timeout or 0)
+            raise subprocess.TimeoutExpired("python", timeout or 0)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -165,6 +140,8 @@ class Command:
         ]
         for thread in threads:
             thread.start()
+        if self.stdin is not None and not self.stdin.closed:
+            self.stdin.close()
         self.wait(timeout)
         for thread in threads:
             thread.join()
@@ -172,32 +149,44 @@ class Command:
 
 
 def _stream(wanted: int | IO[Any] | None, own: int) -> tuple[IO[str] | None, Connection]:
-    """What is to be read here, if anything, and what the process writes to."""
+    """The end of a pipe that is used here, if there is one, and what the process has as its stream `own`."""
     if wanted == subprocess.PIPE:
         reading, writing = os.pipe()
+        if own == 0:
+            return os.fdopen(writing, "w", encoding="utf-8"), Connection(reading, writable=False)
         return os.fdopen(reading, encoding="utf-8"), Connection(writing, readable=False)
     if wanted == subprocess.DEVNULL:
-        return None, Connection(os.open(os.devnull, os.O_WRONLY), readable=False)
+        return None, Connection(os.open(os.devnull, os.O_RDWR))
     if isinstance(wanted, int):
         raise AssertionError(f"{wanted} is neither PIPE nor DEVNULL")
-    return None, Connection(os.dup(own if wanted is None else wanted.fileno()), readable=False)
+    return None, Connection(os.dup(own if wanted is None else wanted.fileno()))
 
 
-def _run_isotone(
-    words: list[str], cwd: str, environment: dict[str, str], out: Connection, err: Connection
+def _run(
+    words: list[str], cwd: str, environment: dict[str, str], streams: tuple[Connection, ...]
 ) -> None:
-    os.dup2(out.fileno(), 1)
-    os.dup2(err.fileno(), 2)
-    out.close()
-    err.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+        stream.close()
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    sys.path[:0] = [cwd, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = ["isotone", *words]
+    first = str(Path(words[0]).parent) if words[0][0] != "-" else cwd
+    sys.path[:0] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path.append(_ROOT)
     try:
-        runpy.run_module("isotone", run_name="__main__", alter_sys=True)
+        if words[0] == "-m":
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        elif words[0] == "-c":
+            sys.argv = ["-c", *words[2:]]
+            sys.modules["__main__"] = module = types.ModuleType("__main__")
+            exec(compile(words[1], "<string>", "exec"), vars(module))
+        else:
+            sys.argv = words
+            runpy.run_path(words[0], run_name="__main__")
     finally:
         sys.stdout.flush()

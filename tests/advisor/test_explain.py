@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.advisor.tickets import Team, Ticket, places
 from tests.docs.pages import page
+from tests.effort import examples
 
 import isotone
 from isotone import ManualClock, Table
@@ -371,7 +372,7 @@ RAW = Table(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     items=ITEMS,
     pk=LETTERS,

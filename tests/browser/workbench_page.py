@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.browser.chromium import chromium
+from tests.browser.chromium import NO_PAGES_OF_ITS_OWN, chromium
 
 AXE = Path(__file__).parents[2] / "workbench/node_modules/axe-core/axe.min.js"
 
 WAIT_SECONDS = 60
-_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", NO_PAGES_OF_ITS_OWN)
 
 
 @contextlib.contextmanager

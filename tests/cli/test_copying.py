@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests import programs
 from tests.cli.conftest import Run
 from tests.moving.tables import NAME, create, fill, items
 
@@ -93,13 +93,8 @@ def test_ctrl_c_leaves_a_state_that_the_same_command_goes_on_with(
     with package.open(source) as database:
         create(database)
         fill(database, 2000)
-    command = [sys.executable, "-m", "isotone", "copy", str(source), str(target), "--live"]
-    process = subprocess.Popen(
-        [*command, "--write-units", "1000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = ("copy", source, target, "--live", "--write-units", 1000)
+    process = programs.isotone(*words, stderr=subprocess.PIPE)
     while not list(state_folder.glob("isotone/*.json")):
         assert process.poll() is None
         time.sleep(0.05)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from tests.programs import python
 
 import isotone
 
@@ -23,12 +25,26 @@ READS = [
     ("sql", "{file}", "SELECT * FROM Orders WHERE id = '1'"),
     ("check", "{file}"),
 ]
-# Root keeps its user, but loses the capability to pass over permissions (CAP_DAC_OVERRIDE), which takes effect with exec.
-RUN = """
-import ctypes, os, sys
+# Runs command lines one after the other, each with its standard input, and prints what came of them. Root keeps its
+# user, but loses the capability to pass over permissions (CAP_DAC_OVERRIDE).
+BOUND = """
+import contextlib, ctypes, io, json, os, sys
+from isotone.cli import main
+
 if os.geteuid() == 0:
-    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "isotone", *sys.argv[1:]])
+    libc = ctypes.CDLL(None)
+    this_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    held = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice 32 of them
+    assert libc.capget(this_process, held) == 0
+    for kind in range(3):
+        held[kind] &= ~(1 << 1)
+    assert libc.capset(this_process, held) == 0
+for words, text in json.loads(sys.argv[1]):
+    sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
 
 
@@ -50,15 +66,18 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o755)
 
 
-def run_bound(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", RUN, *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-    )
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run_bound(*commands: tuple[str, ...], text: str = "") -> list[Outcome]:
+    """What comes of the commands for a user whom permissions bind; each reads `text`."""
+    process = python("-c", BOUND, json.dumps([(words, text) for words in commands]), cwd="/")
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, "a command has raised"
+    return [Outcome(*json.loads(line)) for line in printed.splitlines()]
 
 
 def close_to_writers(folder: Path, what: str) -> str:
@@ -76,17 +95,15 @@ def close_to_writers(folder: Path, what: str) -> str:
 def test_reads_work_and_a_write_says_why_it_does_not(folder: Path, what: str) -> None:
     file = close_to_writers(folder, what)
     before = Path(file).read_bytes()
-    for words in READS:
-        outcome = run_bound(*(word.format(file=file) for word in words))
-        assert outcome.returncode == 0, (words, outcome.stderr)
-        assert "Traceback" not in outcome.stderr
-    shell = run_bound("shell", file, text="get Orders id=1\n")
-    assert shell.returncode == 0, shell.stderr
-    for write in (("put", file, "Orders", '{"id": "9"}'), ("create", file, "Other", "id")):
-        outcome = run_bound(*write)
-        assert outcome.returncode != 0
-        assert "is read-only, so nothing can be written" in outcome.stderr
-        assert "Traceback" not in outcome.stderr
+    reads = [*(tuple(word.format(file=file) for word in words) for words in READS), ("shell", file)]
+    writes = [("put", file, "Orders", '{"id": "9"}'), ("create", file, "Other", "id")]
+    outcomes = run_bound(*reads, *writes, text="get Orders id=1\n")
+    assert len(outcomes) == len(reads) + len(writes)
+    for words, outcome in zip(reads, outcomes, strict=False):
+        assert outcome.code == 0, (words, outcome.err)
+    for outcome in outcomes[len(reads) :]:
+        assert outcome.code != 0
+        assert "is read-only, so nothing can be written" in outcome.err
     assert Path(file).read_bytes() == before
     assert [each.name for each in folder.iterdir()] == ["shop.db"]
 
@@ -99,8 +116,8 @@ def test_a_log_that_cannot_be_read_is_not_ignored(folder: Path) -> None:
             shutil.copyfile(f"{folder / 'shop.db'}{end}", f"{left}{end}")
             Path(f"{left}{end}").chmod(0o444)
     folder.chmod(0o555)
-    outcome = run_bound("scan", str(left), "Orders")
-    if outcome.returncode == 0:
-        assert "in the log" in outcome.stdout
+    (outcome,) = run_bound(("scan", str(left), "Orders"))
+    if outcome.code == 0:
+        assert "in the log" in outcome.out
     else:
-        assert "has a log" in outcome.stderr
+        assert "has a log" in outcome.err

@@ -8,10 +8,10 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
+from tests import programs
 from tests.workbench.page import Browserless
 
 from isotone.cli.database import connect
@@ -24,12 +24,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has th
 
 @contextlib.contextmanager
 def started(*words):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "isotone", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = programs.isotone(*words, stderr=subprocess.PIPE)
     try:
         yield process
     finally:

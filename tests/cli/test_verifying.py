@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import programs
 from tests.cli.conftest import Run
 
 import isotone as package
@@ -154,16 +155,10 @@ def test_a_server(site: str, isotone: Run) -> None:
     assert "1,200 Order" in out
 
 
-def started(site: str, folder: Path) -> subprocess.Popen[bytes]:
+def started(site: str, folder: Path) -> programs.Command | subprocess.Popen[str]:
     """A slow verification that has saved its position in `at.json`."""
-    command = [sys.executable, "-m", "isotone", "verify", site, "shop.db", "--resume", "at.json"]
-    process = subprocess.Popen(
-        [*command, "--units-per-second", "2"],
-        cwd=folder,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    words = ("verify", site, "shop.db", "--resume", "at.json", "--units-per-second", 2)
+    process = programs.isotone(*words, cwd=folder, stderr=subprocess.PIPE)
     for _ in range(6_000):
         if (folder / "at.json").exists():
             break
@@ -176,7 +171,7 @@ def test_interrupted_and_continued(site: str, isotone: Run, tmp_path: Path) -> N
         damage(store, 1_200)
     process = started(site, tmp_path)
     process.send_signal(signal.SIGINT)
-    out, err = (each.decode() for each in process.communicate(timeout=60))
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "; not complete" in out
     assert "interrupted; the same command continues, from at.json" in err

@@ -8,10 +8,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
+from tests import programs
 from tests.workbench.page import Browserless
 
 import isotone
@@ -30,8 +30,8 @@ PUT = {"TableName": "Words", "Item": {"word": {"S": "new"}}}
 
 @contextlib.contextmanager
 def started(source: str, *words: str) -> Iterator[Browserless]:
-    command = [sys.executable, "-m", "isotone", "workbench", source, "--no-open", *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ("workbench", source, "--no-open", *words)
+    process = programs.isotone(*command, stderr=subprocess.PIPE)
     try:
         assert process.stdout is not None
         found = re.fullmatch(
@@ -73,8 +73,7 @@ def test_a_server_is_in_safe_mode_unless_it_is_unlocked():
         assert database.execute("Scan", {"TableName": "Words"})["Count"] == 1
 
 
-def test_a_file_that_does_not_exist_is_one_sentence():
-    command = [sys.executable, "-m", "isotone", "workbench", "nowhere.db", "--no-open"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr.startswith("isotone: the file nowhere.db does not exist")
+def test_a_file_that_does_not_exist_is_one_sentence(isotone):
+    found = isotone("workbench", "nowhere.db", "--no-open")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith("isotone: the file nowhere.db does not exist")

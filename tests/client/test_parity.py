@@ -11,6 +11,7 @@ import botocore.exceptions
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone.testing.attachment import attach
@@ -183,7 +184,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(names, values, max_size=4))
 def test_any_item_comes_back_as_from_boto3(attributes: dict[str, Any]) -> None:
     item = {"pk": {"S": "a"}, **attributes}

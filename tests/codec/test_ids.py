@@ -18,6 +18,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from isotone.clock import ManualClock
 from isotone.codec import ids
@@ -42,7 +43,7 @@ def test_a_hundred_thousand_are_unique_and_in_order(make: Callable[[], Any]) -> 
 
 
 @generators
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(steps=st.lists(st.floats(-5, 5) | st.just(0.0), max_size=30))
 def test_the_order_holds_whatever_the_clock_does(generator: Any, steps: list[float]) -> None:
     clock = ManualClock(NOW)

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
 from tests.crash import backup_site
+from tests.programs import python
 
 import isotone
 from isotone import Client
@@ -21,8 +20,6 @@ from isotone import Client
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
 KILLS = int(os.environ.get("ISOTONE_KILLS", "3"))
-COMMAND = [sys.executable, "-m", "tests.crash.backup_site"]
-ROOT = Path(__file__).parents[2]
 
 
 def test_killed_backups_and_restores_are_completed_by_the_next_process(tmp_path: Path) -> None:
@@ -33,7 +30,7 @@ def test_killed_backups_and_restores_are_completed_by_the_next_process(tmp_path:
     while kills < KILLS or not interrupted:  # a fast machine may have completed all before a kill
         kills += 1
         assert kills < 20 * KILLS, "every restore was complete: the test has shown nothing"
-        with subprocess.Popen([*COMMAND, str(file)], stdout=subprocess.PIPE, cwd=ROOT) as site:
+        with python(backup_site.__file__, file) as site:
             assert site.stdout is not None
             assert site.stdout.readline()
             time.sleep(random.choice((0, random.uniform(0, 0.15))))

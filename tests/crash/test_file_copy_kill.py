@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.crash import backup_site
+from tests.crash import backup_site, copying_site
+from tests.programs import python
 
 import isotone
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
 KILLS = int(os.environ.get("ISOTONE_KILLS", "4"))
-COPYING = [sys.executable, "-m", "tests.crash.copying_site"]
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -36,8 +34,7 @@ def kills(way: str, folder: Path) -> Iterator[None]:
     """Start a process that copies, kill it at a random moment, and give the caller the files that it left."""
     random = Random(way)
     for _ in range(KILLS):
-        command = [*COPYING, way, str(folder)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as site:
+        with python(copying_site.__file__, way, folder) as site:
             assert site.stdout is not None
             assert site.stdout.readline()
             time.sleep(random.uniform(0, 0.3))
@@ -55,8 +52,8 @@ def content(file: Path) -> dict[str, int]:
 @pytest.mark.parametrize("way", ["backup", "update"])
 def test_a_killed_backup_beside_a_writer(folder: Path, way: str) -> None:
     isotone.backup(folder / "site.db", folder / "copy.db")
-    writing = [sys.executable, "-m", "tests.crash.backup_site", str(folder / "site.db")]
-    with subprocess.Popen(writing, stdout=subprocess.DEVNULL, cwd=ROOT) as writer:
+    file = folder / "site.db"
+    with python(backup_site.__file__, file, stdout=subprocess.DEVNULL) as writer:
         try:
             for _ in kills(way, folder):
                 # Restored elsewhere, so that reading it does not change the backup.

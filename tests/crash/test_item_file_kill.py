@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 from tests.crash import item_file_site
-from tests.programs import Program
+from tests.programs import python
 
 import isotone
 
@@ -36,10 +36,11 @@ def run_with_kills(way: str, folder: Path) -> int:
     kills = 0
     while True:
         saves = random.randrange(1, 4) if kills < KILLS else sys.maxsize
-        site = Program(item_file_site.__file__, way, str(folder))
+        site = python(item_file_site.__file__, way, folder)
+        assert site.stdout is not None
         for line in site.stdout:
             if line == "complete\n":
-                site.finish()
+                site.communicate()
                 return kills
             saves -= 1
             if not saves:
@@ -47,7 +48,7 @@ def run_with_kills(way: str, folder: Path) -> int:
                 site.kill()
                 kills += 1
                 break
-        site.finish()
+        site.communicate()
         assert site.returncode == -signal.SIGKILL, "the site has failed"
 
 

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
@@ -15,6 +13,7 @@ from typing import get_args
 
 import pytest
 from tests.crash.storm import entries_of
+from tests.programs import python
 from tests.storage import integrity
 
 from isotone.storage.file import Durability
@@ -26,14 +25,13 @@ STORM = Path(__file__).with_name("storm.py")
 
 def acknowledged_by_storm(path: Path, durability: str, seconds: float) -> int:
     """Let a storm rage for a while after its first commit, kill it, and say what it had told."""
-    command = [sys.executable, STORM, "numbers", path, durability]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as storm:
+    with python(STORM, "numbers", path, durability) as storm:
         assert storm.stdout is not None
         first = storm.stdout.readline()
         time.sleep(seconds)
         storm.kill()
         lines = (first + storm.stdout.read()).splitlines(keepends=True)
-    told = [int(line) for line in lines if line.endswith(b"\n")]
+    told = [int(line) for line in lines if line.endswith("\n")]
     assert told == list(range(told[0], told[0] + len(told)))
     return told[-1]
 

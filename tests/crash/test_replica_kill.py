@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests.programs import python
 
 import isotone
 
@@ -31,9 +31,7 @@ for number in itertools.count():
 
 def acknowledged(path: Path, round_: int) -> list[str]:
     """What a writer acknowledged until it was killed."""
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(round_)], stdout=subprocess.PIPE, text=True
-    )
+    writer = python("-c", WRITER, path, round_)
     assert writer.stdout is not None
     found = [writer.stdout.readline().strip() for _ in range(WRITES)]
     writer.kill()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.programs import python
 from tests.storage import integrity
 
 from isotone.storage.sqlite import SQLiteStore
@@ -18,8 +17,7 @@ def test_a_counter_counts_every_increment(tmp_path: Path) -> None:
     store = SQLiteStore(path)
     with store.transaction():
         store.create_tree("counter")
-    command = [sys.executable, STORM, "counter", path, "400"]
-    writers = [subprocess.Popen(command) for _ in range(2)]
+    writers = [python(STORM, "counter", path, 400, stdout=None) for _ in range(2)]
     # The third one reads meanwhile: the count never goes back, and a snapshot stands still.
     seen = 0
     while any(writer.poll() is None for writer in writers):
@@ -41,8 +39,7 @@ def test_many_processes_make_the_same_file_at_once(tmp_path: Path) -> None:
         "import sys; from isotone.storage.sqlite import SQLiteStore as S; s = S(sys.argv[1]);\n"
         "with s.transaction(): s.create_tree('t' + sys.argv[2])"
     )
-    command = [sys.executable, "-c", source, path]
-    makers = [subprocess.Popen([*command, str(number)]) for number in range(6)]
+    makers = [python("-c", source, path, number, stdout=None) for number in range(6)]
     assert [maker.wait() for maker in makers] == [0] * 6
     store = SQLiteStore(path)
     assert store.trees() == [f"t{number}" for number in range(6)]

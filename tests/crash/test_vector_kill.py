@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from tests.crash.vector_site import DEFINITIONS, INDEX, vector
-from tests.programs import Program
+from tests.programs import python
 
 import isotone
 
@@ -21,11 +21,12 @@ SITE = Path(__file__).with_name("vector_site.py")
 
 def killed(path: Path, seconds: float) -> int:
     """Let the site write for a while after its first commit, kill it, and say what it told last."""
-    site = Program(SITE, str(path))
+    site = python(SITE, path)
+    assert site.stdout is not None
     first = site.stdout.readline()
     time.sleep(seconds)
     site.kill()
-    lines = (first + site.finish()).splitlines(keepends=True)
+    lines = (first + site.communicate()[0]).splitlines(keepends=True)
     return int([line for line in lines if line.endswith("\n")][-1])
 
 

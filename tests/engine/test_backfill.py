@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
@@ -113,7 +114,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(actions, max_size=12), st.lists(actions, max_size=15))
 def test_any_writes_between_the_slices_end_in_a_true_index(
     before: list[tuple[str, int, Any]], during: list[tuple[str, int, Any]]

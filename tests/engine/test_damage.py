@@ -6,8 +6,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 import urllib.error
@@ -18,6 +16,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.programs import python
 from tests.storage.old_format import to_format_1
 
 import isotone
@@ -336,8 +335,7 @@ def test_a_kill_in_the_upgrade_loses_no_acknowledged_write(
     to_format_1(path)
     latest, is_pending = 10_000, False
     for kill in range(KILLS):
-        command = [sys.executable, "-c", SITE, str(path), str(latest + 1)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as site:
+        with python("-c", SITE, path, latest + 1) as site:
             assert site.stdout is not None
             site.stdout.readline()
             time.sleep(0.02 * kill)

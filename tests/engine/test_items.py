@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
@@ -26,7 +27,7 @@ writes = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(writes, max_size=20))
 def test_counts_and_collections_are_those_of_the_items(
     actions: list[tuple[str, str, str, str | None]],

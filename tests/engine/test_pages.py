@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
@@ -96,7 +97,7 @@ def paged(ask: Asker, limit: int, **request: Any) -> list[dict[str, Any]]:
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.sets(texts, min_size=1, max_size=12),
     start=texts,
@@ -158,7 +159,7 @@ def place_item(number: int, place: tuple[str, str, str, int]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     found=st.lists(places, min_size=1, max_size=12),
     wanted=places,
@@ -208,7 +209,7 @@ def test_a_range_of_the_first_of_two_sort_attributes(
     assert sorted(item["p"]["S"] for item in answer) == sorted(item["p"]["S"] for item in expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     ties=st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=12),
     limit=st.integers(1, 4),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.attack import flip_site
+from tests.programs import python
 from tests.storage.old_format import to_format_1
 
 import isotone
@@ -168,8 +167,8 @@ def test_a_repair_that_is_killed_leaves_no_new_file(source: Path, tmp_path: Path
     )
     before = source.read_bytes()
     for page in (1, 20, 60):
-        arguments = [sys.executable, "-c", program, str(source), str(target), str(page)]
-        assert subprocess.run(arguments, check=False, timeout=120).returncode == -signal.SIGKILL
+        killed = python("-c", program, source, target, page, stdout=None)
+        assert killed.wait(120) == -signal.SIGKILL
         assert not target.exists()
     assert source.read_bytes() == before
     assert isotone.repair(source, target).lost == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.operations.conftest import Asker
+from tests.programs import python
 
 import isotone
 from isotone.engine import stream_records, streams
@@ -192,7 +192,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(history=steps, limit=st.sampled_from([1, 2, 3, 1000]))
 def test_a_stream_replays_to_the_table(kind: str, history: list[Any], limit: int) -> None:
     with opened(kind) as ask:
@@ -216,7 +216,7 @@ def test_a_stream_replays_to_the_table(kind: str, history: list[Any], limit: int
         assert done == len(found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(before=steps, after=steps, limit=st.sampled_from([1, 3, 1000]))
 def test_latest_sees_exactly_what_comes_after(
     before: list[Any], after: list[Any], limit: int
@@ -241,7 +241,7 @@ def test_latest_sees_exactly_what_comes_after(
         assert same(items, contents(ask))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(history=steps)
 def test_trimming_takes_what_is_a_day_old_and_nothing_else(history: list[Any]) -> None:
     with opened("memory") as ask:
@@ -366,8 +366,7 @@ def test_after_a_kill_the_stream_tells_what_is_in_the_table(tmp_path: Path) -> N
     for first in (0, 1000, 2000):
         endless = WRITER.replace("+ 150", "+ 10**9").replace('"none"', '"disk"')
         telling = endless.replace("client.put", "print(number, flush=True) or client.put")
-        command = [sys.executable, "-c", telling, str(path), str(first)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        with python("-c", telling, path, first) as writer:
             assert writer.stdout is not None
             for _ in range(50):
                 writer.stdout.readline()
@@ -389,8 +388,7 @@ def test_several_processes_write_one_stream(
     with isotone.open(path, durability="none") as database:
         ask = Asker(database, isotone.ManualClock())
         ask.table(StreamSpecification=STREAM)
-        command = [sys.executable, "-c", WRITER, str(path)]
-        writers = [subprocess.Popen([*command, str(first)]) for first in (0, 1000)]
+        writers = [python("-c", WRITER, path, first, stdout=None) for first in (0, 1000)]
         while any(writer.poll() is None for writer in writers):
             ask.database.maintain()
         assert [writer.returncode for writer in writers] == [0, 0]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
@@ -85,7 +86,7 @@ values = st.recursive(
 names = st.sampled_from(["a", "b", "é"])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(names, st.one_of(st.none(), values)), min_size=1, max_size=6))
 def test_the_recorded_size_is_the_size_after_any_updates(
     changes: list[tuple[str, dict[str, Any] | None]],

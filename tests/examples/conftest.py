@@ -1,9 +1,11 @@
-"""Every example runs once at each kind of address, and its output is read as its reader would read it."""
+"""Every example runs at each kind of address. Its output in memory is read as its reader would read it."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from tests.cluster import Cluster
@@ -13,7 +15,7 @@ from tests.oracle import local
 import isotone
 from isotone.server import running_server
 
-MEMORY = ":memory:"
+_RUNS = Counter[str]()
 _CLUSTERS: dict[str, Cluster] = {}
 """The clusters of which no server was killed yet, by address."""
 
@@ -29,11 +31,11 @@ def address(
 ) -> Iterator[str]:
     """Where the example keeps its tables."""
     if request.param == "memory":
-        yield MEMORY
+        yield ":memory:"
     elif request.param == "file":
         yield str(tmp_path_factory.mktemp("examples") / "examples.db")
     elif request.param == "http":
-        with isotone.open(MEMORY) as database, running_server(database) as url:
+        with isotone.open() as database, running_server(database) as url:
             yield url
     elif request.param == "cluster":
         with Cluster(tmp_path_factory.mktemp("cluster") / "examples.db") as cluster:
@@ -47,21 +49,19 @@ def address(
 
 
 @pytest.fixture(scope="session")
-def outputs() -> dict[tuple[str, str], Printed]:
-    """What was printed, by example and address."""
-    return {}
+def example() -> Callable[[str], Printed]:
+    """Gives what an example prints in memory, where it runs once. At other addresses it prints the same."""
+    return cache(lambda name: run(name, ":memory:"))
 
 
 @pytest.fixture
-def example(address: str, outputs: dict[tuple[str, str], Printed]) -> Callable[[str], Printed]:
-    """Gives what an example prints at the address; it runs there once."""
+def example_there(address: str) -> Callable[[str], Printed]:
+    """Runs an example at the address; one server of a cluster is killed after the third run."""
 
     def printed(name: str) -> Printed:
-        if (name, address) not in outputs:
-            done = sum(at == address for _, at in outputs)
-            if address in _CLUSTERS and done == 3:
-                _CLUSTERS.pop(address).kill(1)  # all that follows runs on the two that are left
-            outputs[name, address] = run(name, address)
-        return outputs[name, address]
+        _RUNS[address] += 1
+        if address in _CLUSTERS and _RUNS[address] > 3:
+            _CLUSTERS.pop(address).kill(1)  # all that follows runs on the two that are left
+        return run(name, address)
 
     return printed

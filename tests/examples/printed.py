@@ -9,15 +9,22 @@ import unicodedata
 from contextlib import redirect_stdout
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.headroom import forget_notices
+from tests.programs import CONTEXT
 
 FOLDER = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
 
-# Smaller numbers for what does not depend on the address; one run has those of the example.
-FEWER = {"04_sortable_ids": {"COUNT": 1_000, "COUNT_TOGETHER": 100}}
+# Smaller numbers, and forked processes, for what does not depend on the address; one run has those of the example.
+FEWER: dict[str, dict[str, Any]] = {
+    "04_sortable_ids": {
+        "COUNT": 1_000,
+        "COUNT_TOGETHER": 100,
+        "get_context": lambda _: CONTEXT,
+    }
+}
 
 Row = dict[str, str]
 

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -18,18 +17,19 @@ from pathlib import Path
 
 import pytest
 from tests.examples.printed import FOLDER
+from tests.programs import Command, python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
 SITE = FOLDER / "content_site"
 SECONDS = 30
 
+Process = Command | subprocess.Popen[str]
+
 
 @contextlib.contextmanager
-def running(*arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, *map(str, arguments)]
-    known = {**os.environ, **environment}
-    process = subprocess.Popen(command, cwd=SITE, stdout=subprocess.PIPE, text=True, env=known)
+def running(*words: object, **environment: str) -> Iterator[Process]:
+    process = python(*words, cwd=SITE, env={**os.environ, **environment})
     try:
         yield process
     finally:
@@ -78,7 +78,7 @@ def posts_on(page: str) -> list[str]:
     return [html.unescape(each) for each in re.findall("<span>(.*?)</span>", page)]
 
 
-def worker(file: Path) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+def worker(file: Path) -> contextlib.AbstractContextManager[Process]:
     return running("-m", "isotone", "worker", "web:fan_out", file, "--lease", "1", "--quiet")
 
 

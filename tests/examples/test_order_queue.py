@@ -1,4 +1,4 @@
-"""Scenario 20: what the order queue prints, from every kind of address."""
+"""Scenario 20: what the order queue prints."""
 
 from __future__ import annotations
 

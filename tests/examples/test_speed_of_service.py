@@ -1,4 +1,4 @@
-"""Scenario 18 from every kind of address, against a naive recount of the generated cars."""
+"""Scenario 18 against a naive recount of the generated cars."""
 
 from __future__ import annotations
 

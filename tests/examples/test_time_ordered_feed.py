@@ -1,4 +1,4 @@
-"""Scenario 19 exactly, from every kind of address."""
+"""Scenario 19 exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario 17 exactly, from every kind of address."""
+"""Scenario 17 exactly."""
 
 from __future__ import annotations
 

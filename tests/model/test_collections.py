@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Number, Store, Table, desc, field
@@ -280,7 +281,7 @@ def test_a_native_sort_key_has_no_place_for_kinds() -> None:
 WORDS = st.text("ABCPZ~", min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(WORDS, WORDS, WORDS, st.lists(st.text("#!$ab~", min_size=1, max_size=3), unique=True))
 def test_whatever_the_literals_children_stand_where_they_are_declared(
     parent: str, one: str, other: str, names: list[str]

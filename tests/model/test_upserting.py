@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from isotone import (
     Attr,
@@ -196,7 +197,9 @@ def test_an_upsert_that_is_overtaken_by_the_making_updates(upserts: Any) -> None
 
 @given(st.lists(st.sampled_from(["points", "level", "handle", "delete"]), max_size=8))
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_any_upserts_leave_what_a_put_would_write(upserts: Any, actions: list[str]) -> None:
     key = {"game": "g"}

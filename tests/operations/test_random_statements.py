@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.oracle.corpus.statements import MUSIC, filled
 from tests.oracle.statement_grammar import conditions, items, partitions, ranges, selects, writes
 
@@ -63,7 +64,7 @@ def in_order(found: list[Item]) -> list[str]:
     return [json.dumps(item, sort_keys=True) for item in sorted(found, key=sort_key)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(where=wheres, limit=st.sampled_from([None, 1, 2, 5]))
 def test_a_plan_finds_what_a_filter_finds(
     music: isotone.Database, where: str, limit: int | None
@@ -81,7 +82,7 @@ def test_a_plan_finds_what_a_filter_finds(
     assert in_order(found) == in_order([item for item in everything if matches(item, {})])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     condition=ranges,
     a=st.sampled_from(["", "a", "a DESC", "a ASC"]),
@@ -134,7 +135,7 @@ def damaged(draw: Any) -> str:
     return text
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     statement=st.one_of(st.builds("{}{}".format, starts, soup), damaged(), st.text(max_size=40)),
     parameters=st.lists(st.sampled_from([{"S": "x"}, {"N": "1"}, {"SS": ["a"]}, {"L": []}])),

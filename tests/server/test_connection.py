@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.server.fakes import headers_of, request_bytes
 
 from isotone.server.compression import BODY_LIMIT
@@ -251,7 +252,9 @@ def test_malformed_http_after_requests_is_answered_in_its_turn(url):
 
 
 @settings(
-    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(50),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_take_the_server_down(url, noise, cut):

@@ -6,13 +6,12 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from urllib.parse import urlsplit
 
 import pytest
+from tests.programs import python
 from tests.server.fakes import request_bytes
 
 from isotone.errors import UsageError
@@ -115,9 +114,7 @@ def start():
     running = []
 
     def start(slow_close: float = 0):
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(slow_close)], stdout=subprocess.PIPE, text=True
-        )
+        process = python("-c", PROGRAM, slow_close)
         running.append(process)
         assert process.stdout is not None
         return process, process.stdout.readline().strip()

@@ -11,6 +11,7 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.storage.old_format import to_format_1
 
 from isotone.errors import DamagedItem, StorageError
@@ -250,7 +251,7 @@ def test_the_sums_are_what_the_format_says(store: SQLiteStore) -> None:
     assert row == tuple((each ^ number).to_bytes(4, "little") for each in (of_key, of_row))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     rows=st.lists(
         st.tuples(st.binary(max_size=40), st.binary(max_size=200)), min_size=1, max_size=9

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.simulation import Repeating, Requests
 
 import isotone
@@ -62,7 +63,7 @@ nodes = st.text(st.sampled_from("ab#$\0é😀"), min_size=1, max_size=3)
 pairs = st.sets(st.tuples(nodes, nodes), max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pairs, st.lists(st.tuples(nodes, nodes), max_size=10), st.data())
 def test_it_is_a_set_of_pairs(
     pairs: set[tuple[str, str]], gone: list[tuple[str, str]], data: st.DataObject
@@ -91,7 +92,7 @@ def test_it_is_a_set_of_pairs(
         assert list(edges.all_rights(one)) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @example(set(range(75)), set(range(75)), False)
 @example(set(range(25)), set(range(24, 60)), False)
 @given(

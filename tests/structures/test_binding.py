@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import pytest
+from tests.effort import LONG
 from tests.structures.working import bench
 
 from isotone import Attr, Entity, Event, Key, Store, Table, field
@@ -50,14 +51,14 @@ def at_once(function: Callable[[], R]) -> list[R]:
     return results
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(20 if LONG else 5))
 def test_threads_share_one_class(number: int) -> None:
     table = Table(f"binding-{number}")
     (one,) = set(at_once(lambda: bind_entity(table, Note)))
     assert table.entities["Note"].entity is one
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(10 if LONG else 3))
 def test_feeds_that_are_made_at_once_deliver(memory: Store, number: int) -> None:
     table = Feed.layout(f"binding-feeds-{number}")
     feeds = at_once(lambda: Feed(memory, "site", table=table))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import (
@@ -150,7 +151,7 @@ COMMANDS = st.one_of(
 
 
 @given(st.lists(COMMANDS, max_size=12), st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_set_without_transactions_is_the_same_set(commands: list[Any], shards: int) -> None:
     operations: list[str] = []
     observe = [isotone.at_end(lambda each: operations.append(each.operation))]

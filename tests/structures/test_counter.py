@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.headroom import forget_notices
 from tests.programs import together
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
@@ -72,7 +73,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(steps, st.sampled_from([1, 2, 5]))
 def test_it_is_a_number(steps: list[tuple[str, object]], shards: int) -> None:
     with isotone.connect() as store:

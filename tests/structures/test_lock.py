@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.effort import examples
-from tests.programs import together
+from tests.programs import python, together
 from tests.structures.simulation import Hasty, Repeating, Requests
 
 import isotone
@@ -489,12 +488,7 @@ def test_a_killed_owner_loses_it_with_its_lease(tmp_path: Path) -> None:
     with isotone.connect(file, clock=clock) as store:
         lock = Lock(store, "tally")
         lock.create_table()
-        doomed = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        doomed = python(PROGRAM, file, stdin=subprocess.PIPE)
         assert doomed.stdout is not None
         assert doomed.stdout.readline() == "1\n"
         doomed.kill()

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import logging
 import subprocess
-import sys
 import time
 from collections import Counter as Multiset
 from collections import OrderedDict
@@ -25,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.effort import examples
 from tests.headroom import forget_notices
-from tests.programs import Program, together
+from tests.programs import python, together
 from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 
 import isotone
@@ -827,12 +826,7 @@ def test_a_killed_consumer_holds_nothing_for_longer_than_it_said(tmp_path: Path)
         queue.create_table()
         queue.put_many(["a", "b"])
         queue.put_many(["c", "d"], group="g")
-        doomed = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(file), "die", "0"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        doomed = python(PROGRAM, file, "die", 0, stdin=subprocess.PIPE)
         assert doomed.stdout is not None
         assert doomed.stdout.readline() == "3\n"
         doomed.kill()
@@ -855,10 +849,11 @@ def test_consumers_that_are_killed_at_any_moment_lose_nothing(tmp_path: Path) ->
         for group in "abc":
             queue.put_many(range(30), group=group)
         for lines in (1, 7, 20, 3, 12, 5):
-            doomed = Program(PROGRAM, str(file), "storm", "0")
+            doomed = python(PROGRAM, file, "storm", 0)
+            assert doomed.stdout is not None
             printed = [doomed.stdout.readline() for _ in range(lines)]
             doomed.kill()
-            printed += doomed.finish().splitlines()
+            printed += doomed.communicate()[0].splitlines()
             seen += [(line.split()[0], int(line.split()[1])) for line in printed if line.strip()]
         clock.advance(2_000)
         while claimed := queue.claim(10):

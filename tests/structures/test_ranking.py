@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.effort import examples
+from tests.effort import LONG, examples
 from tests.structures.interleaving import Interleaved
 
 import isotone
@@ -246,7 +246,7 @@ TestAgainstASortedList.settings = settings(
 
 def test_readers_see_one_moment_while_writers_divide_and_join(tmp_path: Path) -> None:
     """Keys move below a last one, whose rank therefore never changes; all share two rankings."""
-    table, members, rounds = Table("ranks"), 60, 8
+    table, members, rounds = Table("ranks"), 60, 8 if LONG else 3
     last, failures = key_of(10**6), list[Exception]()
     with isotone.connect(f"{tmp_path}/ranks.db", durability="none") as store:
         store.create_tables(table)

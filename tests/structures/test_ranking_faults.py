@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import pytest
+from tests.effort import LONG
 from tests.structures.interleaving import Interleaved
 from tests.structures.simulation import Hasty, Repeating
 from tests.structures.test_ranking import SMALL, Ranks, in_batches, key_of
@@ -118,7 +119,7 @@ def test_a_ranking_that_is_cleared_while_others_make_it_anew_is_whole_or_told(ha
     """It deleted parts of what the others had made in between, and told nobody."""
     number = len([*requests_of(hasty, ranks_in(hasty).ranking.clear())])
     for before in range(1, number + 2):
-        for between in range(1, 16):
+        for between in range(1, 16, 1 if LONG else 3):
             ranks_in(hasty).rebuild(KEYS)
             clearing = requests_of(hasty, ranks_in(hasty).ranking.clear())
             making = ranks_in(hasty).ranking.rebuild(in_batches(KEYS, 20))
@@ -136,7 +137,7 @@ def test_a_ranking_that_is_cleared_while_others_make_it_anew_is_whole_or_told(ha
 
 def test_two_who_clear_a_ranking_leave_nothing(hasty: Store) -> None:
     ranks = ranks_in(hasty)
-    for seed in range(50):
+    for seed in range(50 if LONG else 16):
         ranks.rebuild(KEYS)
         clears = [ranks_in(hasty).ranking.clear() for _ in range(2 + seed % 2)]
         Interleaved(hasty, clears, conflicts=20).run(seed)
@@ -433,15 +434,16 @@ def test_a_tree_that_all_keys_leave_is_low_again(hasty: Store) -> None:
 
 def test_thousands_of_the_same_score(hasty: Store) -> None:
     """Members order them, also where long ones differ in their last character alone."""
-    names = [f"{'same ' * 20}{number:05}" for number in range(3000)]
+    count = 3000 if LONG else 1200
+    names = [f"{'same ' * 20}{number:05}" for number in range(count)]
     keys, chosen = [ranking_key(7, name) for name in names], random.Random(5)
     ranks = ranks_in(hasty, sizes=SIZES)
     chosen.shuffle(keys)
-    ranks.rebuild(sorted(keys[:2000]), 500)
-    for key in keys[2000:]:
+    ranks.rebuild(sorted(keys[: count * 3 // 4]), 500)
+    for key in keys[count * 3 // 4 :]:
         ranks.change(entering=key)
     ordered = sorted(keys)
-    assert [ranks.rank(key) for key in ordered[::300]] == [*range(0, 3000, 300)]
+    assert [ranks.rank(key) for key in ordered[::300]] == [*range(0, count, 300)]
     ranks.check(ordered)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.simulation import Hasty, Overtaken
 
 import isotone
@@ -485,7 +486,7 @@ def test_over_an_async_store() -> None:
 
 
 @given(st.text("ab*?", max_size=5), st.text("abc", max_size=5))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_pattern_without_brackets_is_that_of_a_shell(pattern: str, member: str) -> None:
     assert bool(matcher(pattern)(member)) == fnmatchcase(member, pattern)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.structures.interleaving import Interleaved
 
 import isotone
@@ -65,7 +66,7 @@ def steps_of(operation: Any, *arguments: Any) -> Steps[Any]:
     return operation.__wrapped__(*arguments)  # type: ignore[no-any-return]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 10**6), members=st.integers(1, 120), reranks=st.integers(1, 2))
 def test_ranks_that_are_made_anew_miss_no_change_of_others(
     seed: int, members: int, reranks: int

@@ -9,13 +9,14 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.programs import Program
+from tests.programs import Command, python
 from tests.structures import ranking_changes
 from tests.structures.ranking_changes import LAST, NAME, prepare
 
@@ -26,8 +27,8 @@ SECONDS = 60.0 if os.environ.get("ISOTONE_LONG") else 1.0
 PROCESSES = 8
 
 
-def start(address: str, seconds: float, seed: int, members: int) -> Program:
-    return Program(ranking_changes.__file__, address, str(seconds), str(seed), str(members))
+def start(address: str, seconds: float, seed: int, members: int) -> Command | subprocess.Popen[str]:
+    return python(ranking_changes.__file__, address, seconds, seed, members)
 
 
 def check(address: str, sums: Counter[str] | None = None) -> None:
@@ -55,7 +56,7 @@ def test_eight_processes_increment_and_rank_one_set(tmp_path: Path, members: int
     address = f"{tmp_path}/contested.db"
     prepare(address, members)
     workers = [start(address, SECONDS, seed, members) for seed in range(PROCESSES)]
-    outputs = [worker.finish() for worker in workers]
+    outputs = [worker.communicate()[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * PROCESSES
     sums = Counter[str]()
     for output in outputs:
@@ -71,6 +72,6 @@ def test_processes_that_are_killed_leave_a_tree(tmp_path: Path) -> None:
         time.sleep(0.2 + chosen.random())
         for worker in workers:
             worker.kill()
-            worker.finish()
+            worker.communicate()
             assert worker.returncode == -signal.SIGKILL
         check(address)

@@ -25,7 +25,7 @@ import isotone
 from isotone import Store
 from isotone.structures import SortedSet
 
-EXAMPLES = int(os.environ.get("ISOTONE_REDIS_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("ISOTONE_REDIS_EXAMPLES", "24"))
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import examples
+from tests.effort import LONG, examples
 from tests.structures.interleaving import Interleaved
 from tests.structures.measuring import Measured
 from tests.structures.test_time_series import NOW, Known, recount
@@ -83,7 +83,7 @@ def test_it_is_what_a_recount_gives(
         check(series, DAY, every)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(25 if LONG else 8))
 def test_it_is_exact_while_others_write(seed: int) -> None:
     chance = random.Random(seed)
     shards = chance.choice([1, 2])

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.effort import examples
 
 import isotone
@@ -74,8 +74,12 @@ class Series(RuleBasedStateMachine):
         for series in (self.pair[which], self.sharded):
             assert series.add_many("s", found) == number
 
-    @invariant()
-    def what_is_kept_is_there(self) -> None:
+    @rule()
+    def look(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """What is kept is there, and nothing else."""
         expected = [
             Point(value, at) for at, value in sorted(self.points.items()) if self.is_kept(at, KEEP)
         ]
@@ -92,7 +96,8 @@ class Series(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            self.store.close()
+            with self.store:
+                self.check()
 
 
 Series.TestCase.settings = settings(

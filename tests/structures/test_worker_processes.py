@@ -136,14 +136,9 @@ def test_a_second_signal_ends_it_whatever_a_handler_is_at(
     file: Path, tmp_path: Path, number: int
 ) -> None:
     (tmp_path / "hanging_site.py").write_text(HANGING)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "isotone", "worker", "hanging_site:stuck", str(file)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    words = ("worker", "hanging_site:stuck", file)
+    process = programs.isotone(*words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "hanging\n"

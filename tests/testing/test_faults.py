@@ -13,6 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, field
@@ -379,7 +380,7 @@ def test_the_mock_has_faults() -> None:
 
 
 @given(data=st.data(), share=st.floats(0.1, 1), size=st.integers(1, 25), seed=st.integers(0, 9))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_repeating_what_is_unprocessed_processes_all(
     data: st.DataObject, share: float, size: int, seed: int
 ) -> None:
@@ -510,7 +511,7 @@ def test_a_batch_reads_each_table_as_asked(site: Site) -> None:
         st.tuples(st.sampled_from("abc"), st.sampled_from(["put", "delete", "add"])), max_size=30
     )
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_stale_read_is_a_state_that_was(changes: list[tuple[str, str]]) -> None:
     faults = Faults()
     with isotone.open() as database, faults.on(database):

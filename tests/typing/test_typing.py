@@ -1,4 +1,4 @@
-"""Wrong uses of the modelling library are type errors, line by line, and right ones are not.
+"""Wrong uses of the modelling library are type errors, line by line, and right ones are not. Pages are well typed.
 
 A line of `cases/` that ends in `# E: words` has to be refused by mypy with these words, and by pyright, and
 no other line may be. `# E(pyright)` marks what mypy does not see. pyright comes from npm into `.peers/`.
@@ -7,7 +7,6 @@ no other line may be. `# E(pyright)` marks what mypy does not see. pyright comes
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,16 +14,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import PAGES, ROOT, Page
+from tests.typing.checking import CASES, EXAMPLES, Finding, check, modules_of
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-CASES = sorted((HERE / "cases").glob("*.py"))
-EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 
 _EXPECTED = re.compile(r"# E(?P<by>\(pyright\))?(?:: (?P<words>.*))?$")
-_FOUND = re.compile(r"^(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)$")
 
 Places = dict[tuple[str, int], str]
+
+# What a page writes wrongly, to show what is said.
+SHOWN = {
+    ("docs/tutorial.md", '"nmae"'),
+    ("docs/testing.md", "botocore"),
+    ("docs/cookbook.md", '"tenant"'),
+}
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> list[Finding]:
+    """What mypy finds; one run answers for all tests."""
+    return check(tmp_path_factory.mktemp("typing").resolve())
 
 
 def expected(checker: str) -> Places:
@@ -35,29 +45,6 @@ def expected(checker: str) -> Places:
             mark = _EXPECTED.search(line)
             if mark is not None and not (mark["by"] and checker == "mypy"):
                 found[path.name, number] = mark["words"] or ""
-    return found
-
-
-@pytest.fixture(scope="module")
-def faults() -> dict[str, Places]:
-    """What mypy in strict mode says of the cases and of the examples, as their users run it."""
-    cache = ROOT / ".mypy_cache" / "typing"
-    options = ["--strict", "--config-file=", "--no-error-summary", f"--cache-dir={cache}"]
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *map(str, [*CASES, *EXAMPLES])],
-        cwd=HERE / "cases",
-        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    found: dict[str, Places] = {"cases": {}, "examples": {}}
-    for line in run.stdout.splitlines():
-        if error := _FOUND.match(line):
-            path = (HERE / "cases" / error["path"]).resolve()
-            places, place = found.setdefault(path.parent.name, {}), (path.name, int(error["line"]))
-            places[place] = f"{places.get(place, '')}{error['message']}\n"
     return found
 
 
@@ -80,16 +67,21 @@ def pyright() -> Places:
     return found
 
 
-def test_mypy_refuses_what_is_wrong_and_says_why(faults: dict[str, Places]) -> None:
-    wanted, found = expected("mypy"), faults["cases"]
+def test_mypy_refuses_what_is_wrong_and_says_why(findings: list[Finding]) -> None:
+    found: Places = {}
+    for path, line, message in findings:
+        if path in CASES:
+            found[path.name, line] = f"{found.get((path.name, line), '')}{message}\n"
+    wanted = expected("mypy")
     assert found.keys() == wanted.keys()
     for place, words in wanted.items():
         assert words in found[place], place
 
 
-def test_mypy_accepts_the_examples(faults: dict[str, Places]) -> None:
+def test_mypy_accepts_the_examples(findings: list[Finding]) -> None:
     assert EXAMPLES
-    assert {name for name, places in faults.items() if places} <= {"cases"}, faults
+    known = {*CASES, *(found.path for found in findings if found.path.parent.name == "pages")}
+    assert not [found for found in findings if found.path not in known]
 
 
 def test_pyright_refuses_what_is_wrong_and_accepts_the_examples() -> None:
@@ -98,3 +90,15 @@ def test_pyright_refuses_what_is_wrong_and_accepts_the_examples() -> None:
 
 def test_there_is_something_to_refuse() -> None:
     assert len(expected("mypy")) > 60
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_well_typed(page: Page, findings: list[Finding]) -> None:
+    modules = modules_of(page)
+    wrong = [
+        f"{page.name}:{found.line}: {found.message}"
+        for found in findings
+        if found.path.parent.name == "pages" and found.path.name in modules
+        if not any(page.name == name and words in found.message for name, words in SHOWN)
+    ]
+    assert not wrong, "\n".join(wrong)

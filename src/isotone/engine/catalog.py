@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from isotone.engine.consumed_units import UnitsByTable
 from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import TableSchema
 from isotone.errors import StorageCorrupt
@@ -35,16 +34,15 @@ class Catalog:
     change, or its own change was undone.
 
     `tables` can be used; `creating` are tables that are still being restored or
-    imported, which only descriptions show. `units` are the counters of what requests consume, if somebody counts.
+    imported, which only descriptions show.
     """
 
-    __slots__ = ("_store", "_version", "creating", "tables", "units")
+    __slots__ = ("_store", "_version", "creating", "tables")
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.tables: dict[str, Table] = {}
         self.creating: dict[str, Table] = {}
-        self.units: UnitsByTable | None = None
         self._version = b""
         self.refresh()
 
@@ -63,8 +61,6 @@ class Catalog:
         self._store.delete(CATALOG, name.encode())
         self.tables.pop(name, None)
         self.creating.pop(name, None)
-        if self.units is not None:
-            self.units.forget(name)
 
     def clear(self) -> None:
         """Record that there are no tables. The names of their trees are not used again."""
@@ -75,13 +71,6 @@ class Catalog:
             self._store.put(CATALOG, _TREES, number)
         self._renew_version()
         self.tables, self.creating = {}, {}
-        self._forget_units_of_others()
-
-    def count_units(self, counted: bool) -> None:
-        """Count from now on what requests consume of each table, or end that."""
-        self.units = UnitsByTable() if counted else None
-        for table in [*self.tables.values(), *self.creating.values()]:
-            self._keep(table.schema)
 
     def find(self, name: str) -> Table | None:
         """A table in any state."""
@@ -110,14 +99,9 @@ class Catalog:
                     "`isotone repair` saves it"
                 ) from error
         self._version = version
-        self._forget_units_of_others()
-
-    def _forget_units_of_others(self) -> None:
-        if self.units is not None:
-            self.units.keep_only(self.tables.keys() | self.creating.keys())
 
     def _keep(self, schema: TableSchema) -> Table:
-        table = Table(schema, None if self.units is None else self.units.of(schema))
+        table = Table(schema)
         self.tables.pop(schema.name, None)
         self.creating.pop(schema.name, None)
         (self.creating if schema.is_creating else self.tables)[schema.name] = table

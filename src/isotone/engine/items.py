@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from isotone.engine import replica_log
 from isotone.engine.engine import Engine
@@ -27,9 +27,6 @@ class Meter(Protocol):
         self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
     ) -> None:
         """Called with an index entry before and after."""
-
-
-_CHARGED: Final = (SecondaryIndex, VectorIndex)
 
 
 def put(
@@ -150,7 +147,7 @@ def _update_entries(
             replace_entry(engine, index, before, after)
             if (
                 meter is not None
-                and isinstance(index, _CHARGED)
+                and isinstance(index, SecondaryIndex | VectorIndex)
                 and not (before and after and index.are_equal(before, after))
             ):
                 meter.write_entry(index, before, after)

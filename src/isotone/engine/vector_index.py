@@ -54,7 +54,6 @@ class VectorIndex:
 
     kind = "vector"
     searched = True
-    units = None  # it is charged by bytes
 
     __slots__ = (
         "_filters",

@@ -1,6 +1,6 @@
-"""The Python of the pages is well typed, but for what they show to be refused.
+"""What mypy says of the cases, of the examples and of the Python of the pages: one run for all.
 
-Optional values are taken as if they were there: a page asserts what it has just written.
+Optional values are taken in pages as if they were there: a page asserts what it has just written.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from bisect import bisect
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
-import pytest
 from tests.docs.pages import PAGES, ROOT, Block, Page
 
-# Strict for the library, so that `test_typing` and this share what mypy keeps of it.
+CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+
 CONFIGURATION = """
 [mypy]
 strict = True
@@ -33,17 +35,18 @@ disallow_untyped_calls = False
 ignore_missing_imports = True
 """
 
-# What a page writes wrongly, to show what is said.
-SHOWN = {
-    ("docs/tutorial.md", '"nmae"'),
-    ("docs/testing.md", "botocore"),
-    ("docs/cookbook.md", '"tenant"'),
-}
-
 # Each section declares its classes again. It is checked by itself, after the first block of the page.
 IN_SECTIONS = {"docs/migrating.md"}
 
-_FOUND = re.compile(r"^pages/(?P<file>[^:]+):(?P<line>\d+): error: (?P<message>.*)$", re.MULTILINE)
+_FOUND = re.compile(r"^(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)$", re.MULTILINE)
+
+
+class Finding(NamedTuple):
+    """One error that mypy reports."""
+
+    path: Path
+    line: int
+    message: str
 
 
 def code_of(blocks: Iterable[Block]) -> str:
@@ -70,10 +73,8 @@ def modules_of(page: Page) -> dict[str, str]:
     return {f"{name}_{number}.py": code_of([first, *section]) for number, section in sections}
 
 
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int, str]]]:
-    """What mypy says of each page's module, by line."""
-    folder: Path = tmp_path_factory.mktemp("pages")
+def check(folder: Path) -> list[Finding]:
+    """Write the pages' modules into a folder, and check them with the cases and the examples."""
     (folder / "mypy.ini").write_text(CONFIGURATION, encoding="utf-8")
     package = folder / "pages"
     package.mkdir()
@@ -84,7 +85,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int
     cache = ROOT / ".mypy_cache" / "typing"
     options = ["--config-file=mypy.ini", "--no-error-summary", f"--cache-dir={cache}"]
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "pages"],
+        [sys.executable, "-m", "mypy", *options, "pages", *map(str, [*CASES, *EXAMPLES])],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
@@ -92,18 +93,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int
         check=False,
     )
     assert run.returncode in (0, 1), run.stdout + run.stderr
-    found: dict[str, list[tuple[int, str]]] = {}
-    for error in _FOUND.finditer(run.stdout):
-        found.setdefault(error["file"], []).append((int(error["line"]), error["message"]))
-    return found
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_is_well_typed(page: Page, faults: dict[str, list[tuple[int, str]]]) -> None:
-    wrong = [
-        f"{page.name}:{line}: {message}"
-        for module in modules_of(page)
-        for line, message in faults.get(module, [])
-        if not any(page.name == name and words in message for name, words in SHOWN)
+    return [
+        Finding((folder / error["path"]).resolve(), int(error["line"]), error["message"])
+        for error in _FOUND.finditer(run.stdout)
     ]
-    assert not wrong, "\n".join(wrong)
