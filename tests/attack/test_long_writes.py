@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.effort import examples
 
 import isotone
 from isotone.errors import ApiError, ConditionalCheckFailedException, TransactionCanceledException
+from isotone.expressions import effort
 from isotone.expressions.expression import COMPILED
 from isotone.operations import long_writes
 from isotone.server.dispatcher import Dispatcher
@@ -408,3 +410,47 @@ def test_a_large_put_is_executed_in_the_thread(database):
 
     assert asyncio.run(main()) == b"{}"
     assert items_of(database)[1] == item
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        (
+            "BatchGetItem",
+            {"RequestItems": {"tab": {"Keys": [KEY], "ProjectionExpression": "l[0]"}}},
+        ),
+        (
+            "Query",
+            on(
+                KeyConditionExpression="p = :p",
+                FilterExpression=CONDITION,
+                ExpressionAttributeValues={**PRESENT, ":p": KEY["p"]},
+            ),
+        ),
+        (
+            "UpdateItem",
+            on(Key=KEY, **SET, **{**CHECK, "ExpressionAttributeValues": PRESENT | ONE}),
+        ),
+        ("Scan", on(AttributesToGet=[f"a{number}" for number in range(20_000)])),
+    ],
+)
+def test_the_thread_for_long_work_gives_way_and_holds_no_lock(
+    database: isotone.Database,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: str,
+    request_: dict[str, Any],
+) -> None:
+    others_could_read = []
+
+    def sleep(seconds: float) -> None:
+        reader = threading.Thread(target=database.execute, args=("ListTables", {}), daemon=True)
+        reader.start()
+        reader.join(10)
+        others_could_read.append(not reader.is_alive())
+
+    monkeypatch.setattr(effort, "time", SimpleNamespace(sleep=sleep))
+    expected = database.send(operation, body(**request_))
+    assert others_could_read == []  # in the thread of a caller nobody waits
+    assert database.send_long(operation, body(**request_)) == expected
+    assert others_could_read
+    assert all(others_could_read)

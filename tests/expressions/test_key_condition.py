@@ -24,7 +24,7 @@ VALUES: dict[str, dict[str, Any]] = {
 def resolved(text: str, partition: str, sort: str) -> KeyRange:
     made = key_condition(text, {"#pk": "pk"})
     made.check(VALUES)
-    return made.resolve(VALUES, partition.split(), sort.split())
+    return made.resolve(VALUES, tuple(partition.split()), tuple(sort.split()))
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ def test_the_rules_of_conditions_hold_too(text: str, message: str) -> None:
 
 def test_an_index_key_is_called_so() -> None:
     with pytest.raises(ValidationException, match="not allowed: IndexKey: pk"):
-        key_condition("pk.a = :p").resolve(VALUES, ["pk"], [], "IndexKey")
+        key_condition("pk.a = :p").resolve(VALUES, ("pk",), (), "IndexKey")
 
 
 def test_one_condition_serves_many_keys() -> None:
     made = key_condition("a = :x AND b = :y")
-    assert made.resolve(VALUES, ["a"], ["b"]) == KeyRange((X,), (Y,))
-    assert made.resolve(VALUES, ["b"], ["a"]) == KeyRange((Y,), (X,))
-    assert made.resolve(VALUES, ["a", "b"], []) == KeyRange((X, Y))
+    assert made.resolve(VALUES, ("a",), ("b",)) == KeyRange((X,), (Y,))
+    assert made.resolve(VALUES, ("b",), ("a",)) == KeyRange((Y,), (X,))
+    assert made.resolve(VALUES, ("a", "b"), ()) == KeyRange((X, Y))
 
 
 def test_a_tree_without_text() -> None:
@@ -224,4 +224,4 @@ def test_a_tree_without_text() -> None:
         )
     )
     made = KeyCondition.from_node(tree)
-    assert made.resolve(None, ["pk"], ["size"]) == KeyRange((P,), (), ">", (X,))
+    assert made.resolve(None, ("pk",), ("size",)) == KeyRange((P,), (), ">", (X,))

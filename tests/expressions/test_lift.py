@@ -105,7 +105,7 @@ def test_a_lifted_key_condition_means_what_its_text_means(tree: Any) -> None:
     def resolve(make: Any) -> Any:
         compiled, values = make(tree, key_condition)
         compiled.check(values)
-        return compiled.resolve(values, ["a"], ["b"])
+        return compiled.resolve(values, ("a",), ("b",))
 
     assert outcome(resolve, from_tree) == outcome(resolve, from_text)
 

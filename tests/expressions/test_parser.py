@@ -280,7 +280,7 @@ def test_random_text_raises_only_what_the_service_answers(
         if made.values_used or entry is not projection:
             made.check(values)
         if entry is key_condition:
-            made.resolve(values, ["a"], ["b"])
+            made.resolve(values, ("a",), ("b",))
         elif entry is condition:
             made.matches({"a": {"S": "x"}}, values)
         elif entry is update:

@@ -381,7 +381,7 @@ def test_an_attribute_has_a_name() -> None:
 
 def key_range(sort: list[str], **conditions: Any) -> Any:
     query = request("Query", KeyConditions=conditions)
-    return legacy.key_conditions(query.key_conditions).resolve({}, ["p"], sort)
+    return legacy.key_conditions(query.key_conditions).resolve({}, ("p",), tuple(sort))
 
 
 EQUAL = comparison("EQ", {"S": "a"})

@@ -137,6 +137,8 @@ class Keyspace:
 
     def prefix(self, partition: Sequence[AttributeValue]) -> bytes:
         """The prefix of all keys of an item collection."""
+        if self._text_names:
+            return partition_prefix(encode_text(partition[0]["S"]))
         components = zip(partition, self._partition, strict=True)
         return partition_prefix(
             b"".join([encode(value[kind]) for value, (_, kind, encode, _) in components])

@@ -22,12 +22,14 @@ from isotone.engine.layout import (
     SIZE_BYTES,
     Bounds,
     body_of,
+    decode_item,
     encode_item,
     item_of,
     size_of,
     unpack_size,
 )
 from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.expressions.effort import LARGE_PIECE, give_way
 from isotone.values.attribute_validation import Item
 
 Entries = Iterator[tuple[bytes, bytes]]
@@ -179,7 +181,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
             if self.project is None:
                 items = [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
             else:
-                items = [msgspec.Raw(encode_item(self.project(item_of(one)))) for one in records]
+                items = [msgspec.Raw(encode_item(self.project(_parsed(one)))) for one in records]
         else:
             items = self._matching(records, self.matches)
         page.count = len(items)
@@ -190,11 +192,18 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
         """The items that pass the filter, in the form of the response."""
         items = []
         for record in records:
-            item = item_of(record)
+            item = _parsed(record)
             if matches(item):
                 shown = None if self.project is None else encode_item(self.project(item))
                 items.append(msgspec.Raw(shown or body_of(record)))
         return items
+
+
+def _parsed(record: bytes) -> Item:
+    item = decode_item(record[SIZE_BYTES:])
+    if len(record) > LARGE_PIECE:
+        give_way()
+    return item
 
 
 def _read(

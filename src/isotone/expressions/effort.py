@@ -2,16 +2,21 @@
 
 A thread may ask that its turns are bounded. Work that can take long announces how long (`spend`) before it begins; what does
 not fit into the turn raises `Postponed`, and nothing has been done. Other threads compute as long as they want.
+
+A thread that does such work instead gives way after each large piece of it (`give_way`): to parse half a megabyte holds
+Python's lock for milliseconds, and another thread needs the lock several times for one small request.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Final
 
+from isotone import limits
 from isotone.errors import ApiError
 
 A_TURN: Final = (
@@ -26,13 +31,20 @@ class Postponed(ApiError):
     """
 
 
+LARGE_PIECE: Final = 64 * limits.KB
+"""Bytes that hold Python's lock for about a millisecond while they are parsed."""
+_A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests
+
+
 class _Turn(threading.local):
     is_bounded = False
+    gives_way = False
     left: float = inf
 
 
 turn: Final = _Turn()
-"""The turn of this thread: whether its turns are bounded, and the microseconds that are left of this one."""
+"""The turn of this thread: whether its turns are bounded, and the microseconds that are left of this one; whether it
+gives way to other threads."""
 
 
 @contextmanager
@@ -45,8 +57,24 @@ def unbounded() -> Iterator[None]:
         turn.left = left
 
 
+@contextmanager
+def giving_way() -> Iterator[None]:
+    """Long work in a thread of its own, which gives way to others."""
+    turn.gives_way = True
+    try:
+        yield
+    finally:
+        turn.gives_way = False
+
+
 def spend(microseconds: float) -> None:
     """Announce work. Raises `Postponed` if it does not fit into the turn."""
     turn.left -= microseconds
     if turn.left < 0:
         raise Postponed
+
+
+def give_way() -> None:
+    """After a large piece of work, while no lock is held: let others work for a while, if this thread is for long work."""
+    if turn.gives_way:
+        time.sleep(_A_WHILE)

@@ -91,8 +91,8 @@ class KeyCondition(Expression):
     def resolve(
         self,
         values: ValueMap | None,
-        partition: Sequence[str],
-        sort: Sequence[str],
+        partition: tuple[str, ...],
+        sort: tuple[str, ...],
         label: str = "Key",
     ) -> KeyRange:
         """The key range for a key of these attributes. O(attributes), more for a new key schema.
@@ -100,7 +100,7 @@ class KeyCondition(Expression):
         `label` is what messages call a key attribute: `Key` of a table, `IndexKey` of an index. Raises
         `ValidationException` if the expression is not a condition on such a key.
         """
-        schema = (tuple(partition), tuple(sort))
+        schema = (partition, sort)
         plan = self._plans.get(schema)
         if plan is None:
             check_scalar_keys((self,), (*partition, *sort), label)
@@ -108,9 +108,9 @@ class KeyCondition(Expression):
         given: Any = values
         return KeyRange(
             tuple([get(given) for get in plan.partition]),
-            tuple([get(given) for get in plan.equal]),
+            tuple([get(given) for get in plan.equal]) if plan.equal else (),
             plan.operator,
-            tuple([get(given) for get in plan.operands]),
+            tuple([get(given) for get in plan.operands]) if plan.operands else (),
         )
 
 

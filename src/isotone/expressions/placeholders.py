@@ -83,18 +83,16 @@ def check_all_used(
 ) -> None:
     """Refuse a request with a placeholder that none of its expressions uses. O(keys)."""
     if names:
-        unused = set(names)
-        for expression in expressions:
-            unused -= expression.names_used
-        _refuse_unused(_NAMES, unused)
+        unused = set(names).difference(*[each.names_used for each in expressions])
+        if unused:
+            raise _unused(_NAMES, unused)
     if values:
-        unused = set(values)
-        for expression in expressions:
-            unused -= expression.values_used
-        _refuse_unused(_VALUES, unused)
+        unused = set(values).difference(*[each.values_used for each in expressions])
+        if unused:
+            raise _unused(_VALUES, unused)
 
 
-def _refuse_unused(parameter: str, keys: set[str]) -> None:
-    if keys:
-        listed = ", ".join(sorted(keys))
-        raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=listed))
+def _unused(parameter: str, keys: set[str]) -> ValidationException:
+    return ValidationException(
+        messages.UNUSED.format(parameter=parameter, keys=", ".join(sorted(keys)))
+    )

@@ -27,7 +27,7 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.expressions.effort import A_TURN, Postponed, turn
+from isotone.expressions.effort import A_TURN, Postponed, giving_way, turn
 from isotone.operations import (  # noqa: F401 - each registers its actions
     account,
     auto_scaling,
@@ -120,7 +120,8 @@ class Api:
     def send_long(self, operation: str, body: bytes) -> bytes:
         """Execute one request as `send` does; what it computes for long leaves the engine's lock free."""
         try:
-            return evaluating_ahead(partial(self.send, operation, body))
+            with giving_way():
+                return evaluating_ahead(partial(self.send, operation, body))
         except IsotoneError:
             raise
         except BaseException:
@@ -271,7 +272,8 @@ class Api:
 
 
 def _finish(rest: Later) -> bytes:
-    return _encode(rest.finish())
+    with giving_way():
+        return _encode(rest.finish())
 
 
 def _told(action: Action, request: bytes | Mapping[str, Any], error: ApiError) -> ApiError:

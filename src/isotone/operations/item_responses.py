@@ -9,6 +9,7 @@ import msgspec
 from isotone import limits
 from isotone.engine.layout import body_of, item_of
 from isotone.expressions import Projection, Update
+from isotone.expressions.effort import give_way
 from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
 from isotone.values.attribute_validation import Item
@@ -34,6 +35,7 @@ def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
     def finish() -> Answer:
         for response, place, record, projection in waiting:
             response[place] = item_in_response(record, projection)
+            give_way()
         return answer
 
     return Later(finish) if waiting else answer

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from isotone import limits
 from isotone.engine.layout import item_of
 from isotone.errors import ApiError
-from isotone.expressions.effort import spend, turn
+from isotone.expressions.effort import give_way, spend, turn
 from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class EvaluateFirst(ApiError):
 def evaluate(change: Change, record: bytes | None) -> Evaluated:
     """Evaluate a change of a record. Needs neither the store nor the engine."""
     item = None if record is None else item_of(record)
+    give_way()
     try:
         return Evaluated(record, item, change.table, change.new_item((record, item)), None)
     except ApiError as error:

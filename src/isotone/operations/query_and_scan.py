@@ -311,7 +311,7 @@ class Selection:
             _check_projected(source.index, request, filters, projection)
         self.reader = Reader(
             limit=request.limit,
-            expand=self._expander(projection),
+            expand=None if source.index is None else self._expander(source.index, projection),
             matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
@@ -350,10 +350,11 @@ class Selection:
             meter.read(size, consistent=consistent)
         self._fetched = []
 
-    def _expander(self, projection: Projection | None) -> Callable[[bytes], bytes] | None:
+    def _expander(
+        self, index: SecondaryIndex, projection: Projection | None
+    ) -> Callable[[bytes], bytes] | None:
         """For a local index that lacks requested attributes: a function that reads the table's item."""
-        index = self.source.index
-        if index is None or index.kind == "global":
+        if index.kind == "global":
             return None
         if self.request.select == "ALL_ATTRIBUTES":
             return None if index.schema.projection.kind == "ALL" else self._fetch

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 import msgspec
 
 from isotone.errors import ApiError, SerializationException
-from isotone.expressions.effort import spend
+from isotone.expressions.effort import LARGE_PIECE, give_way, spend
 from isotone.operations import request_validation, serialization, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
@@ -38,6 +38,8 @@ def decode(shape: type[Request], body: bytes) -> Request:
         decoded: Request = decoder(shape).decode(body)
     except REFUSED:
         return _converted(_forgiven(shape, body), shape)
+    if len(body) > LARGE_PIECE:
+        give_way()
     return decoded
 
 

@@ -159,16 +159,14 @@ class Dispatcher:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._is_grouped(call.operation, call.body):
             if len(call.body) > _LARGE_WRITE:
-                service = self._service.in_region(call.region)
-                self._do_long(partial(service.send_long, call.operation, call.body), call, answer)
+                self._do_long(partial(self._send_long, call), call, answer)
                 return None
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
         if len(call.body) > _LARGE_BODY:
-            self._metrics.long_work += 1
-            self._long_work.run(partial(self.run, call), answer)
+            self._do_long(partial(self._send_long, call), call, answer)
             return None
         try:
             result = self._service.in_region(call.region).begin(call.operation, call.body)
@@ -183,6 +181,9 @@ class Dispatcher:
             return result
         self._do_long(result, call, answer)
         return None
+
+    def _send_long(self, call: Call) -> bytes:
+        return self._service.in_region(call.region).send_long(call.operation, call.body)
 
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""

@@ -555,7 +555,7 @@ _OPERATORS: Final = {"=": "eq", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 def _key_range(request: Request, table: Definition) -> KeyRange:
     """The range of a Query."""
-    names = [name for name, _ in table.key]
+    names = tuple(name for name, _ in table.key)
     condition = key_condition(
         request["KeyConditionExpression"], request.get("ExpressionAttributeNames")
     )
