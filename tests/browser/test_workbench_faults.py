@@ -388,6 +388,35 @@ def test_pages_that_follow_go_on_after_an_error(bench, samples):
     samples.execute("DeleteTable", {"TableName": "queues"})
 
 
+HIDE = """(hidden) => {
+    Object.defineProperty(document, "hidden", {get: () => hidden, configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_pages_that_follow_rest_while_nobody_sees_them(bench, samples):
+    with isotone.connect(samples, report=None) as store:
+        queue = Queue(store, "jobs")
+        queue.create_table()
+        queue.put("one")
+        asked: list[str] = []
+        bench.page.on("request", lambda request: asked.append(request.url.split("/")[-1]))
+        bench.page.clock.install()
+        bench.open("#/structures/queue/queues/jobs")
+        article = bench.page.locator(".lanes article")
+        article.wait_for()
+        bench.page.evaluate(HIDE, True)
+        bench.settle()
+        before = asked.count("structure")
+        queue.put("two")
+        bench.page.clock.run_for(60_000)
+        bench.settle()
+        assert asked.count("structure") <= before + 1  # one was on its way
+        bench.page.evaluate(HIDE, False)
+        bench.until("document.querySelectorAll('.lanes article').length === 2")
+    samples.execute("DeleteTable", {"TableName": "queues"})
+
+
 def test_forgotten_pages_are_not_asked_for_again_and_again(bench, make):
     make("Far", numbered(2_500))
     bench.open("#/t/Far/items?pk=%5B%22S%3Aone%22%5D")

@@ -115,7 +115,7 @@ def send(url: str, action: str, request: Any) -> None:
     close()
 
 
-def test_metrics_and_hot_keys_follow_what_programs_send(bench):
+def test_metrics_units_and_hot_keys_follow_what_programs_send(bench):
     bench.open("#/metrics")
     bench.page.get_by_text("No program has sent a request yet").wait_for()
     check_screens(bench)
@@ -130,6 +130,16 @@ def test_metrics_and_hot_keys_follow_what_programs_send(bench):
     bench.until("document.querySelectorAll('.chart svg path').length >= 4")
     row = bench.page.locator(".hot-keys tbody tr").first.inner_text()
     assert "Words\t3\t0" in row
+    used = bench.page.locator(".table-uses tbody tr").filter(has_text="Words")
+    used.get_by_text("1.5", exact=True).wait_for()
+    assert bench.page.get_by_text("stream lag").count() == 0
+    recorded = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    send(bench.url, "UpdateTable", {"TableName": "Words", "StreamSpecification": recorded})
+    word = {"list": {"S": HOSTILE}, "word": {"S": "x"}}
+    send(bench.url, "PutItem", {"TableName": "Words", "Item": word})
+    lag = used.locator("td").last
+    bench.page.get_by_role("columnheader", name="stream lag").wait_for()
+    lag.filter(has_text=" s").wait_for()  # nobody reads the record
     check_screens(bench)
     bench.open("#/structures")
     bench.page.locator(".structure").wait_for()
@@ -323,6 +333,10 @@ def test_structures_are_shown_as_what_they_are_while_they_change(bench, database
             link.press("Enter")
             bench.page.locator(selector).first.wait_for()
             check_screens(bench)
+            if kind == "Sorted set":
+                bench.until_text(".ranks .score", "20")
+                bench.page.get_by_role("button", name="Lowest first").press("Enter")
+                bench.until_text(".ranks .score", "1.5")
         store.put(Note(author="ann"))
         bench.until("document.querySelector('.fact.bad') !== null")  # it is behind now
         assert bench.page.locator(KINDS["Worker"]).locator("td").nth(1).inner_text() == "1"

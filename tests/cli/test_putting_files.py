@@ -38,7 +38,7 @@ def test_an_item_that_is_refused_is_told_by_its_line_and_the_next_run_goes_on(
     file.write_text(lines_of(60, {40: '{"customer": "bob"}'}))
     outcome = isotone("put", shop, "Orders", f"@{file}")
     assert outcome.code == 1
-    assert "line or item 40 of the input, the 39 items before it are written" in outcome.err
+    assert "line or item 40 of the input; the 39 items before it are written" in outcome.err
     assert outcome.err.endswith("go on with --resume 40\n")
     assert stored(isotone, shop) == [f"{n:04}" for n in range(1, 40)]
     file.write_text(lines_of(60, {1: '{"customer": "bob"}'}))

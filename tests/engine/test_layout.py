@@ -7,9 +7,10 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.engine.layout import Keyspace
+from isotone.engine.layout import Keyspace, hold_equal_items, pack
 from isotone.engine.table_schema import KeyPart, KeySchema
-from isotone.expressions import KeyRange
+from isotone.expressions import KeyRange, equal
+from isotone.values.size import item_size
 
 SIMPLE = Keyspace(KeySchema((KeyPart("p", "S"),)))
 TEXTS = Keyspace(KeySchema((KeyPart("p", "S"),), (KeyPart("s", "S"),)))
@@ -88,3 +89,23 @@ def test_bounds_of_a_range_behind_an_equal_sort_attribute(
     key = MIXED.key({"a": text("a"), "b": {"N": "1"}, "c": text(c), "d": {"N": str(d)}})
     assert bounds[1] is not None
     assert (bounds[0] <= key < bounds[1]) == (c == wanted and low <= d <= high)
+
+
+VALUES = st.recursive(
+    st.sampled_from([{"S": "ab"}, {"S": "ba"}, {"N": "12"}, {"N": "21"}, {"BOOL": True}]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2).map(lambda values: {"L": values}),
+        st.dictionaries(st.sampled_from("xy"), inner).map(lambda values: {"M": values}),
+        st.permutations(["ab", "ba", "c"]).map(lambda members: {"SS": members}),
+    ),
+    max_leaves=6,
+)
+ITEMS = st.dictionaries(st.sampled_from("abc"), VALUES)
+
+
+@given(ITEMS, ITEMS, st.data())
+def test_records_hold_equal_items_in_any_order(one, other, data):
+    shuffled = dict(data.draw(st.permutations(list(one.items()))))
+    assert hold_equal_items(pack(one, item_size(one)), pack(shuffled, item_size(shuffled)))
+    records = pack(one, item_size(one)), pack(other, item_size(other))
+    assert hold_equal_items(*records) == equal({"M": one}, {"M": other})

@@ -235,5 +235,5 @@ def test_spans_of_the_real_thing() -> None:
 
 def test_spans_need_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(UsageError, match="pip install opentelemetry-api"):
+    with pytest.raises(UsageError, match=r"pip install 'isotone\[otel\]'"):
         to_spans()

@@ -39,6 +39,8 @@ class FakeService:
         self.groups: list[list[tuple[str, bytes]]] = []
         self.order: list[str] = []
         self.maintained = 0
+        self.measured = 0
+        self.of_tables: list[tuple[str, tuple[tuple[str, str], ...], float]] = []
         self.closed = 0
         self.trouble = ""
         self.hold = threading.Event()
@@ -91,6 +93,12 @@ class FakeService:
 
     def gauges(self) -> dict[str, float]:
         return {"isotone_tables": 3.0}
+
+    def measure(self) -> None:
+        self.measured += 1
+
+    def series(self) -> list[tuple[str, tuple[tuple[str, str], ...], float]]:
+        return self.of_tables
 
     def allow_waiting(self, allowed: bool) -> None:
         self.may_wait = allowed

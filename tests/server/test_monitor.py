@@ -14,12 +14,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.docs.pages import page
+from tests.server.exposition_reader import read, values
 from tests.server.fakes import FakeService, headers_of, request_bytes
+from tests.server.signing import write_credentials
 from tests.server.test_connection import answers
 
 import isotone
 from isotone.engine import health as health_of
 from isotone.server import running_server
+from isotone.server.exposition import Family, Sample, text
 from isotone.server.monitor import _is_here
 
 TABLE: dict[str, Any] = {
@@ -43,19 +47,6 @@ def call(url: str, operation: str, body: bytes = b"{}") -> int:
     return ask(url, "POST", "/", body, **headers_of(operation))[0]
 
 
-def series(text: str) -> dict[str, float]:
-    """The samples of a scrape by their names and labels; every line must be well formed."""
-    found: dict[str, float] = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            assert re.fullmatch(r"# (TYPE|HELP) [a-z_]+ .+", line)
-            continue
-        name, value = re.fullmatch(r"([a-z_]+(?:\{[^}]*\})?) (\S+)", line).groups()  # type: ignore[union-attr]
-        assert name not in found
-        found[name] = float(value)
-    return found
-
-
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[isotone.Database]:
     with isotone.open(tmp_path / "seen.db", durability="none") as database:
@@ -72,10 +63,10 @@ def test_requests_are_counted(database):
             assert call(url, "ListTables") == 200
         assert call(url, "GetItem", b'{"TableName": "nowhere", "Key": {"p": {"S": "x"}}}') == 400
         assert call(url, "Sing") == 400
-        status, text = ask(url, "GET", "/metrics")
+        status, shown = ask(url, "GET", "/metrics")
     assert status == 200
-    assert SECRET not in text
-    found = series(text)
+    assert SECRET not in shown
+    found = values(shown)
     name = "isotone_request_duration_seconds"
     assert found[name + '_count{action="PutItem"}'] == 3
     assert found[name + '_bucket{action="PutItem",le="+Inf"}'] == 3
@@ -93,6 +84,49 @@ def test_requests_are_counted(database):
     assert buckets == sorted(buckets)
 
 
+def test_units_are_counted_over_all_requests(database):
+    item = b'{"TableName": "tab", "Item": {"p": {"S": "%b"}}}' % (b"x" * 1500)
+    with running_server(database) as url:
+        for _ in range(2):
+            assert call(url, "PutItem", item) == 200
+        assert call(url, "Scan", b'{"TableName": "tab"}') == 200
+        found = values(ask(url, "GET", "/metrics")[1])
+    labels = '{region="us-east-1",table="tab",index=""}'
+    assert found[f"isotone_consumed_write_units_total{labels}"] == 4
+    assert found[f"isotone_consumed_read_units_total{labels}"] == 0.5
+
+
+def test_each_metric_is_on_the_page_with_its_type(database):
+    with running_server(database) as url:
+        families = read(ask(url, "GET", "/metrics")[1])
+    lines = page("docs/operations.md").section("Metrics").splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| `")]
+    documented = {name: row[2].strip() for row in rows for name in re.findall(r"`(\w+)`", row[1])}
+    assert documented == {name: family.kind for name, family in families.items()}
+
+
+def test_a_server_with_credentials_names_tables_only_if_it_is_told_to(database, tmp_path):
+    users = write_credentials(tmp_path / "users.json", ann={})
+    call_of_program = {"TableName": "tab", "Item": {"p": {"S": "x"}}}
+    for shown in (False, True):
+        with running_server(database, credentials=users, metrics_for_all=shown) as url:
+            database.execute("PutItem", call_of_program)
+            assert ('table="tab"' in ask(url, "GET", "/metrics")[1]) is shown
+
+
+def test_labels_and_help_are_escaped():
+    label, meaning = 'a"b\\c\nd', "one\ntwo\\"
+    family = Family("isotone_x_total", "counter", meaning, [Sample(1.5, (("action", label),))])
+    found = read(text([family]).decode())["isotone_x_total"]
+    assert found.samples == {("isotone_x_total", frozenset([("action", label)])): 1.5}
+    assert found.help == r"one\ntwo\\"
+
+
+def test_large_numbers_are_exact():
+    family = Family("isotone_x", "gauge", "Bytes.", [Sample(2.0**49 + 1)])
+    assert values(text([family]).decode()) == {"isotone_x": 2.0**49 + 1}
+
+
 def test_requests_that_are_refused_at_the_door_are_counted():
     with running_server(FakeService()) as url:
         unsigned = {
@@ -101,7 +135,7 @@ def test_requests_that_are_refused_at_the_door_are_counted():
         }
         for _ in range(3):
             assert ask(url, "POST", "/", b"{}", **unsigned)[0] == 400
-        found = series(ask(url, "GET", "/metrics")[1])
+        found = values(ask(url, "GET", "/metrics")[1])
     assert found['isotone_requests_total{action="refused"}'] == 3
     assert found['isotone_request_duration_seconds_count{action="refused"}'] == 3
     error = "MissingAuthenticationTokenException"
@@ -149,6 +183,7 @@ def test_health_has_a_reason(database, monkeypatch):
         status, reason = ask(url, "GET", "/healthz")
         assert status == 503
         assert "closed" in reason
+        assert read(ask(url, "GET", "/metrics")[1])  # what was counted is still there
 
 
 def test_a_file_that_another_process_writes_is_healthy(database):
@@ -187,7 +222,7 @@ def dial(url: str) -> socket.socket:
 
 
 def held(url: str) -> float:
-    return series(ask(url, "GET", "/metrics")[1])["isotone_bodies_bytes"]
+    return values(ask(url, "GET", "/metrics")[1])["isotone_bodies_bytes"]
 
 
 def until(wanted: Any, url: str) -> float:
@@ -211,7 +246,7 @@ def test_bodies_over_the_budget_are_refused_and_told_when_to_come_again():
             assert answers(first, 1)[0][0] == 200
             assert until(lambda size: size == 0, url) == 0
             assert call(url, "GetItem", body) == 200
-        found = series(ask(url, "GET", "/metrics")[1])
+        found = values(ask(url, "GET", "/metrics")[1])
     assert found["isotone_refused_bodies_total"] == 1
 
 
@@ -226,7 +261,7 @@ def test_a_body_in_chunks_is_counted_as_it_comes():
         except ConnectionError:
             pass
         assert until(lambda size: size == 0, url) == 0
-        found = series(ask(url, "GET", "/metrics")[1])
+        found = values(ask(url, "GET", "/metrics")[1])
     assert found["isotone_refused_bodies_total"] == 1
 
 

@@ -349,5 +349,8 @@ def test_a_slow_engine_keeps_no_other_call_waiting(database):
             try:
                 assert page.execute("Scan", {"TableName": "Words"})["response"]["Count"] == 7
                 assert not any(each.done() for each in waiting)
+                threads = [each for each in threading.enumerate() if "workbench" in each.name]
+                assert len(threads) == 40
+                assert all(each.daemon for each in threads)  # so none delays the end of a process
             finally:
                 gate.set()

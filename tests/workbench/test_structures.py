@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from tests.workbench.page import Browserless
 
 import isotone
+from isotone import ManualClock
+from isotone.errors import TrimmedDataAccessException
 from isotone.server import running_server
 from isotone.structures import (
     Context,
@@ -20,7 +24,7 @@ from isotone.structures import (
     Worker,
     WorkerSettings,
 )
-from isotone.workbench import Workbench
+from isotone.workbench import Workbench, structures
 
 
 @pytest.fixture
@@ -46,8 +50,8 @@ def shown() -> Iterator[Browserless]:
             yield Browserless(url)
 
 
-def one(shown: Browserless, kind: str, table: str, name: str) -> Any:
-    return shown.call("structure", {"kind": kind, "table": table, "name": name})
+def one(shown: Browserless, kind: str, table: str, name: str, **more: Any) -> Any:
+    return shown.call("structure", {"kind": kind, "table": table, "name": name, **more})
 
 
 def test_all_structures_are_found(shown):
@@ -69,8 +73,13 @@ def test_a_set_is_ranked_by_score(shown):
     ]
 
 
+def test_a_set_may_begin_with_its_lowest_score(shown):
+    rows = one(shown, "set", "charts", "songs", order="lowest")["rows"]
+    assert [row["member"] for row in rows] == ["one", "three", "two"]
+
+
 def test_a_leaderboard_keeps_ties(shown):
-    rows = one(shown, "leaderboard", "leaderboards", "speed")["rows"]
+    rows = one(shown, "leaderboard", "leaderboards", "speed", order="lowest")["rows"]
     assert sorted((row["rank"], row["member"], row["score"]) for row in rows) == [
         (1, "b", "15"),
         (1, "c", "15"),
@@ -78,11 +87,62 @@ def test_a_leaderboard_keeps_ties(shown):
     ]
 
 
+BOARDS = [
+    {"score": "sum"},
+    {"score": "average", "best": "lowest", "scale": 2},
+    {"score": "best", "shards": 3},
+    {"score": "best", "best": "lowest"},
+    {"score": "last", "ties": "dense"},
+    {"window": "hour", "history": True},
+    {"window": "day", "history": True, "shards": 2, "best": "lowest", "scale": 1},
+]
+
+
+@pytest.mark.parametrize("options", BOARDS, ids=str)
+def test_a_leaderboard_is_ranked_as_it_ranks_itself(options, monkeypatch):
+    """Also where its older windows alone have more entries than a page."""
+    monkeypatch.setattr(structures, "_SHOWN", 20)
+    clock = ManualClock(datetime(2026, 1, 11, 9, tzinfo=UTC))
+    chance = random.Random(7)
+    told = options.get("score") == "best"  # then the entries tell which one is
+    lowest = None if told else options.get("best") == "lowest"
+    with isotone.open() as database, isotone.connect(database, clock=clock, report=None) as store:
+        board = Leaderboard(store, "board", **options)
+        Leaderboard(store, "other").create_table()
+        Leaderboard(store, "other").record("x", 1)
+        for _ in range(3):
+            clock.advance(86_400)
+            for member in range(30):
+                for _ in range(2):
+                    board.record(f"m{member:02}", Decimal(chance.randrange(-40, 40)) / 8)
+        best = board.top(20)
+        found = structures.structure(
+            database, "leaderboard", "leaderboards", "board", datetime.now(UTC), lowest=lowest
+        )
+        assert [(row["rank"], Decimal(row["score"])) for row in found["rows"]] == [
+            (each.rank, each.score) for each in best
+        ]
+        names = [each["name"] for each in structures.structures(database)["structures"]]
+        assert names == ["board", "other"]
+
+
 def test_a_queue_has_its_states(shown):
     found = one(shown, "queue", "queues", "orders")
     assert found["counts"] == {"ready": 2, "delayed": 1, "in flight": 1, "dead": 1}
     (dead,) = (row for row in found["rows"] if row["state"] == "dead")
     assert dead["reason"] == "refused"
+
+
+def test_many_messages_of_one_state_hide_none_of_another(shown, monkeypatch):
+    monkeypatch.setattr(structures, "_SHOWN", 1)
+    found = one(shown, "queue", "queues", "orders")
+    assert found["counts"]["ready"] == 2
+    assert sorted(row["state"] for row in found["rows"]) == [
+        "dead",
+        "delayed",
+        "in flight",
+        "ready",
+    ]
 
 
 def test_a_feed_is_newest_first(shown):
@@ -130,6 +190,44 @@ def test_a_worker_has_its_lag_and_its_dead_letters():
             assert 0 <= shard["lag"] < 60
             worker.run(store, until_idle=True)
             assert one(page, "worker", "site.workers", "fan-out")["lag"] == 0
+
+
+class Forgetful:
+    """An engine whose stream has dropped what came before its oldest record."""
+
+    def __init__(self, backend):
+        self._backend = backend
+
+    def execute(self, operation, request, deadline=None):
+        if request.get("ShardIteratorType") == "AFTER_SEQUENCE_NUMBER":
+            raise TrimmedDataAccessException("trimmed")
+        return self._backend.execute(operation, request, deadline)
+
+
+def test_a_worker_that_may_have_lost_changes_says_so():
+    site = isotone.Table("site", stream="NEW_AND_OLD_IMAGES")
+
+    class Post(isotone.Entity, table=site):
+        author: isotone.Attr[str] = isotone.field()
+
+        primary = isotone.Key("POST", author).sort("TEXT")
+
+    worker = Worker("fan-out", site)
+
+    @worker.on(Post, "inserted")
+    def deliver(event: isotone.Event[Post], context: Context) -> None:
+        """Nothing is to be done."""
+
+    with isotone.open() as database, isotone.connect(database, report=None) as store:
+        worker.create_tables(store)
+        store.put(Post(author="ann"))
+        worker.run(store, until_idle=True)
+        now = datetime.now(UTC)
+        given = ("worker", "site.workers", "fan-out", now)
+        assert structures.structure(database, *given)["is_lost"] is False
+        found = structures.structure(Forgetful(database), *given)
+        assert found["is_lost"] is True
+        assert found["rows"][0]["waiting"] >= 1
 
 
 def test_what_is_not_there_has_no_rows(shown):

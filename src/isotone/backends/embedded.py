@@ -20,7 +20,7 @@ from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.engine import integrity, maintenance
 from isotone.engine.engine import Engine
-from isotone.engine.health import gauges, health
+from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
@@ -343,6 +343,14 @@ class Database(Native):
     def gauges(self) -> dict[str, float]:
         """The sizes of the file and of its log, and how long writes have waited for other processes."""
         return gauges(self.engine.home)
+
+    def measure(self, measured: bool = True) -> None:
+        """Count from now on the units that requests consume, and notice how far streams are read; or end that."""
+        measure(self.engine.home, measured)
+
+    def series(self) -> list[Series]:
+        """What is measured by table: names of Prometheus, with labels."""
+        return series(self.engine.home)
 
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.

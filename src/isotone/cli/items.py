@@ -88,7 +88,10 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> 
 def _what_is_written(items: Sequence[Placed], failed: int) -> str:
     place = items[failed][0]
     written = f"the {failed} items before it are written" if failed else "nothing is written"
-    return f"this is line or item {place} of the input, {written}; mend it and go on with --resume {place}"
+    return (
+        f"it stopped at line or item {place} of the input; {written}; "
+        f"put it right and go on with --resume {place}"
+    )
 
 
 def _put_batch(connection: Backend, table: str, items: list[Item]) -> None:

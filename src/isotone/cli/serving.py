@@ -131,7 +131,12 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--metrics",
         action="store_true",
-        help="show /metrics to other machines, too (default: to clients on this one)",
+        help="show /metrics to other machines, too, with the names of tables (default: to clients on this one)",
+    )
+    parser.add_argument(
+        "--otel",
+        action="store_true",
+        help="pass spans and metrics to OpenTelemetry: opentelemetry-instrument isotone serve --otel",
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing when ready")
     parser.add_argument(
@@ -162,6 +167,7 @@ class _Address(TypedDict):
     body_budget: int
     access_log: bool
     metrics_for_all: bool
+    otel: bool
 
 
 def _address(arguments: argparse.Namespace) -> _Address:
@@ -179,6 +185,7 @@ def _address(arguments: argparse.Namespace) -> _Address:
         "body_budget": arguments.body_budget,
         "access_log": arguments.access_log,
         "metrics_for_all": arguments.metrics,
+        "otel": arguments.otel,
     }
 
 

@@ -160,6 +160,12 @@ class _PagesAlone:
     def gauges(self) -> dict[str, float]:
         return {}
 
+    def measure(self) -> None:
+        pass
+
+    def series(self) -> Sequence[Any]:
+        return ()
+
     def allow_waiting(self, allowed: bool) -> None:
         pass
 

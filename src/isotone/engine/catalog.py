@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from isotone.engine.consumed_units import UnitsByTable
 from isotone.engine.table_indexes import Table
 from isotone.engine.table_schema import TableSchema
 from isotone.errors import StorageCorrupt
@@ -34,15 +35,16 @@ class Catalog:
     change, or its own change was undone.
 
     `tables` can be used; `creating` are tables that are still being restored or
-    imported, which only descriptions show.
+    imported, which only descriptions show. `units` are the counters of what requests consume, if somebody counts.
     """
 
-    __slots__ = ("_store", "_version", "creating", "tables")
+    __slots__ = ("_store", "_version", "creating", "tables", "units")
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.tables: dict[str, Table] = {}
         self.creating: dict[str, Table] = {}
+        self.units: UnitsByTable | None = None
         self._version = b""
         self.refresh()
 
@@ -61,6 +63,8 @@ class Catalog:
         self._store.delete(CATALOG, name.encode())
         self.tables.pop(name, None)
         self.creating.pop(name, None)
+        if self.units is not None:
+            self.units.forget(name)
 
     def clear(self) -> None:
         """Record that there are no tables. The names of their trees are not used again."""
@@ -71,6 +75,13 @@ class Catalog:
             self._store.put(CATALOG, _TREES, number)
         self._renew_version()
         self.tables, self.creating = {}, {}
+        self._forget_units_of_others()
+
+    def count_units(self, counted: bool) -> None:
+        """Count from now on what requests consume of each table, or end that."""
+        self.units = UnitsByTable() if counted else None
+        for table in [*self.tables.values(), *self.creating.values()]:
+            self._keep(table.schema)
 
     def find(self, name: str) -> Table | None:
         """A table in any state."""
@@ -99,9 +110,14 @@ class Catalog:
                     "`isotone repair` saves it"
                 ) from error
         self._version = version
+        self._forget_units_of_others()
+
+    def _forget_units_of_others(self) -> None:
+        if self.units is not None:
+            self.units.keep_only(self.tables.keys() | self.creating.keys())
 
     def _keep(self, schema: TableSchema) -> Table:
-        table = Table(schema)
+        table = Table(schema, None if self.units is None else self.units.of(schema))
         self.tables.pop(schema.name, None)
         self.creating.pop(schema.name, None)
         (self.creating if schema.is_creating else self.tables)[schema.name] = table

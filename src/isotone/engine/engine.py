@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
@@ -39,6 +39,9 @@ from isotone.errors import (
 from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import Store
 from isotone.storage.prefixed import PrefixedStore
+
+if TYPE_CHECKING:
+    from isotone.engine.stream_lag import Watched
 
 PROGRESS = "progress"  # the position of each backfill
 TOKENS = "tokens"  # tokens of answered transactions
@@ -99,8 +102,13 @@ class Engine:
             store.describe_damage = self._describe_damage
         _make_system_trees(store)
         self.catalog = Catalog(store)
+        if home is not None and home.catalog.units is not None:
+            self.catalog.count_units(True)
         self.counts = Counts(store)
         self.vectors = VectorCache()
+        self.watched_streams: dict[str, Watched] | None = (  # by tree; None while nobody watches
+            None if home is None or home.watched_streams is None else {}
+        )
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.writing = _Writing(self)
         _OPEN.add(self)

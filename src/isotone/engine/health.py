@@ -6,11 +6,15 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from isotone.engine import stream_lag
 from isotone.engine.engine import Engine
 from isotone.errors import IsotoneError, StorageBusy
 
 _LEAST_ROOM: Final = 64 << 20  # bytes of the disk below which writes will soon fail
 _LOG: Final = "-wal"
+
+Series = tuple[str, tuple[tuple[str, str], ...], float]
+"""A name, labels, and a value."""
 
 
 def health(engine: Engine) -> str:
@@ -53,6 +57,40 @@ def gauges(engine: Engine) -> dict[str, float]:
         found["isotone_wal_bytes"] = _size(path.with_name(path.name + _LOG))
         found["isotone_disk_free_bytes"] = float(shutil.disk_usage(path.absolute().parent).free)
     return found
+
+
+def measure(engine: Engine, measured: bool = True) -> None:
+    """Count from now on what requests consume of each table, and notice how far streams are read; or end that."""
+    with engine.lock:
+        for each in list(engine.regions.values()):
+            if measured == (each.catalog.units is not None):
+                continue
+            each.catalog.count_units(measured)
+            if measured:
+                stream_lag.watch(each)
+            else:
+                each.watched_streams = None
+
+
+def series(engine: Engine) -> list[Series]:
+    """What `measure` has found, by the names of Prometheus: the consumed units by table and index, the lag of each shard."""
+    found: list[Series] = []
+    for region, each in sorted(engine.regions.items()):
+        for table, index, units in each.catalog.units or ():
+            labels = (("region", region), ("table", table), ("index", index))
+            found.append(("isotone_consumed_read_units_total", labels, units.read_units))
+            found.append(("isotone_consumed_write_units_total", labels, units.write_units))
+        for table, shard, seconds in _lags(each):
+            labels = (("region", region), ("table", table), ("shard", shard))
+            found.append(("isotone_stream_lag_seconds", labels, seconds))
+    return found
+
+
+def _lags(engine: Engine) -> list[tuple[str, str, float]]:
+    try:
+        return stream_lag.lags(engine)
+    except IsotoneError:  # the counters can be shown all the same, and `health` gives the reason
+        return []
 
 
 def _path(engine: Engine) -> Path | None:

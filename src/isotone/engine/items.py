@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from isotone.engine import replica_log
 from isotone.engine.engine import Engine
@@ -27,6 +27,9 @@ class Meter(Protocol):
         self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
     ) -> None:
         """Called with an index entry before and after."""
+
+
+_CHARGED: Final = (SecondaryIndex, VectorIndex)
 
 
 def put(
@@ -147,7 +150,7 @@ def _update_entries(
             replace_entry(engine, index, before, after)
             if (
                 meter is not None
-                and isinstance(index, SecondaryIndex | VectorIndex)
+                and isinstance(index, _CHARGED)
                 and not (before and after and index.are_equal(before, after))
             ):
                 meter.write_entry(index, before, after)

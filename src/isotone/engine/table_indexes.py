@@ -9,6 +9,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from isotone.codec import HASH_SIZE, encode_number
+from isotone.engine.consumed_units import TableUnits, Units
 from isotone.engine.index_entries import Entry, Index
 from isotone.engine.layout import SIZE_BYTES, Keyspace, hold_equal_items, pack
 from isotone.engine.table_schema import IndexSchema, TableSchema, TimeToLive
@@ -33,10 +34,12 @@ class SecondaryIndex:
         "name",
         "schema",
         "tree",
+        "units",
     )
 
-    def __init__(self, schema: IndexSchema, table: TableSchema) -> None:
+    def __init__(self, schema: IndexSchema, table: TableSchema, units: Units | None = None) -> None:
         self.schema = schema
+        self.units = units
         self.name = schema.name
         self.kind = schema.kind
         self.tree = schema.tree
@@ -133,7 +136,10 @@ def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | 
 
 
 class Table:
-    """One table's keyspace and indexes. Immutable: a changed schema makes a new `Table`."""
+    """One table's keyspace and indexes. Immutable: a changed schema makes a new `Table`.
+
+    `units` counts what requests consume of it; None while nobody counts.
+    """
 
     __slots__ = (
         "collections",
@@ -148,17 +154,21 @@ class Table:
         "secondary",
         "stream",
         "tree",
+        "units",
         "vectors",
     )
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, units: TableUnits | None = None) -> None:
         self.schema = schema
+        self.units = units
         self.name = schema.name
         self.tree = schema.tree
         self.keyspace = Keyspace(schema.keys)
         self.key_names = self.keyspace.names
         self.secondary = tuple(
-            SecondaryIndex(index, schema) for index in schema.indexes if index.status != "DELETING"
+            SecondaryIndex(index, schema, None if units is None else units.of_index(index))
+            for index in schema.indexes
+            if index.status != "DELETING"
         )
         self.local = tuple(index for index in self.secondary if index.kind == "local")
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)

@@ -54,6 +54,7 @@ class VectorIndex:
 
     kind = "vector"
     searched = True
+    units = None  # it is charged by bytes
 
     __slots__ = (
         "_filters",

@@ -215,7 +215,7 @@ def to_spans(tracer: Any = None) -> Observer:
     try:
         from opentelemetry import trace
     except ImportError:
-        raise UsageError("spans need OpenTelemetry: pip install opentelemetry-api") from None
+        raise UsageError("spans need OpenTelemetry: pip install 'isotone[otel]'") from None
     used = tracer or trace.get_tracer("isotone")
 
     def begin(operation: str, request: Request) -> AtEnd:

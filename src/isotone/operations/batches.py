@@ -15,7 +15,7 @@ from isotone.errors import ValidationException
 from isotone.expressions import Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
-from isotone.operations.capacity import Meter, add_capacity, collections_metrics
+from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import Change, delete_change, execute, put_change
@@ -113,14 +113,14 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
     projections = _projections(request)
     answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
     waiting: Waiting = []
-    meters: list[Meter] = []
+    meters: list[Charged | None] = []
     room = limits.BATCH_GET_SIZE
     with engine.reading:
         keyed = [_keys(engine, name, entry) for name, entry in request.request_items.items()]
         for (name, entry), projection, (table, keys) in zip(
             request.request_items.items(), projections, keyed, strict=True
         ):
-            meter = Meter(name)
+            meter = meter_for_table(name, table, request.return_consumed_capacity)
             meters.append(meter)
             items = answer["Responses"].setdefault(name, [])
             for place, key in enumerate(keys):
@@ -131,7 +131,8 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
                     answer["UnprocessedKeys"][name] = _unprocessed(entry, place)
                     break
                 room -= size
-                meter.read(size, consistent=bool(entry.consistent_read))
+                if meter is not None:
+                    meter.read(size, consistent=bool(entry.consistent_read))
                 if record is None:
                     continue
                 if projection is not None and size > LARGE:
@@ -197,13 +198,14 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
         for name, writes in request.request_items.items()
     }
     answer: dict[str, Any] = {"UnprocessedItems": {}}
-    meters = []
+    meters: list[Charged | None] = []
     with engine.writing:
         changes = {name: _changes(engine, name, writes) for name, writes in checked.items()}
         for of_table in changes.values():
             _refuse_duplicates(of_table)
         for name, of_table in changes.items():
-            meter = Meter(name)
+            table = open_table(engine, name)
+            meter = meter_for_table(name, table, request.return_consumed_capacity)
             meters.append(meter)
             for change in of_table:
                 execute(engine, change, meter)

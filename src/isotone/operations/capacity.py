@@ -4,21 +4,24 @@ How many units an item of some size takes is in `values.size`. Here is what is c
 the old and the new item, an index entry whose key changes takes two writes, and in a transaction everything
 takes `TRANSACTION_FACTOR` times as much.
 
-A `Meter` exists only if the request asks for its consumption; otherwise it is None.
+A `Meter` exists only if the request asks for its consumption. Where consumption is counted for operators
+(`engine/consumed_units.py`), it also adds to the table's counters; a request that does not ask adds to them alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from isotone import limits
+from isotone.engine.consumed_units import TableUnits, entry_units
 from isotone.engine.engine import Engine
 from isotone.engine.index_entries import Entry
 from isotone.engine.items import collection_size
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.vector_index import VectorIndex
+from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import Item
 from isotone.values.size import read_units, write_units
 
@@ -31,17 +34,36 @@ _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIn
 
 
 class Meter:
-    """The units that one request consumes of one table.
+    """The units that one request consumes of one table, which its response reports in the way that `mode` says.
 
     `kind` is the member that transactions report beside the total.
     """
 
-    __slots__ = ("_factor", "_indexes", "_kind", "_name", "_table", "_vectors")
+    __slots__ = (
+        "_counted",
+        "_factor",
+        "_indexes",
+        "_kind",
+        "_mode",
+        "_name",
+        "_table",
+        "_vectors",
+    )
 
-    def __init__(self, table_name: str, *, factor: int = 1, kind: str | None = None) -> None:
-        self._name = table_name
+    def __init__(
+        self,
+        name: str,
+        table: Table,
+        mode: str | None,
+        *,
+        factor: int = 1,
+        kind: str | None = None,
+    ) -> None:
+        self._name = name
+        self._mode = mode
         self._factor = factor
         self._kind = kind
+        self._counted = table.units
         self._table = 0.0
         self._indexes: dict[tuple[str, str], float] = {}
         self._vectors: dict[str, float] = {}
@@ -49,10 +71,14 @@ class Meter:
     def read(self, size: int, *, consistent: bool, index: SecondaryIndex | None = None) -> None:
         """Charge one read of a number of bytes to the table or to an index."""
         self._charge(read_units(size, consistent) * self._factor, index)
+        if self._counted is not None:
+            self._counted.read(size, consistent=consistent, index=index, factor=self._factor)
 
     def write(self, old_size: int, new_size: int) -> None:
         """Charge a write of an item, by the larger of its old and new size."""
         self._charge(write_units(max(old_size, new_size)) * self._factor, None)
+        if self._counted is not None:
+            self._counted.write(old_size, new_size, self._factor)
 
     def write_entry(
         self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
@@ -62,11 +88,9 @@ class Meter:
             written = self._vectors.get(index.name, 0.0) + vector_write_bytes(before, after)
             self._vectors[index.name] = written
             return
-        if before is not None and after is not None and before.key == after.key:
-            units = write_units(max(size_of(before.record), size_of(after.record)))
-        else:
-            units = sum(write_units(size_of(entry.record)) for entry in (before, after) if entry)
-        self._charge(units * self._factor, index)
+        self._charge(entry_units(before, after) * self._factor, index)
+        if self._counted is not None:
+            self._counted.write_entry(index, before, after, self._factor)
 
     def _charge(self, units: float, index: SecondaryIndex | None) -> None:
         if index is None:
@@ -75,11 +99,11 @@ class Meter:
             key = (index.kind, index.name)
             self._indexes[key] = self._indexes.get(key, 0.0) + units
 
-    def report(self, mode: str) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The `ConsumedCapacity` that `ReturnConsumedCapacity` asks for."""
         total = self._table + sum(self._indexes.values())
         report: dict[str, Any] = {"TableName": self._name, **self._units(total)}
-        if mode == "INDEXES":
+        if self._mode == "INDEXES":
             report["Table"] = self._units(self._table)
             for (kind, name), units in self._indexes.items():
                 report.setdefault(_GROUPS[kind], {})[name] = self._units(units)
@@ -127,32 +151,46 @@ class Metered(Protocol):
     def return_consumed_capacity(self) -> str | None: ...
 
 
-def meter_for(request: Metered) -> Meter | None:
-    """A meter if the request asks for its consumption."""
-    return meter_for_table(request.table_name, request.return_consumed_capacity)
+Charged: TypeAlias = Meter | TableUnits
+"""What a request charges: a meter if it asks for its consumption, or the counters of the table alone."""
 
 
-def meter_for_table(name: str, mode: str | None) -> Meter | None:
-    """A meter if consumption is reported in this mode."""
-    return None if mode is None or mode == "NONE" else Meter(name)
+def meter_for(request: Metered, table: Table) -> Charged | None:
+    """What a request charges; None if it does not ask, and nobody counts."""
+    return meter_for_table(request.table_name, table, request.return_consumed_capacity)
+
+
+def meter_for_table(name: str, table: Table, mode: str | None) -> Charged | None:
+    """What a request charges that calls a table by this name, and reports its consumption in this mode."""
+    return table.units if mode is None or mode == "NONE" else Meter(name, table, mode)
 
 
 def transaction_meters(
-    table_names: Iterable[str], mode: str | None, kind: Literal["Read", "Write"]
+    engine: Engine, table_names: Iterable[str], mode: str | None, kind: Literal["Read", "Write"]
 ) -> dict[str, Meter]:
-    """A meter for each table of a transaction; none if the request does not ask for its consumption."""
-    if mode is None or mode == "NONE":
+    """A meter for each table of a transaction; none if the request does not ask, and nobody counts."""
+    if (mode is None or mode == "NONE") and engine.catalog.units is None:
         return {}
     return {
-        name: Meter(name, factor=TRANSACTION_FACTOR, kind=f"{kind}CapacityUnits")
+        name: Meter(
+            name,
+            open_table(engine, name),
+            mode,
+            factor=TRANSACTION_FACTOR,
+            kind=f"{kind}CapacityUnits",
+        )
         for name in dict.fromkeys(table_names)
     }
 
 
-def add_capacity(answer: dict[str, Any], mode: str | None, meters: Iterable[Meter]) -> None:
+def add_capacity(
+    answer: dict[str, Any], mode: str | None, meters: Iterable[Charged | None]
+) -> None:
     """Add the `ConsumedCapacity` of several tables, if requested."""
     if mode is not None and mode != "NONE":
-        answer["ConsumedCapacity"] = [meter.report(mode) for meter in meters]
+        answer["ConsumedCapacity"] = [
+            meter.report() for meter in meters if isinstance(meter, Meter)
+        ]
 
 
 def collection_metrics(engine: Engine, table: Table, item: Item) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import Update
-from isotone.operations.capacity import Meter
+from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_item, check_updated, requested_key
 from isotone.operations.long_writes import LARGE, ahead, known_result, stored
 from isotone.operations.request_expressions import Effort, Matches, Values
@@ -85,7 +85,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
             raise ConditionalCheckFailedException("The conditional request failed", **members)
         return self.new if self.make is None else self.make(item, size_of(record))
 
-    def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Meter | None) -> None:
+    def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Charged | None) -> None:
         """Write the result of `new_item`."""
         if new is None:
             items.delete(engine, self.table, self.key, *old, meter)
@@ -93,10 +93,18 @@ class Change(msgspec.Struct, frozen=True, gc=False):
             items.put(engine, self.table, self.key, *old, *new, meter)
 
 
-def execute(engine: Engine, change: Change, meter: Meter | None = None) -> Outcome:
-    """Test and write one change; the caller holds the transaction. Reads one item and writes one."""
+def execute(engine: Engine, change: Change, meter: Charged | None = None) -> Outcome:
+    """Test and write one change; the caller holds the transaction. Reads one item and writes one.
+
+    A write whose condition is false is charged as if it had been made.
+    """
     old = change.read(engine)
-    new = change.new_item(old)
+    try:
+        new = change.new_item(old)
+    except (ConditionalCheckFailedException, DuplicateItemException):
+        if meter is not None:
+            meter.write(size_of(old[0]), 0 if change.new is None else change.new[1])
+        raise
     change.write(engine, old, new, meter)
     return old[0], None if new is None else new[0]
 

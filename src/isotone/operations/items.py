@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from isotone import limits
+from isotone.engine.consumed_units import TableUnits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
-from isotone.operations.capacity import Meter, collection_metrics, meter_for
+from isotone.operations.capacity import Charged, Meter, collection_metrics, meter_for
 from isotone.operations.item_requests import (
     NO_READ_OPTIONS,
     NO_WRITE_OPTIONS,
@@ -130,14 +132,15 @@ def _execute_and_answer(
 ) -> Answer:
     """Execute a write; returns the members of the response that the request asks for."""
     # Most requests do not ask for it, and save the call.
-    meter = None if request.return_consumed_capacity is None else meter_for(request)
+    asks = request.return_consumed_capacity is not None
+    meter = meter_for(request, change.table) if asks else change.table.units
     outcome = execute(engine, change, meter)
     answer: dict[str, Any] = {}
     if request.return_values is not None:
         attributes = returned(request.return_values, update, outcome)
         if attributes:
             answer["Attributes"] = attributes
-    if meter is not None or request.return_item_collection_metrics is not None:
+    if asks or request.return_item_collection_metrics is not None:
         _add_metrics(answer, engine, change, request, meter)
     return answer
 
@@ -153,13 +156,19 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Later:
             binding.check_keys(table)
         key, _ = requested_key(table.keyspace, request.key)
         record = engine.store.get(table.tree, key)
+        asks = request.return_consumed_capacity is not None
+        meter = meter_for(request, table) if asks else table.units
+        if type(meter) is TableUnits and (record is None or len(record) <= limits.READ_UNIT):
+            # A record is longer than the size of its item: most reads take one unit, and save the calls.
+            meter.read_units += 1.0 if request.consistent_read else 0.5
+        elif meter is not None:
+            meter.read(size_of(record), consistent=bool(request.consistent_read))
     answer: dict[str, Any] = {}
     is_long = projection is not None and size_of(record) > LARGE
     if record is not None and not is_long:
         answer["Item"] = item_in_response(record, projection)
-    if request.return_consumed_capacity is not None and (meter := meter_for(request)):
-        meter.read(size_of(record), consistent=bool(request.consistent_read))
-        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    if type(meter) is Meter:
+        answer["ConsumedCapacity"] = meter.report()
     if record is not None and is_long:
         return Later(lambda: {"Item": item_in_response(record, projection), **answer})
     return answer
@@ -204,11 +213,11 @@ def _add_metrics(
     engine: Engine,
     change: Change,
     request: Write,
-    meter: Meter | None,
+    meter: Charged | None,
 ) -> None:
     """Add the consumed capacity and the collection metrics, if requested."""
-    if meter is not None:
-        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+    if type(meter) is Meter:
+        answer["ConsumedCapacity"] = meter.report()
     if request.return_item_collection_metrics == "SIZE":
         metrics = collection_metrics(engine, change.table, change.key_item)
         if metrics is not None:

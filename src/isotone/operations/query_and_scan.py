@@ -17,7 +17,7 @@ from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
-from isotone.operations.capacity import Meter, meter_for
+from isotone.operations.capacity import Charged, Meter, meter_for
 from isotone.operations.item_validation import (
     INVALID,
     check_key_condition,
@@ -305,7 +305,7 @@ class Selection:
     ) -> None:
         self.source = source
         self.request = request
-        self.meter = meter_for(request)
+        self.meter = meter_for(request, source.table)
         self._fetched: list[int] = []
         if source.index is not None:
             _check_projected(source.index, request, filters, projection)
@@ -335,14 +335,14 @@ class Selection:
         answer["ScannedCount"] = page.scanned
         if page.last is not None:
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
-        if self.meter is not None:
-            self.charge(self.meter, page)
-            answer["ConsumedCapacity"] = self.meter.report(
-                str(self.request.return_consumed_capacity)
-            )
+        meter = self.meter
+        if meter is not None:
+            self.charge(meter, page)
+        if type(meter) is Meter:
+            answer["ConsumedCapacity"] = meter.report()
         return answer
 
-    def charge(self, meter: Meter, page: Page) -> None:
+    def charge(self, meter: Charged, page: Page) -> None:
         """Charge the reads of a page."""
         consistent = bool(self.request.consistent_read)
         meter.read(page.size, consistent=consistent, index=self.source.index)

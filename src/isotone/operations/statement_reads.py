@@ -32,7 +32,7 @@ from isotone.expressions.partiql import (
     value_of,
 )
 from isotone.operations.action import Answer, Later
-from isotone.operations.capacity import meter_for
+from isotone.operations.capacity import Meter, meter_for
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
@@ -152,9 +152,10 @@ def _get(engine: Engine, table: Table, select: Select, key: Item, request: Query
     elif record is not None:
         items.append(item_in_response(record, select.columns))
     answer: dict[str, Any] = {"Items": items}
-    if (meter := meter_for(request)) is not None:
+    if (meter := meter_for(request, table)) is not None:
         meter.read(size_of(record), consistent=bool(request.consistent_read))
-        answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+        if type(meter) is Meter:
+            answer["ConsumedCapacity"] = meter.report()
     return completed(answer, waiting)
 
 
@@ -270,10 +271,11 @@ def _items(selection: Selection, pages: list[Page]) -> dict[str, Any]:
     for page in pages:
         selection.reader.evaluate(page)
         answer["Items"] += page.items
-        if meter is not None:
+    if meter is not None:  # once nothing can be postponed any more
+        for page in pages:
             selection.charge(meter, page)
-    if meter is not None:
-        answer["ConsumedCapacity"] = meter.report(str(selection.request.return_consumed_capacity))
+        if type(meter) is Meter:
+            answer["ConsumedCapacity"] = meter.report()
     return answer
 
 

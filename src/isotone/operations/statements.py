@@ -33,7 +33,7 @@ from isotone.expressions.partiql import (
 from isotone.operations import transactions
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.batches import DUPLICATES
-from isotone.operations.capacity import Meter, add_capacity, meter_for_table
+from isotone.operations.capacity import Charged, Meter, add_capacity, meter_for_table
 from isotone.operations.item_responses import (
     LARGE,
     Waiting,
@@ -149,18 +149,17 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Lat
         case Insert() | Update() | Delete():
             on_failure = request.return_values_on_condition_check_failure
             with engine.writing:
-                change = change_of(
-                    open_table(engine, statement.table), statement, values, on_failure
-                )
-                meter = meter_for_table(statement.table, request.return_consumed_capacity)
+                table = open_table(engine, statement.table)
+                change = change_of(table, statement, values, on_failure)
+                meter = meter_for_table(statement.table, table, request.return_consumed_capacity)
                 item = _written(engine, statement, change, meter)
             answer: dict[str, Any] = {"Items": [] if item is None else [item]}
-            if meter is not None:
-                answer["ConsumedCapacity"] = meter.report(str(request.return_consumed_capacity))
+            if type(meter) is Meter:
+                answer["ConsumedCapacity"] = meter.report()
             return answer
 
 
-def _written(engine: Engine, statement: Write, change: Change, meter: Meter | None) -> Any:
+def _written(engine: Engine, statement: Write, change: Change, meter: Charged | None) -> Any:
     """Execute a write; returns what RETURNING asks for, or None."""
     outcome = execute(engine, change, meter)
     if isinstance(statement, Insert) or statement.returning is None:
@@ -216,14 +215,14 @@ class _Entry:
             self.key = self.change.key
 
     def run(
-        self, engine: Engine, meters: dict[str, Meter], mode: ReturnConsumedCapacity | None
+        self, engine: Engine, meters: dict[str, Charged], mode: ReturnConsumedCapacity | None
     ) -> None:
         """Read or write the item; counts what it consumes if that is reported."""
         assert self.statement is not None
         assert self.table is not None
         name = self.statement.table
         self.answer["TableName"] = name
-        meter = meters.get(name) or meter_for_table(name, mode)
+        meter = meters.get(name) or meter_for_table(name, self.table, mode)
         if meter is not None:
             meters[name] = meter
         if isinstance(self.statement, Select):
@@ -272,7 +271,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
     kinds = {entry.reads for entry in entries if entry.statement is not None}
     if len(kinds) > 1:
         raise ValidationException(messages.READ_AND_WRITE)
-    meters: dict[str, Meter] = {}
+    meters: dict[str, Charged] = {}
     with engine.writing if False in kinds else engine.reading:
         for entry in entries:
             entry.attempt(partial(entry.locate, engine))

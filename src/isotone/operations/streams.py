@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from isotone import limits
-from isotone.engine import streams
+from isotone.engine import stream_lag, streams
 from isotone.engine.engine import Engine
 from isotone.engine.stream_records import (
     EXPIRE,
@@ -224,6 +224,7 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
             request.limit,
             closed=shard.last is not None,
         )
+        stream_lag.note(engine, stream, shard, page.next)
     answer: dict[str, Any] = {
         "Records": [
             _shown(engine, stream, iterator.arn, sequence, record)

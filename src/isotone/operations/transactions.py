@@ -245,12 +245,14 @@ class Reading(NamedTuple):
 
 def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None) -> Answer | Later:
     """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
-    meters = transaction_meters((reading.table_name for reading in readings), mode, "Read")
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []
     total = 0
     with engine.reading:
-        for reading, (tree, key) in zip(readings, _keys(engine, readings), strict=True):
+        keys = _keys(engine, readings)
+        names = (reading.table_name for reading in readings)
+        meters = transaction_meters(engine, names, mode, "Read")
+        for reading, (tree, key) in zip(readings, keys, strict=True):
             record = engine.store.get(tree, key)
             size = size_of(record)
             total += size
@@ -341,9 +343,9 @@ def write_together(
     # With the same token, the writes must be the same; what the response reports may differ.
     digest = b"" if token is None else repr(writes).encode()
     if token is not None and _is_repeated(engine, token, digest):
-        meters = transaction_meters(tables, mode, "Read")
+        meters = transaction_meters(engine, tables, mode, "Read")
         return meters, _reread(engine, tables, prepared, meters)
-    meters = transaction_meters(tables, mode, "Write")
+    meters = transaction_meters(engine, tables, mode, "Write")
     changes = _write(engine, tables, prepared, meters)
     if token is not None:
         transaction_tokens.remember(engine, token, digest)

@@ -11,6 +11,8 @@
     tls         the certificate of encrypted connections
     response    builds response bytes: headers, checksum, compression
     dispatcher  runs reads immediately, and the writes of one event-loop turn as a group
+    metrics     counts requests; exposition writes them for Prometheus, telemetry passes them to OpenTelemetry
+    monitor     answers operators: health, metrics, hot keys
     pages       the seam for web pages, which others answer
     connection  one connection: bytes in, bytes out, in order
     listener    listens on an address, keeps its connections, shuts down gracefully

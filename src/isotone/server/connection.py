@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import httptools
 
@@ -60,6 +60,9 @@ from isotone.server.response import (
     render_page,
     render_result,
 )
+
+if TYPE_CHECKING:  # it is installed only where it is wanted
+    from isotone.server.telemetry import Telemetry
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
@@ -116,6 +119,7 @@ class Connection(asyncio.Protocol):
         "_repeated",
         "_requests",
         "_spelling",
+        "_telemetry",
         "_transport",
         "_unread",
         "_url",
@@ -126,16 +130,18 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        dispatcher: Dispatcher | Gate,
+        dispatcher: Dispatcher | Gate | Telemetry,
         admission: Admission,
         on_made: Callable[[Connection], None],
         on_lost: Callable[[Connection], None],
         monitor: Monitor,
         gate: Gate | None = None,
         visits: Visits | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._gate = gate
+        self._telemetry = telemetry
         self._read: Read = read
         self._admission = admission
         self._known_hosts = admission.known_hosts
@@ -177,6 +183,8 @@ class Connection(asyncio.Protocol):
         self._observe = self._monitor.metrics.observer(transport.get_extra_info("peername"))
         if self._gate is not None:
             self._read = self._gate.reader(transport)
+        if self._telemetry is not None:
+            self._read = self._telemetry.reader(self._read)
         self._on_made(self)
 
     def data_received(self, data: bytes) -> None:

@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, Protocol, TypeVar
@@ -33,6 +33,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
 )
+from isotone.server.exposition import Labels
 from isotone.server.metrics import Metrics
 from isotone.server.policies import Access
 from isotone.server.request import Call
@@ -81,6 +82,12 @@ class Service(Protocol):
 
     def gauges(self) -> Mapping[str, float]:
         """What the service measures of itself, by the names of Prometheus."""
+
+    def measure(self) -> None:
+        """Count from now on what `series` returns."""
+
+    def series(self) -> Iterable[tuple[str, Labels, float]]:
+        """What the service measures of each table, by the names of Prometheus."""
 
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread may take long.

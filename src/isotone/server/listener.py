@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
@@ -31,6 +31,9 @@ from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
+
+if TYPE_CHECKING:  # it is installed only where it is wanted
+    from isotone.server.telemetry import Telemetry
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
@@ -66,6 +69,7 @@ class Listener:
         body_budget: int = BODY_BUDGET,
         access_log: bool = False,
         metrics_for_all: bool = False,
+        otel: bool = False,
     ) -> None:
         if pages is not None and not (credentials is audit_log is None):
             raise UsageError(
@@ -73,6 +77,7 @@ class Listener:
                 "serve them by isotone workbench"
             )
         self._loop = asyncio.get_running_loop()
+        self._connections: set[Connection] = set()
         self._service = service
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
         self._monitor = Monitor(
@@ -81,6 +86,7 @@ class Listener:
             body_budget=body_budget,
             access_log=access_log,
             metrics_for_all=metrics_for_all,
+            names_tables=credentials is None,
         )
         self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
         if credentials is None:
@@ -88,13 +94,15 @@ class Listener:
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._certificate = certificate(tls_cert, tls_key)
         self._gate = self._new_gate(credentials, audit_log, clock or SystemClock())
+        self._telemetry = (
+            _new_telemetry(self._gate or self._dispatcher, self._monitor) if otel else None
+        )
         self._may_leave_loopback = insecure or credentials is not None
         self._allow_hosts = allow_hosts
         self._allow_origins = allow_origins
         self._admission = Admission()
         self._patience = patience or Patience()
         self._most_connections = most_connections or _affordable_connections()
-        self._connections: set[Connection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -134,6 +142,7 @@ class Listener:
             ssl_handshake_timeout=None if self._certificate is None else self._patience.head,
         )
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._service.measure()
         self._service.start_maintenance()
         return url_of(listening, secure=self._certificate is not None)
 
@@ -174,16 +183,19 @@ class Listener:
         await asyncio.sleep(0)  # lets the aborted connections close their sockets
         if self._gate is not None:
             self._gate.stop()
+        if self._telemetry is not None:
+            self._telemetry.stop()
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._gate or self._dispatcher,
+            self._telemetry or self._gate or self._dispatcher,
             self._admission,
             self._welcome,
             self._farewell,
             self._monitor,
             self._gate,
             self._visits,
+            self._telemetry,
         )
 
     def _welcome(self, connection: Connection) -> None:
@@ -205,6 +217,16 @@ class Listener:
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         for connection in list(self._connections):
             connection.sweep(self._patience.sweep, self._patience)
+
+
+def _new_telemetry(dispatcher: Dispatcher | Gate, monitor: Monitor) -> Telemetry:
+    try:
+        from isotone.server.telemetry import Telemetry
+    except ImportError:
+        raise UsageError(
+            "spans and metrics for OpenTelemetry need its API: pip install 'isotone[otel]'"
+        ) from None
+    return Telemetry(dispatcher, monitor)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -297,6 +319,7 @@ def serve(
     body_budget: int = BODY_BUDGET,
     access_log: bool = False,
     metrics_for_all: bool = False,
+    otel: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
@@ -309,7 +332,8 @@ def serve(
     a file to which a line for each request is added, or "-" for standard output. On SIGHUP these files are read again.
 
     `body_budget` is how many bytes of bodies may wait for their answers, over all connections. `access_log` logs each
-    request to the logger isotone.access, `metrics_for_all` shows `/metrics` to other machines, too.
+    request to the logger isotone.access, `metrics_for_all` shows `/metrics` to other machines, too. `otel` passes a span of
+    each request, and all metrics, to the providers of OpenTelemetry that the program has configured.
 
     `pages` says who answers requests for web pages. A second signal ends the process immediately. Raises `UsageError`
     if the address or a file cannot be used.
@@ -332,6 +356,7 @@ def serve(
             body_budget=body_budget,
             access_log=access_log,
             metrics_for_all=metrics_for_all,
+            otel=otel,
         )
 
     interval = sys.getswitchinterval()
@@ -426,6 +451,7 @@ def running_server(
     body_budget: int = BODY_BUDGET,
     access_log: bool = False,
     metrics_for_all: bool = False,
+    otel: bool = False,
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
@@ -456,6 +482,7 @@ def running_server(
             body_budget=body_budget,
             access_log=access_log,
             metrics_for_all=metrics_for_all,
+            otel=otel,
         )
         return listener, await listener.start(host, port)
 

@@ -1,4 +1,4 @@
-"""What a server counts: requests, latencies, groups, connections, bodies; as text in the form of Prometheus.
+"""What a server counts: requests, latencies, groups, connections, bodies; the names of all its metrics.
 
 Counting is part of each request, so it is one look-up and an addition. Of the requests that are answered at once, every
 sixteenth is measured, and stands for sixteen; those that wait for a group or a thread are all measured. Labels are bounded:
@@ -10,15 +10,15 @@ from __future__ import annotations
 import bisect
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from isotone.errors import ApiError
+from isotone.server.exposition import Family, Labels, Sample
 
 LATENCIES: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # fmt: skip
 GROUP_SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
-CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 _MOST_ACTIONS: Final = 128  # that have series of their own
 _MOST_ERRORS: Final = 1024
 _OTHER: Final = "other"
@@ -45,15 +45,14 @@ class Histogram:
         self.counts[bisect.bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def lines(self, name: str, labels: str = "") -> Iterable[str]:
-        """The series of the histogram; `labels` end with a comma."""
+    def samples(self, labels: Labels = ()) -> Iterator[Sample]:
+        """The values of the histogram, as Prometheus counts them: up to each bound."""
         below = 0
         for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
             below += count
-            yield f'{name}_bucket{{{labels}le="{bound}"}} {below}'
-        shown = f"{{{labels.rstrip(',')}}}" if labels else ""
-        yield f"{name}_sum{shown} {self.total:.9g}"
-        yield f"{name}_count{shown} {below}"
+            yield Sample(below, (*labels, ("le", str(bound))), "_bucket")
+        yield Sample(self.total, labels, "_sum")
+        yield Sample(below, labels, "_count")
 
 
 class Requests(dict[str, int]):
@@ -120,36 +119,10 @@ class Metrics:
             operation = _OTHER
         return self._latencies.setdefault(operation, Histogram(LATENCIES))
 
-    def text(self, gauges: Mapping[str, float]) -> bytes:
-        """Everything that was counted, and some gauges: the body of `/metrics`."""
-        lines = [
-            *_described("isotone_requests_total", "counter", "Requests, by action."),
-            *(
-                f'isotone_requests_total{{action="{name}"}} {count}'
-                for name, count in sorted(self.requests.items())
-            ),
-            *_described(
-                "isotone_request_duration_seconds",
-                "histogram",
-                "Requests that were answered, by action.",
-            ),
-            *(
-                line
-                for name, latencies in sorted(self._latencies.items())
-                for line in latencies.lines("isotone_request_duration_seconds", f'action="{name}",')
-            ),
-            *_described(
-                "isotone_errors_total", "counter", "Requests that were answered with an error."
-            ),
-            *(
-                f'isotone_errors_total{{action="{action}",error="{error}"}} {count}'
-                for (action, error), count in sorted(self._errors.items())
-            ),
-            *_described(
-                "isotone_write_group_size", "histogram", "Writes that were committed together."
-            ),
-            *self.groups.lines("isotone_write_group_size"),
-        ]
+    def families(
+        self, gauges: Mapping[str, float], series: Iterable[tuple[str, Labels, float]]
+    ) -> list[Family]:
+        """Everything that was counted, with what the service has measured: its gauges, and its series with labels."""
         counted = {
             "isotone_long_work_total": float(self.long_work),
             "isotone_refused_bodies_total": float(self.refused_bodies),
@@ -157,10 +130,47 @@ class Metrics:
             **gauges,
             **_of_process(),
         }
-        for name, value in counted.items():
-            kind = "counter" if name.endswith("_total") else "gauge"
-            lines += [f"# TYPE {name} {kind}", f"{name} {value:.12g}"]
-        return ("\n".join(lines) + "\n").encode()
+        by_name: dict[str, list[Sample]] = {name: [] for name in _SERIES}
+        for name, labels, number in series:
+            by_name[name].append(Sample(number, labels))
+        return [
+            *self._of_requests(),
+            *(_family(name, samples, _SERIES[name]) for name, samples in by_name.items()),
+            *(_family(name, [Sample(value)], _GAUGES[name]) for name, value in counted.items()),
+        ]
+
+    def _of_requests(self) -> Iterator[Family]:
+        yield Family(
+            "isotone_requests_total",
+            "counter",
+            "Requests, by action.",
+            [Sample(count, (("action", name),)) for name, count in sorted(self.requests.items())],
+        )
+        yield Family(
+            "isotone_request_duration_seconds",
+            "histogram",
+            "Time from a whole request to its answer, by action.",
+            [
+                sample
+                for name, latencies in sorted(self._latencies.items())
+                for sample in latencies.samples((("action", name),))
+            ],
+        )
+        yield Family(
+            "isotone_errors_total",
+            "counter",
+            "Requests that were answered with an error, by action and error.",
+            [
+                Sample(count, (("action", action), ("error", error)))
+                for (action, error), count in sorted(self._errors.items())
+            ],
+        )
+        yield Family(
+            "isotone_write_group_size",
+            "histogram",
+            "Writes that were committed together.",
+            list(self.groups.samples()),
+        )
 
 
 class Bodies:
@@ -176,8 +186,31 @@ class Bodies:
         return self.held + size <= self.limit
 
 
-def _described(name: str, kind: str, text: str) -> tuple[str, str]:
-    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
+_SERIES: Final = {
+    "isotone_consumed_read_units_total": "Read units that requests have consumed, by table and index.",
+    "isotone_consumed_write_units_total": "Write units that requests have consumed, by table and index.",
+    "isotone_stream_lag_seconds": "Age of the oldest record of a shard that no reader has got.",
+}
+_GAUGES: Final = {
+    "isotone_bodies_bytes": "Bytes of request bodies that are held.",
+    "isotone_bodies_limit_bytes": "Bytes of request bodies that may be held.",
+    "isotone_connections": "Open connections.",
+    "isotone_disk_free_bytes": "Room on the disk of the file.",
+    "isotone_file_bytes": "Size of the database file.",
+    "isotone_file_lock_wait_seconds_total": "Seconds that writes have waited for other processes.",
+    "isotone_file_lock_waits_total": "Writes that have waited for another process.",
+    "isotone_long_work_total": "Requests that were executed in the thread for long work.",
+    "isotone_refused_bodies_total": "Requests refused because the bodies of all requests were over the budget.",
+    "isotone_refused_connections_total": "Connections that were turned away.",
+    "isotone_tables": "Tables of all regions.",
+    "isotone_wal_bytes": "Size of the log of the database file.",
+    "process_cpu_seconds_total": "Processor time of the process.",
+    "process_resident_memory_bytes": "Memory of the process.",
+}
+
+
+def _family(name: str, samples: list[Sample], meaning: str) -> Family:
+    return Family(name, "counter" if name.endswith("_total") else "gauge", meaning, samples)
 
 
 def _of_process() -> dict[str, float]:

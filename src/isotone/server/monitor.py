@@ -1,8 +1,9 @@
 """What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, and the budget for the bodies that it holds.
 
-Anybody who may connect may ask for the health. The metrics tell the names of actions and how much is done, so they are for
-clients on this machine, unless the server was told to show them to all. Hot keys are data: they are for clients on this
-machine, and of a server with credentials for nobody.
+Anybody who may connect may ask for the health. The metrics tell the names of actions and tables and how much is done, so they
+are for clients on this machine, unless the server was told to show them to all. A server with credentials names tables only if
+it was told to show its metrics: they need no signature. Hot keys are data: they are for clients on this machine, and of a
+server with credentials for nobody.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from isotone.server.dispatcher import Service
+from isotone.server.exposition import CONTENT_TYPE, Family, text
 from isotone.server.hot_keys import HotKeys
-from isotone.server.metrics import CONTENT_TYPE, Bodies, Metrics
+from isotone.server.metrics import Bodies, Metrics
 from isotone.server.response import HEALTH, HOT_KEYS, NOT_FOUND, Page
 
 BODY_BUDGET: Final = 256 << 20
@@ -34,6 +36,7 @@ class Monitor:
         body_budget: int = BODY_BUDGET,
         access_log: bool = False,
         metrics_for_all: bool = False,
+        names_tables: bool = True,
     ) -> None:
         self.metrics = Metrics(access_log=access_log)
         self.bodies = Bodies(body_budget)
@@ -41,6 +44,7 @@ class Monitor:
         self._service = service
         self._connections = connections
         self._metrics_for_all = metrics_for_all
+        self._names_tables = names_tables or metrics_for_all
 
     def page(self, request: Page, peer: Any) -> Page:
         """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
@@ -54,13 +58,18 @@ class Monitor:
             return Page(200, self.hot_keys.json(), headers=((b"Content-Type", _JSON),))
         if not self._metrics_for_all and not _is_here(peer):
             return NOT_FOUND
+        shown = text(self.families(of_tables=self._names_tables))
+        return Page(200, shown, headers=((b"Content-Type", CONTENT_TYPE),))
+
+    def families(self, *, of_tables: bool = True) -> list[Family]:
+        """Everything that is counted and measured, with or without the names of tables. Any thread may ask."""
         gauges = {
             "isotone_connections": float(self._connections()),
             "isotone_bodies_bytes": float(self.bodies.held),
             "isotone_bodies_limit_bytes": float(self.bodies.limit),
             **self._service.gauges(),
         }
-        return Page(200, self.metrics.text(gauges), headers=((b"Content-Type", CONTENT_TYPE),))
+        return self.metrics.families(gauges, self._service.series() if of_tables else ())
 
 
 def _is_here(peer: Any) -> bool:

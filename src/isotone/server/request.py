@@ -114,6 +114,7 @@ class Call(msgspec.Struct, frozen=True):
     style: Style
     region: str = ""  # of the signature; empty if it has none
     caller: Caller | None = None  # if somebody wants to know
+    trace: object | None = None  # the context of OpenTelemetry in its headers, if there are spans
 
 
 Read = Callable[[bytes, bytes, Mapping[bytes, bytes], Spelling, bytes], Call | Page | Refusal]

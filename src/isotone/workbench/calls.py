@@ -35,6 +35,8 @@ _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
 _LONGEST: Final = 60.0  # seconds for a request to the engine
 _MOST_MEASURED: Final = 1_000  # units that Explain reads to measure a request
 
+_LOWEST: Final = {"highest": False, "lowest": True}  # by the order of scores
+
 Answer = dict[str, Any]
 
 
@@ -287,7 +289,7 @@ class Calls:
         return await in_thread(structures.structures, self._source.backend, self._sample)
 
     async def structure(self, given: Mapping[str, Any]) -> Answer:
-        """One structure with its rows: `{"kind", "table", "name"}`."""
+        """One structure with its rows: `{"kind", "table", "name"}`; `"order"` is `"highest"` or `"lowest"`."""
         now = datetime.now(UTC)
         return await in_thread(
             structures.structure,
@@ -297,6 +299,7 @@ class Calls:
             str(given.get("name") or ""),
             now,
             self._sample,
+            lowest=_LOWEST.get(given.get("order") or ""),
         )
 
     # The server of the engine

@@ -2,16 +2,18 @@
 
 They are found by the tags of their items in the first page of each table. A set and a leaderboard are then read through
 the index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether it is all, and
-`sample` how many items it may have: of a larger table it may lack shards of a set, or the latest window of a leaderboard.
+`sample` how many items it may have: of a larger table it may lack shards of a set.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
@@ -56,15 +58,35 @@ def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
     }
 
 
+class _Asked(NamedTuple):
+    """Of which table a structure is asked, and how it is to be ordered."""
+
+    backend: Backend
+    table: str
+    now: datetime
+    lowest: bool | None
+
+
 def structure(
-    backend: Backend, kind: str, table: str, name: str, now: datetime, sample: int = SAMPLE
+    backend: Backend,
+    kind: str,
+    table: str,
+    name: str,
+    now: datetime,
+    sample: int = SAMPLE,
+    *,
+    lowest: bool | None = None,
 ) -> Answer:
-    """One structure with its rows, in the order that it is for; raises `UsageError` for items of another form."""
+    """One structure with its rows, in the order that it is for; raises `UsageError` for items of another form.
+
+    A set or a leaderboard begins with its highest score, or with its `lowest`. By default a leaderboard begins with the best
+    one, if its entries tell which that is.
+    """
     records, is_whole = _page(backend, table, sample)
     mine = [record for record, *rest in _tagged(records) if rest == [kind, name]]
     try:
         view = _VIEWS.get(kind, _nothing) if mine else _nothing
-        answer = view(backend, table, mine, now)
+        answer = view(_Asked(backend, table, now, lowest), mine)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise UsageError(
             f"items of {name!r} in {table} have the tag of a {kind}, and not its form: "
@@ -74,7 +96,7 @@ def structure(
     return {**shown, **answer}
 
 
-def _nothing(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
+def _nothing(asked: _Asked, records: list[Record]) -> Answer:
     return {"rows": []}
 
 
@@ -88,68 +110,107 @@ def _tagged(records: Iterable[Record]) -> Iterable[tuple[Record, str, str]]:
         tag = record.get(_TAG)
         kind, attribute = _KINDS.get(tag if isinstance(tag, str) else "", (None, ""))
         if kind is not None:
-            yield record, kind, str(record.get(attribute, ""))
+            name = str(record.get(attribute, ""))
+            yield record, kind, name.partition("#")[0] if kind == "leaderboard" else name
 
 
-def _best(
-    backend: Backend, table: str, index: str, attribute: str, records: list[Record], **more: Any
+def _entries(
+    asked: _Asked, index: str, partition: tuple[str, str], *, beginning: tuple[str, str], most: int
 ) -> list[Record]:
-    """The first items of an index, of all partitions in which the structure has some."""
-    found: list[Record] = []
-    for partition in sorted({str(record[attribute]) for record in records if attribute in record}):
-        request = {
-            "TableName": table,
-            "IndexName": index,
-            "KeyConditionExpression": "#partition = :partition",
-            "ExpressionAttributeNames": {"#partition": attribute},
-            "ExpressionAttributeValues": {":partition": {"S": partition}},
-            "Limit": _SHOWN,
-            **more,
-        }
-        found += map(item_from_wire, backend.execute("Query", request)["Items"])
-    return found
-
-
-def _set(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
-    best = _best(backend, table, "by_score", "PK", records, ScanIndexForward=False)
-    best.sort(key=lambda record: (record["score"], record["member"]), reverse=True)
-    return {
-        "rows": [
-            {"rank": rank, "member": record["member"], "score": _plain(record["score"])}
-            for rank, record in enumerate(best[:_SHOWN], start=1)
-        ]
+    """The first entries of a partition of an index, or the last ones, whose sort key begins with a text."""
+    request: dict[str, Any] = {
+        "TableName": asked.table,
+        "IndexName": index,
+        "KeyConditionExpression": "#p = :p",
+        "ExpressionAttributeNames": {"#p": partition[0]},
+        "ExpressionAttributeValues": {":p": {"S": partition[1]}},
+        "Limit": most,
+        "ScanIndexForward": asked.lowest is True,
     }
+    if beginning[1]:
+        request["KeyConditionExpression"] += " AND begins_with(#s, :s)"
+        request["ExpressionAttributeNames"]["#s"] = beginning[0]
+        request["ExpressionAttributeValues"][":s"] = {"S": beginning[1]}
+    return list(map(item_from_wire, asked.backend.execute("Query", request)["Items"]))
 
 
-def _leaderboard(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
-    latest = max(records, key=lambda record: str(record.get("began", "")))["window"]
-    entries = [
-        record
-        for record in _best(backend, table, "GSI1", "GSI1PK", records)
-        if record["window"] == latest
+def _set(asked: _Asked, records: list[Record]) -> Answer:
+    found = [
+        entry
+        for shard in sorted({str(record["PK"]) for record in records})
+        for entry in _entries(
+            asked, "by_score", ("PK", shard), beginning=("score", ""), most=_SHOWN
+        )
     ]
-    entries.sort(key=lambda record: str(record["order"]))
+    found.sort(key=lambda record: (record["score"], record["member"]), reverse=not asked.lowest)
+    rows = [
+        {"rank": rank, "member": record["member"], "score": _plain(record["score"])}
+        for rank, record in enumerate(found[:_SHOWN], start=1)
+    ]
+    return {"rows": rows, "lowest": asked.lowest is True}
+
+
+def _leaderboard(asked: _Asked, records: list[Record]) -> Answer:
+    """The latest window of a board, of all its shards. The sort key of an entry is its window and its score."""
+    options = str(records[0]["kind"])
+    if asked.lowest is None:
+        asked = asked._replace(lowest="lowest" in options)
+    key = "GSI1PK", "GSI1SK"
+    shards = _shards(str(records[0][key[0]]), options)
+    newest = [
+        entry
+        for shard in shards
+        for entry in _entries(
+            asked._replace(lowest=False), "GSI1", (key[0], shard), beginning=(key[1], ""), most=1
+        )
+    ]
+    latest = max(str(record["window"]) for record in newest)
+    entries = [
+        entry
+        for shard in shards
+        for entry in _entries(
+            asked, "GSI1", (key[0], shard), beginning=(key[1], f"{latest}#"), most=_SHOWN
+        )
+    ]
+    entries.sort(key=lambda record: str(record["order"]), reverse=not asked.lowest)
     rows: list[Answer] = []
     for place, record in enumerate(entries[:_SHOWN], start=1):
         is_tie = rows and record["order"] == entries[place - 2]["order"]
-        total = (
-            record["total"] / record["count"] if "average" in record["kind"] else record["total"]
-        )
+        next_rank = rows[-1]["rank"] + 1 if rows and "dense ties" in options else place
         rows.append(
             {
-                "rank": rows[-1]["rank"] if is_tie else place,
+                "rank": rows[-1]["rank"] if is_tie else next_rank,
                 "member": record["member"],
-                "score": _plain(round(Decimal(total), 1)),
+                "score": _score(record, options),
                 "count": _plain(record["count"]),
             }
         )
-    return {"rows": rows, "window": latest, "about": entries[0]["kind"] if entries else ""}
+    return {"rows": rows, "window": latest, "about": options, "lowest": asked.lowest}
 
 
-def _queue(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
+def _shards(partition: str, options: str) -> list[str]:
+    """The partitions of a board's index, by one of them and the board's options."""
+    number = re.search(r"\b(\d+) shards", options)
+    if number is None:
+        return [partition]
+    board = partition.rpartition("#")[0]
+    return [f"{board}#{shard}" for shard in range(int(number[1]))]
+
+
+def _score(record: Record, options: str) -> str:
+    """The score as the board rounds it: half up, to as many digits as it has."""
+    scale = int(re.findall(r"\d+\.(\d+) digits", options)[0])
+    exact = Fraction(record["total"])
+    if "average" in options:
+        exact /= int(record["count"])
+    units = (exact * 10**scale * 2 + 1) // 2
+    return _plain(Decimal(units).scaleb(-scale))
+
+
+def _queue(asked: _Asked, records: list[Record]) -> Answer:
     rows = [
         {
-            "state": _state(record, now),
+            "state": _state(record, asked.now),
             "entry": record["entry"],
             "due": str(record["due"]),
             "attempts": _plain(record["attempts"]),
@@ -175,7 +236,7 @@ def _state(record: Mapping[str, Any], now: datetime) -> str:
     return "in flight" if record.get("claim") else "delayed"
 
 
-def _feed(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
+def _feed(asked: _Asked, records: list[Record]) -> Answer:
     newest = sorted(records, key=lambda record: int(record["tick"]), reverse=True)
     return {
         "rows": [
@@ -189,12 +250,16 @@ def _feed(backend: Backend, table: str, records: list[Record], now: datetime) ->
     }
 
 
-_VIEWS: Final[dict[str, Callable[[Backend, str, list[Record], datetime], Answer]]] = {
+def _worker(asked: _Asked, records: list[Record]) -> Answer:
+    return worker(asked.backend, asked.table, records, asked.now)
+
+
+_VIEWS: Final[dict[str, Callable[[_Asked, list[Record]], Answer]]] = {
     "set": _set,
     "leaderboard": _leaderboard,
     "queue": _queue,
     "feed": _feed,
-    "worker": worker,
+    "worker": _worker,
 }
 
 

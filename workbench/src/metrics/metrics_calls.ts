@@ -85,6 +85,50 @@ function summed(reading: Reading, name: string): Map<string, number> {
   return found;
 }
 
+export interface Sample {
+  labels: Record<string, string>;
+  value: number;
+}
+
+/** The values of a series with their labels. Names of tables and indexes need no escapes. */
+export function samples(reading: Reading, name: string): Sample[] {
+  const found: Sample[] = [];
+  for (const [key, value] of reading.values)
+    if (key.startsWith(`${name}{`))
+      found.push({ labels: Object.fromEntries([...key.matchAll(/(\w+)="([^"]*)"/g)].map((each) => [each[1]!, each[2]!])), value });
+  return found;
+}
+
+/** What a table, or one of its indexes, has consumed, and how far the readers of its stream are behind. */
+export interface TableUse {
+  region: string;
+  table: string;
+  index: string;
+  read: number;
+  written: number;
+  lag: number | null; // seconds, of the shard that is furthest behind
+}
+
+export const OTHERS = "(other)"; // stands for tables without a series of their own, and for those that are deleted
+
+/** Each table and index that was used since the server began, the most used first. */
+export function tableUses(reading: Reading): TableUse[] {
+  const uses = new Map<string, TableUse>();
+  const of = (region = "", table = "", index = "") => {
+    const key = `${region}/${table}/${index}`;
+    const known = uses.get(key) ?? { region, table, index, read: 0, written: 0, lag: null };
+    uses.set(key, known);
+    return known;
+  };
+  for (const { labels, value } of samples(reading, "isotone_consumed_read_units_total")) of(labels.region, labels.table, labels.index).read = value;
+  for (const { labels, value } of samples(reading, "isotone_consumed_write_units_total")) of(labels.region, labels.table, labels.index).written = value;
+  for (const { labels, value } of samples(reading, "isotone_stream_lag_seconds")) {
+    const use = of(labels.region, labels.table);
+    use.lag = Math.max(use.lag ?? 0, value);
+  }
+  return [...uses.values()].sort((one, other) => other.read + other.written - one.read - one.written);
+}
+
 /** By how much a sum grew in each second before a reading; null for the first one. A server that began again counts from 0. */
 export function rates(all: Reading[], value: (reading: Reading) => number): (number | null)[] {
   return all.map((each, place) => {

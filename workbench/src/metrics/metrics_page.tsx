@@ -13,7 +13,10 @@ import { Failure } from "../shell/messages";
 import { useStore } from "../store";
 import { count, size } from "../values";
 import { SampleLoad } from "./sample_load";
-import { byAction, EVERY, histogram, type HotKeys, NoPage, quantile, rates, type Reading, readHotKeys, readings, readMetrics, recentHistograms } from "./metrics_calls";
+import {
+  byAction, EVERY, histogram, type HotKeys, NoPage, OTHERS, quantile, rates, type Reading, readHotKeys, readings, readMetrics,
+  recentHistograms, type TableUse, tableUses,
+} from "./metrics_calls";
 
 const REQUESTS = "isotone_requests_total";
 const LATENCY = "isotone_request_duration_seconds";
@@ -61,6 +64,7 @@ export function MetricsPage() {
         <Machine all={all} last={last} />
       </div>
       <Actions last={last} all={all} />
+      <Tables last={last} all={all} />
       <Hot hot={hot} />
     </div>
   );
@@ -213,6 +217,63 @@ function Actions({ all, last }: { all: Reading[]; last: Reading }) {
       </div>
     </section>
   );
+}
+
+const TABLES = 40;
+
+function Tables({ all, last }: { all: Reading[]; last: Reading }) {
+  const uses = tableUses(last);
+  if (!uses.length) return null;
+  const before = all.length > 1 ? all[all.length - 2]! : null;
+  const earlier = before ? tableUses(before) : [];
+  const perSecond = (use: TableUse, value: (each: TableUse) => number) => {
+    if (!before) return "–";
+    const same = earlier.find((each) => each.region === use.region && each.table === use.table && each.index === use.index);
+    return brief(Math.max(0, value(use) - (same ? value(same) : 0)) / ((last.at - before.at) / 1000));
+  };
+  const regions = new Set(uses.map((each) => each.region));
+  const hasStreams = uses.some((each) => each.lag !== null);
+  return (
+    <section>
+      <h2>Capacity units since the server began</h2>
+      <p class="quiet">What requests would be charged for; those of this page are among them.</p>
+      <div class="scrolls" tabIndex={0} role="group" aria-label="Capacity units">
+        <table class="grid table-uses">
+          <thead>
+            <tr>
+              <th scope="col">table</th>
+              <th scope="col" class="number">read</th>
+              <th scope="col" class="number">a second now</th>
+              <th scope="col" class="number">written</th>
+              <th scope="col" class="number">a second now</th>
+              {hasStreams && <th scope="col" class="number">stream lag</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {uses.slice(0, TABLES).map((use) => (
+              <tr key={`${use.region}/${use.table}/${use.index}`}>
+                <th scope="row">
+                  <UsedTable use={use} />
+                  {regions.size > 1 && <span class="quiet"> {use.region}</span>}
+                </th>
+                <td class="number">{count(use.read)}</td>
+                <td class="number">{perSecond(use, (each) => each.read)}</td>
+                <td class="number">{count(use.written)}</td>
+                <td class="number">{perSecond(use, (each) => each.written)}</td>
+                {hasStreams && <td class="number">{use.lag === null ? "–" : duration(use.lag)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {uses.length > TABLES && <p class="quiet">and {count(uses.length - TABLES)} more</p>}
+    </section>
+  );
+}
+
+function UsedTable({ use }: { use: TableUse }) {
+  if (use.table === OTHERS) return <>others, and deleted tables</>;
+  return <a href={href(["t", use.table, "items"], { index: use.index || undefined })}>{use.index ? `${use.table} · ${use.index}` : use.table}</a>;
 }
 
 const KEYS = 20;

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError } from "../api";
 import { useRepeated } from "../repeated";
-import { href, route } from "../router";
+import { change, href, route } from "../router";
 import { Failure } from "../shell/messages";
 import { useStore } from "../store";
 import { count, plural } from "../values";
@@ -22,6 +22,8 @@ interface Structure extends Found {
   is_whole: boolean;
   /** The most items of the table that were looked at. */
   sample: number;
+  /** Whether the lowest score is the first one. */
+  lowest?: boolean;
   window?: string;
   about?: string;
   counts?: Record<string, number>;
@@ -38,17 +40,18 @@ const KINDS = { set: "Sorted set", leaderboard: "Leaderboard", queue: "Queue", f
 /** What may be missing where a table has more items than were looked at. */
 const PARTS = {
   set: "the shards",
-  leaderboard: "the latest window",
   queue: "the messages",
   feed: "the posts",
   worker: "the shards and dead letters",
 };
+const ORDERS: [order: string, title: string][] = [["highest", "Highest first"], ["lowest", "Lowest first"]];
 const STATES = ["ready", "delayed", "in flight", "dead"];
 const EVERY = 2_000; // milliseconds between two readings of what is shown
 
 export function StructuresPage() {
-  const { path } = useStore(route);
+  const { path, query } = useStore(route);
   const [, kind, table, name] = path;
+  const order = query["order"] ?? "";
   const [all, setAll] = useState<{ structures: Found[]; sample: number } | null>(null);
   const [shown, setShown] = useState<Structure | null>(null);
   const [failure, setFailure] = useState<CallError | null>(null);
@@ -68,7 +71,7 @@ export function StructuresPage() {
         return false;
       }
       try {
-        const found = await call<Structure>("structure", { kind, table, name: name ?? "" }, signal);
+        const found = await call<Structure>("structure", { kind, table, name: name ?? "", order }, signal);
         if (signal.aborted) return false;
         setShown(found);
         setFailure(null);
@@ -77,7 +80,7 @@ export function StructuresPage() {
       }
       return !signal.aborted;
     },
-    [kind, table, name],
+    [kind, table, name, order],
   );
 
   return (
@@ -115,9 +118,23 @@ export function StructuresPage() {
                 {KINDS[shown.kind]} in <a href={href(["t", shown.table, "items"])}>{shown.table}</a>
                 {shown.window && `, window ${shown.window}`}
                 {shown.about && `, ${shown.about}`}
-                {!shown.is_whole && `; of a large table, ${PARTS[shown.kind]} that its first ${count(shown.sample)} items show`}
+                {!shown.is_whole && shown.kind !== "leaderboard" && `; of a large table, ${PARTS[shown.kind]} that its first ${count(shown.sample)} items show`}
               </p>
             </header>
+            {(shown.kind === "set" || shown.kind === "leaderboard") && shown.rows.length > 0 && (
+              <div class="chips" role="group" aria-label="Order">
+                {ORDERS.map(([each, title]) => (
+                  <button
+                    key={each}
+                    class={(each === "lowest") === shown.lowest ? "chip current" : "chip"}
+                    aria-pressed={(each === "lowest") === shown.lowest}
+                    onClick={() => change({ order: each })}
+                  >
+                    {title}
+                  </button>
+                ))}
+              </div>
+            )}
             {shown.kind === "worker" && shown.rows.length > 0 ? <Worker shown={shown} /> : shown.rows.length === 0 ? (
               <p>Nothing of this name is there now; it may have been deleted. <a class="more-link" href={href(["structures"])}>All structures</a></p>
             ) : shown.kind === "queue" ? <Queue shown={shown} /> : shown.kind === "feed" ? <Feed rows={shown.rows} /> : <Ranks shown={shown} />}

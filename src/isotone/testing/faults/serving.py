@@ -57,6 +57,13 @@ class FaultyService:
         measured: dict[str, float] = self._database.gauges()
         return measured
 
+    def measure(self) -> None:
+        self._database.measure()
+
+    def series(self) -> list[Any]:
+        found: list[Any] = self._database.series()
+        return found
+
     def allow_waiting(self, allowed: bool) -> None:
         self._database.allow_waiting(allowed)
 

@@ -1,0 +1,199 @@
+"""What counting costs a server: processor time of GetItem and PutItem with and without it, in turns.
+
+The server's own code runs on requests as botocore sends them, without sockets, on tables in memory: whatever else a request costs
+(the kernel, a disk) would make the share of counting smaller. A pair is some requests without and with counting, the
+one or the other first. The figure is the median over all pairs, in percent of the time without; so a busy machine blurs
+it, and does not move it. `units` are the capacity units by table and index, `all` also requests and latencies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, cast
+
+import isotone
+from bench import requests
+from bench.measuring import Effort, Row, Target
+from isotone.server.admission import Admission
+from isotone.server.connection import Connection
+from isotone.server.dispatcher import Dispatcher
+from isotone.server.monitor import Monitor
+from isotone.server.request import Call
+from isotone.server.response import render_result
+
+COST, TIME = "cost of counting", "server time of a request"
+UNITS, ALL = "units", "all"
+INDEXED: Final = "Indexed"
+SUBJECTS = ("GetItem", "PutItem", "PutItem with an index")
+TARGETS = tuple(Target(COST, f"{subject}: {UNITS}", "at most", 1.0) for subject in SUBJECTS[:2])
+
+_REQUESTS: Final = (
+    50  # of one half of a pair: so short that both have the same share of a busy machine
+)
+_WARM: Final = 5  # before that, as tables are new where counting begins or ends
+_PAIRS: Final = 300  # of a round
+
+
+class _Transport:
+    """Takes what a connection writes."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    def write(self, data: bytes) -> None:
+        self.written += 1
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_extra_info(self, name: str) -> Any:
+        return ("127.0.0.1", 0)
+
+
+class _Loop:
+    """An event loop whose turns are ended by hand."""
+
+    def call_soon(self, call: Callable[[], object]) -> None:
+        pass
+
+
+class _Uncounted(Connection):
+    """A connection that counts neither requests nor latencies."""
+
+    def _start(self, request: Any, keep_alive: bool) -> None:
+        assert type(request) is Call
+        result = self._dispatcher.submit(request, self._answer)
+        if result is None:
+            self._outstanding = request.style, keep_alive, request.operation, 1.0
+        else:
+            self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+
+    def _answer(self, result: Any) -> None:
+        assert self._outstanding is not None
+        style, keep_alive, _, _ = self._outstanding
+        self._outstanding = None
+        self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+
+
+class _Server:
+    """The code of a server, without sockets."""
+
+    def __init__(self, database: isotone.Database) -> None:
+        self._dispatcher = Dispatcher(database, cast(Any, _Loop()))
+        monitor = Monitor(database, lambda: 1)
+        self.connections = [
+            make(self._dispatcher, Admission(), lambda _: None, lambda _: None, monitor)
+            for make in (_Uncounted, Connection)
+        ]
+        for connection in self.connections:
+            connection.connection_made(cast(Any, _Transport()))
+
+    def close(self) -> None:
+        self._dispatcher.stop()
+
+    def time(self, raw: list[bytes], *, counted: bool) -> float:
+        """Processor time in seconds that the server takes for these requests."""
+        connection = self.connections[counted]
+        began = time.thread_time()
+        for each in raw:
+            connection.data_received(each)
+            self._dispatcher.commit()
+        return time.thread_time() - began
+
+
+def _raw(operation: str, table: str) -> list[bytes]:
+    make = requests.get if operation == "GetItem" else requests.put
+    return [
+        requests.raw(operation, {**make(number), "TableName": table}, 8000)
+        for number in range(_REQUESTS)
+    ]
+
+
+def _puts(table: str) -> Iterator[list[bytes]]:
+    """Requests that change what is there, as those of a program do."""
+    versions = [
+        [
+            requests.raw("PutItem", {**requests.put(number, version), "TableName": table}, 8000)
+            for number in range(_REQUESTS)
+        ]
+        for version in range(3)
+    ]
+    return itertools.cycle(versions)
+
+
+def _workloads() -> dict[str, Iterator[list[bytes]]]:
+    return {
+        "GetItem": itertools.repeat(_raw("GetItem", requests.TABLE)),
+        "PutItem": _puts(requests.TABLE),
+        "PutItem with an index": _puts(INDEXED),
+    }
+
+
+def _create_tables(database: isotone.Database) -> None:
+    database.execute("CreateTable", requests.SCHEMA)
+    index = {
+        "IndexName": "by_customer",
+        "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "ALL"},
+    }
+    database.execute(
+        "CreateTable",
+        {
+            **requests.SCHEMA,
+            "TableName": INDEXED,
+            "AttributeDefinitions": [
+                *requests.SCHEMA["AttributeDefinitions"],  # type: ignore[misc] # a value of unknown type
+                {"AttributeName": "customer", "AttributeType": "S"},
+            ],
+            "GlobalSecondaryIndexes": [index],
+        },
+    )
+
+
+def run(effort: Effort) -> list[Row]:
+    rows = []
+    with isotone.open() as database:
+        _create_tables(database)
+        server = _Server(database)
+        for subject, raw in _workloads().items():
+            server.time(next(raw), counted=True)
+
+            def measured(units: bool, *, counted: bool = True) -> float:
+                database.measure(units)
+                server.time(next(raw)[:_WARM], counted=counted)  # noqa: B023 - called at once
+                return server.time(next(raw), counted=counted)  # noqa: B023 - called at once
+
+            pairs = _PAIRS * effort.rounds
+            costs = {
+                UNITS: _pairs(lambda: measured(False), lambda: measured(True), pairs),
+                ALL: _pairs(lambda: measured(False, counted=False), lambda: measured(True), pairs),
+            }
+            for name, (cost, without) in costs.items():
+                rows.append(Row(COST, f"{subject}: {name}", "%", cost))
+                if name == ALL:
+                    rows.append(Row(TIME, subject, "µs", without))
+        server.close()
+    return rows
+
+
+def _pairs(
+    without: Callable[[], float], with_it: Callable[[], float], number: int
+) -> tuple[list[float], list[float]]:
+    """The cost in percent of each pair, and the microseconds of a request without. Which is first, alternates."""
+    costs, times = [], []
+    for pair in range(number):
+        if pair % 2:
+            before, after = without(), with_it()
+        else:
+            after, before = with_it(), without()
+        costs.append((after / before - 1) * 100)
+        times.append(before / _REQUESTS * 1e6)
+    return _quarters(costs), _quarters(times)
+
+
+def _quarters(samples: list[float]) -> list[float]:
+    """The quartiles: the extremes of so many pairs say nothing but how busy the machine was."""
+    return statistics.quantiles(samples, n=4)

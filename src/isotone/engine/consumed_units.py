@@ -1,0 +1,143 @@
+"""The capacity units that requests have consumed, by table and index, since somebody began to count.
+
+A table and its indexes carry their counters (`units`), so that a request adds to them without a look-up; None while nobody
+counts. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: one addition to an
+attribute is not interrupted by other threads.
+
+The number of counters is bounded. `MOST_TABLES` tables have their own, all others share one. That one also gets what
+deleted tables and indexes have consumed, so the sum of all counters never falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from isotone import limits
+from isotone.engine.layout import size_of
+from isotone.values.size import read_units, write_units
+
+if TYPE_CHECKING:
+    from isotone.engine.index_entries import Entry
+    from isotone.engine.table_indexes import SecondaryIndex
+    from isotone.engine.table_schema import IndexSchema, TableSchema
+    from isotone.engine.vector_index import VectorIndex
+
+MOST_TABLES: Final = 500
+OTHERS: Final = "(other)"
+"""Stands for a table's name where tables share a counter; no table can have it."""
+
+_WRITE_UNIT: Final = limits.WRITE_UNIT
+
+
+class Units:
+    """What was read from and written to a table, without its indexes, or to one index."""
+
+    __slots__ = ("read_units", "write_units")
+
+    def __init__(self) -> None:
+        self.read_units = 0.0
+        self.write_units = 0.0
+
+    def absorb(self, other: Units) -> None:
+        self.read_units += other.read_units
+        self.write_units += other.write_units
+
+
+class TableUnits(Units):
+    """What requests have consumed of a table and of its indexes. `factor` is that of a transaction."""
+
+    __slots__ = ("indexes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.indexes: dict[str, Units] = {}
+
+    def read(
+        self, size: int, *, consistent: bool, index: SecondaryIndex | None = None, factor: int = 1
+    ) -> None:
+        """Count one read of a number of bytes from the table or from an index."""
+        units = self if index is None else index.units
+        assert units is not None
+        units.read_units += read_units(size, consistent) * factor
+
+    def write(self, old_size: int, new_size: int, factor: int = 1) -> None:
+        """Count a write of an item, by the larger of its old and new size."""
+        size = old_size if old_size > new_size else new_size
+        self.write_units += factor if size <= _WRITE_UNIT else write_units(size) * factor
+
+    def write_entry(
+        self,
+        index: SecondaryIndex | VectorIndex,
+        before: Entry | None,
+        after: Entry | None,
+        factor: int = 1,
+    ) -> None:
+        """Count the change of an index entry; one of a vector index is charged by bytes, which are no units."""
+        if index.units is not None:
+            index.units.write_units += entry_units(before, after) * factor
+
+    def of_index(self, index: IndexSchema) -> Units:
+        """The counters of an index."""
+        return self.indexes.setdefault(index.name, Units())
+
+
+def entry_units(before: Entry | None, after: Entry | None) -> float:
+    """The units for a change of an index entry: two writes if its key changes, otherwise one."""
+    if before is not None and after is not None and before.key == after.key:
+        old, new = before.record, after.record
+        if len(old) <= _WRITE_UNIT and len(new) <= _WRITE_UNIT:  # a record is longer than its size
+            return 1.0
+        return write_units(max(size_of(old), size_of(new)))
+    return sum(write_units(size_of(entry.record)) for entry in (before, after) if entry)
+
+
+class _Shared(TableUnits):
+    """The counters of many tables, with those of their indexes, in one."""
+
+    __slots__ = ()
+
+    def of_index(self, index: IndexSchema) -> Units:
+        return self
+
+
+class UnitsByTable:
+    """The counters of all tables of a region."""
+
+    __slots__ = ("_by_name", "_others")
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, TableUnits] = {}
+        self._others = _Shared()
+
+    def of(self, schema: TableSchema) -> TableUnits:
+        """The counters of a table. Those of indexes that it no longer has are added to the others."""
+        found = self._by_name.get(schema.name)
+        if found is None:
+            if len(self._by_name) >= MOST_TABLES:
+                return self._others
+            found = self._by_name[schema.name] = TableUnits()
+        for name in found.indexes.keys() - {index.name for index in schema.indexes}:
+            self._others.absorb(found.indexes.pop(name))
+        return found
+
+    def forget(self, name: str) -> None:
+        """A table was deleted: add its counters to the others."""
+        gone = self._by_name.pop(name, None)
+        if gone is not None:
+            for units in (gone, *gone.indexes.values()):
+                self._others.absorb(units)
+
+    def keep_only(self, names: set[str]) -> None:
+        """Forget all tables but these."""
+        for name in self._by_name.keys() - names:
+            self.forget(name)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Units]]:
+        """What has consumed anything: table, index ("" for the table itself), and its counters."""
+        for name, table in [*self._by_name.items(), (OTHERS, self._others)]:
+            if table.read_units or table.write_units:
+                yield name, "", table
+            for index, units in list(table.indexes.items()):
+                if units.read_units or units.write_units:
+                    yield name, index, units

@@ -1,0 +1,107 @@
+"""How far the readers of streams are behind: of each shard, the age of the oldest record that nobody has read.
+
+A record is read when a GetRecords of this process has returned it, whoever asked. What other processes read from the same file
+is not known, nor what was read before this one began to watch: records from then on count.
+
+A reader begins a shard when it has finished the parent, or does not want it. So a shard of which any descendant has been read has
+nothing left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from isotone.engine import streams
+from isotone.engine.engine import Engine
+from isotone.engine.stream_records import last_sequence, record_key, time_of
+from isotone.engine.streams import Shard, Stream
+
+MOST_STREAMS: Final = 200
+"""Streams that are looked at; each costs a few reads."""
+
+_MOST_WATCHED: Final = 4096  # streams whose positions are kept
+
+
+class Watched(msgspec.Struct):
+    """Where the readers of a stream are: the number after the last record that was read, by shard.
+
+    A shard that nobody has read counts from `begun` on.
+    """
+
+    begun: int = 0
+    positions: dict[int, int] = msgspec.field(default_factory=dict)
+
+
+def watch(engine: Engine) -> None:
+    """Notice from now on what is read from the streams of a region."""
+    with engine.reading:
+        engine.watched_streams = {
+            stream.tree: Watched(last_sequence(engine, stream.tree) + 1)
+            for stream in _enabled(engine)
+        }
+
+
+def note(engine: Engine, stream: Stream, shard: Shard, following: int | None) -> None:
+    """A reader got the records of a shard before `following`; None: all of a closed one."""
+    if engine.watched_streams is None:
+        return
+    watched = engine.watched_streams.get(stream.tree)
+    if watched is None:
+        if len(engine.watched_streams) >= _MOST_WATCHED:
+            del engine.watched_streams[next(iter(engine.watched_streams))]
+        watched = engine.watched_streams[stream.tree] = Watched()
+    end = (shard.last or 0) + 1 if following is None else following
+    watched.positions[shard.number] = max(end, watched.positions.get(shard.number, 0))
+
+
+def lags(engine: Engine) -> list[tuple[str, str, float]]:
+    """The lag of each shard that is open, or has records that nobody has read: table, shard, seconds.
+
+    Of the first `MOST_STREAMS` enabled streams, by their tables' names.
+    """
+    found: list[tuple[str, str, float]] = []
+    if engine.watched_streams is None:
+        return found
+    with engine.reading:
+        now = engine.clock.now()
+        for stream in islice(_enabled(engine), MOST_STREAMS):
+            watched = engine.watched_streams.get(stream.tree) or Watched()
+            for shard in _unfinished(engine, stream, watched):
+                start = max(shard.first, watched.positions.get(shard.number, watched.begun))
+                oldest = _time_at(engine, stream, shard, start)
+                if oldest is not None:
+                    found.append((stream.table, shard.id, max(0.0, now - oldest / 1000)))
+                elif shard.last is None:
+                    found.append((stream.table, shard.id, 0.0))
+    return found
+
+
+def _enabled(engine: Engine) -> Iterator[Stream]:
+    return (stream for stream in streams.known(engine) if stream.disabled is None)
+
+
+def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[Shard]:
+    """The shards without those that are finished, and forgets the positions of shards that are gone."""
+    known = streams.shards(engine, stream)
+    numbers = {shard.number for shard in known}
+    for number in watched.positions.keys() - numbers:
+        del watched.positions[number]
+    begun: set[str | None] = set()  # shards of which a child has been read
+    unfinished = []
+    for shard in reversed(known):
+        if shard.number in watched.positions or shard.id in begun:
+            begun.add(shard.parent)
+        if shard.id not in begun:
+            unfinished.append(shard)
+    return reversed(unfinished)
+
+
+def _time_at(engine: Engine, stream: Stream, shard: Shard, start: int) -> int | None:
+    """When the first record from a number on was made, in milliseconds; None if there is none."""
+    low, high = record_key(shard.number, start), record_key(shard.number + 1, 0)
+    first = next(engine.store.range(stream.tree, low, high, on_damage=engine.log_damage), None)
+    return None if first is None else time_of(first[1])

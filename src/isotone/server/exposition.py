@@ -1,0 +1,53 @@
+"""Metrics as families of samples, and the text form of Prometheus (version 0.0.4) for them.
+
+Whoever exports what a server counts begins here: `/metrics` writes families as text, `telemetry` passes them to OpenTelemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[tuple[str, str], ...]
+Kind = Literal["counter", "gauge", "histogram"]
+
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+_HELP_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
+
+
+class Sample(NamedTuple):
+    """One value of a family. A histogram's samples have a suffix after its name: `_bucket`, `_sum`, `_count`."""
+
+    value: float
+    labels: Labels = ()
+    suffix: str = ""
+
+
+class Family(NamedTuple):
+    """One metric: its name, its kind, what it means, and its values."""
+
+    name: str
+    kind: Kind
+    help: str
+    samples: list[Sample]
+
+
+def text(families: Iterable[Family]) -> bytes:
+    """The families as Prometheus reads them; one without values is announced all the same."""
+    lines: list[str] = []
+    for family in families:
+        lines.append(f"# HELP {family.name} {family.help.translate(_HELP_ESCAPES)}")
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        lines += [
+            f"{family.name}{sample.suffix}{_shown(sample.labels)} {sample.value:.15g}"
+            for sample in family.samples
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _shown(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels) + "}"

@@ -1,0 +1,227 @@
+"""OpenTelemetry: a span for each request, and what the server counts as observable instruments.
+
+A server that was not told to do this does not import it, and no request passes through here. The providers are those that the
+program has configured. Nothing is counted a second time: the instruments read what `/metrics` shows.
+
+Spans follow the conventions for databases and DynamoDB. The parent is taken from the headers by the program's propagators, so from
+`traceparent` by default. A span begins when the request is whole, and ends with its answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import version
+from typing import Any, Final
+
+import msgspec
+from opentelemetry import propagate, trace
+from opentelemetry.metrics import CallbackOptions, Observation, get_meter
+
+from isotone.errors import ApiError
+from isotone.server.dispatcher import Address, Answer, Dispatcher, Result
+from isotone.server.exposition import Family, Sample
+from isotone.server.gate import Gate
+from isotone.server.monitor import Monitor
+from isotone.server.request import Call, Read, Spelling, operation_of
+from isotone.server.response import Page, Refusal
+
+_NAME: Final = "isotone.server"
+_SYSTEM: Final = "aws.dynamodb"
+_PARSED: Final = 1 << 20  # bytes of a body beyond which nobody looks for the names of tables
+_LONGEST: Final = 255  # characters of a table's name
+_MOST_TABLES: Final = 100
+_FRESH: Final = 0.5  # seconds for which the instruments of one export share what was collected
+
+log = logging.getLogger("isotone.server")
+
+
+class Telemetry:
+    """Stands before the dispatcher or the gate of a server; for one event loop."""
+
+    def __init__(self, dispatcher: Dispatcher | Gate, monitor: Monitor) -> None:
+        self._dispatcher = dispatcher
+        self._monitor: Monitor | None = monitor
+        self._collected: dict[str, list[Sample]] = {}
+        self._collected_at = float("-inf")
+        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+            log.warning(
+                "OpenTelemetry has no provider yet, so no span is exported; "
+                "opentelemetry-instrument isotone serve --otel configures one"
+            )
+        released = version("isotone")
+        self._tracer = trace.get_tracer(_NAME, released)
+        self._create_instruments(get_meter(_NAME, released), monitor.families())
+
+    def stop(self) -> None:
+        """End the instruments: they have no values any more."""
+        self._monitor = None
+
+    # Spans
+
+    def reader(self, reading: Read) -> Read:
+        """What reads the requests of a connection: `reading`, with the trace in their headers."""
+        return partial(self._read, reading)
+
+    def _read(
+        self,
+        reading: Read,
+        method: bytes,
+        url: bytes,
+        headers: Mapping[bytes, bytes],
+        spelled: Spelling,
+        body: bytes,
+    ) -> Call | Page | Refusal:
+        request = reading(method, url, headers, spelled, body)
+        if type(request) is Call:
+            return msgspec.structs.replace(request, trace=_context(headers))
+        if type(request) is Refusal:
+            _end(self._span(operation_of(headers) or "refused", _context(headers)), request.error)
+        return request
+
+    def submit(self, call: Call, answer: Answer) -> Result | None:
+        """The result of a request, as `Dispatcher.submit` returns it."""
+        span = self._span(call.operation, call.trace)
+        if not span.is_recording():
+            return self._dispatcher.submit(call, answer)
+        if call.region:
+            span.set_attribute("cloud.region", call.region)
+        tables = tables_of(call.body)
+        if tables:
+            span.set_attribute("aws.dynamodb.table_names", tables)
+        result = self._dispatcher.submit(call, partial(_end_and_answer, span, answer))
+        if result is not None:
+            _end(span, result)
+        return result
+
+    def _span(self, operation: str, context: Any) -> trace.Span:
+        return self._tracer.start_span(
+            operation,
+            context=context,
+            kind=trace.SpanKind.SERVER,
+            attributes={"db.system.name": _SYSTEM, "db.operation.name": operation},
+        )
+
+    def local_nodes(self, own: Address) -> bytes:
+        return self._dispatcher.local_nodes(own)
+
+    # Instruments
+
+    def _create_instruments(self, meter: Any, families: Iterable[Family]) -> None:
+        for family in families:
+            if family.name.startswith("process_"):
+                continue  # OpenTelemetry has its own
+            for name, kind, suffix in _instruments(family):
+                make = (
+                    meter.create_observable_counter
+                    if kind == "counter"
+                    else meter.create_observable_gauge
+                )
+                observe = partial(self._observe, family.name, suffix)
+                make(name, callbacks=[observe], unit=_unit(name), description=family.help)
+
+    def _observe(self, name: str, suffix: str, options: CallbackOptions) -> list[Observation]:
+        """The values of an instrument; called by the thread of an exporter."""
+        monitor = self._monitor
+        if monitor is None:
+            return []
+        now = time.monotonic()
+        if now - self._collected_at > _FRESH:
+            self._collected = {family.name: family.samples for family in monitor.families()}
+            self._collected_at = now
+        return [
+            Observation(sample.value, dict(sample.labels))
+            for sample in self._collected.get(name, ())
+            if sample.suffix == suffix
+        ]
+
+
+def _context(headers: Mapping[bytes, bytes]) -> Any:
+    """The trace that a request belongs to."""
+    carrier = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.items()}  # fmt: skip
+    return propagate.extract(carrier)
+
+
+def _end_and_answer(span: trace.Span, answer: Answer, result: Result) -> None:
+    _end(span, result)
+    answer(result)
+
+
+def _end(span: trace.Span, result: Result) -> None:
+    """End a span with what a request was answered."""
+    if isinstance(result, bytes):
+        span.set_attribute("http.response.status_code", 200)
+        consumed = consumed_in(result)
+        if consumed:
+            span.set_attribute("aws.dynamodb.consumed_capacity", consumed)
+    else:
+        error = type(result).__name__
+        span.set_attribute("error.type", error)
+        status = result.status if isinstance(result, ApiError) else 0
+        if status:
+            span.set_attribute("http.response.status_code", status)
+        if not 400 <= status < 500:  # a fault of the client is no failure of the server
+            span.set_status(trace.StatusCode.ERROR, error)
+    span.end()
+
+
+class _Named(msgspec.Struct, rename="pascal"):
+    table_name: str | None = None
+
+
+class _Tables(msgspec.Struct, rename="pascal"):
+    """Where the requests of all actions name their tables; statements name them in their text."""
+
+    table_name: str | None = None
+    request_items: dict[str, msgspec.Raw] = {}
+    transact_items: list[dict[str, _Named]] = []
+
+
+class _Consumed(msgspec.Struct, rename="pascal"):
+    consumed_capacity: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode_tables: Final = msgspec.json.Decoder(_Tables).decode
+_decode_consumed: Final = msgspec.json.Decoder(_Consumed).decode
+_decode_each: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def tables_of(body: bytes) -> list[str]:
+    """The tables that a request names, as it names them; none if it cannot be read."""
+    if len(body) > _PARSED:
+        return []
+    try:
+        found = _decode_tables(body)
+    except (msgspec.MsgspecError, ValueError):
+        return []  # the service says what is wrong
+    names = [found.table_name, *found.request_items]
+    names += [each.table_name for entry in found.transact_items for each in entry.values()]
+    known = dict.fromkeys(name[:_LONGEST] for name in names if name)
+    return list(known)[:_MOST_TABLES]
+
+
+def consumed_in(answer: bytes) -> list[str]:
+    """Each `ConsumedCapacity` of an answer in JSON; none if the request did not ask for it."""
+    if b'"ConsumedCapacity":' not in answer or len(answer) > _PARSED:
+        return []
+    found = bytes(_decode_consumed(answer).consumed_capacity)
+    if found.startswith(b"["):
+        return [bytes(each).decode() for each in _decode_each(found)]
+    return [found.decode()] if found else []
+
+
+def _instruments(family: Family) -> Iterator[tuple[str, str, str]]:
+    """The instruments of a family: name, kind, and the suffix of the samples. A histogram's are its sum and its count."""
+    if family.kind == "histogram":
+        for suffix in ("_sum", "_count"):
+            yield family.name + suffix, "counter", suffix
+    else:
+        yield family.name.removesuffix("_total"), family.kind, ""
+
+
+def _unit(name: str) -> str:
+    if "_seconds" in name and not name.endswith("_count"):
+        return "s"
+    return "By" if name.endswith("_bytes") else "1"
