@@ -171,7 +171,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, mak
     page.wait_for_selector(".inspector")
     page.keyboard.press("i")
     member = page.get_by_label("Name in map").nth(1)
-    for text, told in (("first", "there is a first already"), ("", "a name is missing")):
+    for text, told in (("first", "“first” is taken"), ("", "a name is required")):
         member.fill(text)
         page.locator(".name-input .wrong").get_by_text(told).wait_for()
         page.locator("button:disabled", has_text="Save").wait_for()
@@ -179,10 +179,10 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, mak
     member.fill("third")
     name = page.get_by_label("Attribute name").nth(1)
     name.fill("map")
-    page.locator(".name-input .wrong").get_by_text("there is a map already").wait_for()
+    page.locator(".name-input .wrong").get_by_text("“map” is taken").wait_for()
     assert bench.serious_faults() == []
     name.fill("pk")
-    page.locator(".name-input .wrong").get_by_text("there is a pk already").wait_for()
+    page.locator(".name-input .wrong").get_by_text("“pk” is taken").wait_for()
     name.fill("renamed")
     page.keyboard.press("Control+Enter")  # from within the field
     page.get_by_text("Saved").wait_for()
@@ -261,11 +261,11 @@ def test_a_form_that_cannot_be_asked_says_why(bench):
     page = bench.page
     bench.open("#/t/Orders/items")
     bench.wait_for_items(10)
-    page.get_by_text("collections in the order of their hashes").wait_for()
+    page.get_by_text("partitions in hash order").wait_for()
     fault = page.locator(".query-form .wrong[role=alert]")
     page.get_by_label("Sort key ordered_at").fill("2019")
     page.keyboard.press("Enter")
-    fault.get_by_text("a range of ordered_at needs customer").wait_for()
+    fault.get_by_text("a condition on ordered_at needs customer").wait_for()
     page.get_by_label("Partition key customer").fill("2b5a41c0")
     page.get_by_label("Operator for ordered_at").select_option("between")
     page.keyboard.press("Enter")
@@ -303,7 +303,7 @@ def test_a_filter_that_leaves_nothing_above_asks_before_it_reads_on(bench, make)
     bench.open(f"#/t/Sieve/items?pk=%5B%22S%3Aone%22%5D&at=S%3A1200&filter={wanted}")
     bench.wait_for_items(10)
     note = bench.page.locator(".above")
-    note.get_by_text("that were read").wait_for()
+    note.get_by_text("read so far").wait_for()
     bench.settle()
     pages = sum(url.endswith("/execute") for url in asked)
     assert pages <= 8

@@ -273,7 +273,7 @@ def test_the_first_table_is_offered_and_faults_are_told(chrome):
         bench.page.get_by_role("link", name="Make the first one").click()
         name = bench.page.get_by_label("Name of the table")
         name.fill("no")
-        bench.page.get_by_text("a name has 3 to 255 letters").wait_for()
+        bench.page.get_by_text("a name has 3 to 255 characters").wait_for()
         assert bench.page.get_by_role("button", name="Create").is_disabled()
         name.fill("notes")
         bench.page.get_by_role("button", name="Create").click()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from base64 import b64decode, b64encode
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -32,12 +32,18 @@ def imported(page: Browserless, text: bytes, ending: str = "csv", **given: Any) 
     return finished(page, page.call("import_run", {"id": begun["id"]}))
 
 
-def left_over() -> set[Path]:
-    return set(Path(gettempdir()).glob("isotone-*"))
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, of this test alone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
 
 
-def test_a_file_makes_a_table_and_comes_back(page, database):
-    before = left_over()
+def left_over(temporary: Path) -> list[Path]:
+    return [*temporary.iterdir()]
+
+
+def test_a_file_makes_a_table_and_comes_back(page, database, temporary):
     done = imported(page, CSV, table="People", key="id")
     assert (done["state"], done["items"], done["bad"]) == ("done", 2, 1)
     assert "total" in done["bad_rows"][0]
@@ -55,14 +61,13 @@ def test_a_file_makes_a_table_and_comes_back(page, database):
     assert sorted(map(str, copied)) == sorted(map(str, stored))
     for number in range(1, 4):
         page.call("transfer_end", {"id": number})
-    assert left_over() <= before
+    assert left_over(temporary) == []
 
 
-def test_faults_are_told_and_leave_no_file(page, monkeypatch):
-    before = left_over()
+def test_faults_are_told_and_leave_no_file(page, monkeypatch, temporary):
     for given, reason in (
         ({"table": "Nowhere", "ending": "csv"}, "Nowhere"),
-        ({"table": "Words", "ending": "exe"}, "no kind of file"),
+        ({"table": "Words", "ending": "exe"}, "not supported"),
         ({"table": "", "ending": "csv"}, "name of a table"),
     ):
         answer = page.call("export", given)
@@ -79,7 +84,7 @@ def test_faults_are_told_and_leave_no_file(page, monkeypatch):
     done = finished(page, page.call("export", {"table": "Orders", "ending": "jsonl"}))
     assert done["state"] == "stopped"
     assert "larger than" in done["fault"]
-    assert left_over() <= before
+    assert left_over(temporary) == []
     assert "over" in page.call("transfer", {"id": 99})["error"]["message"]
 
 
@@ -110,7 +115,9 @@ def test_what_was_imported_is_in_the_model(page):
         },
     )
     page.call("keys", {"table": "People", "keys": ["id"], "items": []})  # nothing is known of it
-    assert imported(page, f"id,name\n{rows}".encode(), table="People")["items"] == 30
+    done = imported(page, f"id,name\n{rows}".encode(), table="People")
+    assert done["items"] == 30
+    page.call("transfer_end", {"id": done["id"]})
     names = {"table": "People", "keys": ["id"], "items": [{"id": {"S": "USER#7"}}]}
     ((entity, _),) = page.call("keys", names)["recognized"]
     assert entity == "People"

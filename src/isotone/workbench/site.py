@@ -155,10 +155,10 @@ class Workbench:
 
     async def _call(self, visit: Visit) -> Page:
         if visit.method != b"POST" or HEADER.encode() not in visit.headers:
-            return _json({"error": _refusal()}, status=403)
+            return await _json({"error": _refusal()}, status=403)
         name = visit.path.decode("latin-1").removeprefix(f"{PATH}api/")
         answer = await _answered(name, await self._calls(), visit.body)
-        return _json(answer, gzip_it=b"gzip" in visit.headers.get(b"accept-encoding", b""))
+        return await _json(answer, gzip_it=b"gzip" in visit.headers.get(b"accept-encoding", b""))
 
 
 def _load(source: Source) -> Calls:
@@ -196,7 +196,7 @@ def _refusal() -> dict[str, str]:
     return {"code": "Refused", "message": f"a call is a POST with the header {HEADER}"}
 
 
-def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -> Page:
+async def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -> Page:
     body = msgspec.json.encode(answer)
     headers: tuple[Header, ...] = (
         (b"Content-Type", b"application/json"),
@@ -204,7 +204,7 @@ def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -
         *_SECURITY,
     )
     if gzip_it and len(body) > _WORTH_COMPRESSING:
-        body = gzip.compress(body, 1)
+        body = await in_thread(gzip.compress, body, 1)
         headers = (*headers, (b"Content-Encoding", b"gzip"))
     return Page(status, body, headers=headers)
 

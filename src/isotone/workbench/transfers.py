@@ -141,7 +141,7 @@ class Transfers:
         if not isinstance(table, str) or not table:
             raise UsageError("a transfer needs the name of a table")
         if ending not in _ENDINGS:
-            raise UsageError(f"{ending!r} is no kind of file here; use {', '.join(_ENDINGS)}")
+            raise UsageError(f"{ending!r} is not supported here; use {', '.join(_ENDINGS)}")
         if len(self._all) >= _MOST:
             over = [each for each in self._all.values() if each.state not in ("running", "waiting")]
             over += [each for each in self._all.values() if each.state == "waiting"]

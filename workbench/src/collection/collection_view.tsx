@@ -374,7 +374,7 @@ function Foot({ data }: { data: CollectionWindow }) {
 function Paused({ data, onGoOn }: { data: CollectionWindow; onGoOn: () => void }) {
   return (
     <span>
-      The filter left {data.totals.returned ? "no more" : "none"} of {plural(data.totals.scanned, "item")} that were read.{" "}
+      The filter kept {count(data.totals.returned)} of {plural(data.totals.scanned, "item")} read so far.{" "}
       <button class="link" onClick={onGoOn}>
         Read on
       </button>

@@ -112,7 +112,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
         </button>
       </header>
       {error && <Failure error={error} />}
-      {part === "reading" ? <p class="quiet part">The index has a part of it; the rest is being read.</p> : part && <Failure error={part} />}
+      {part === "reading" ? <p class="quiet part">The index has a part of this item; the rest is being read.</p> : part && <Failure error={part} />}
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>

@@ -37,7 +37,7 @@ export function NameInput({ label, name, taken, onName }: Props) {
   const tell = useContext(NameFaults);
   const field = useRef({}).current;
   const fault =
-    text === name ? null : text === "" ? "a name is missing" : taken.includes(text) ? `there is a ${text} already` : null;
+    text === name ? null : text === "" ? "a name is required" : taken.includes(text) ? `“${text}” is taken` : null;
   useEffect(() => setText(name), [name]);
   useEffect(() => tell(field, fault), [fault]);
   useEffect(() => () => tell(field, null), []);

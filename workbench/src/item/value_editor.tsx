@@ -44,7 +44,7 @@ export function ValueEditor({ label, value, onChange, types }: Props) {
       <Body label={label} value={value} onChange={onChange} />
       {fault && <span class="wrong">{fault}</span>}
       {type === "S" && hasSeveralEnds(value["S"] as string) && (
-        <span class="quiet">It has line ends of several kinds, which only JSON keeps when it is changed.</span>
+        <span class="quiet">Mixed line endings: edit the item as JSON to keep them.</span>
       )}
     </div>
   );
@@ -219,7 +219,7 @@ export function faultOf(value: AttributeValue): string | null {
     case "NS":
     case "BS": {
       const list = inner as string[];
-      if (new Set(list).size < list.length) return "an element is there twice";
+      if (new Set(list).size < list.length) return "an element occurs twice";
       if (!list.length || list.includes("")) return "an element is empty";
       return type === "SS" ? null : (list.map((each) => wrongText(type[0]!, each)).find(Boolean) ?? null);
     }

@@ -94,7 +94,7 @@ function Head({ all, last }: { all: Reading[]; last: Reading }) {
     ["connections", count(valueOf(last, "isotone_connections"))],
     ["tables", count(valueOf(last, "isotone_tables"))],
     ["file", file === undefined ? "in memory" : size(file)],
-    ["log of the file", file === undefined ? "–" : size(valueOf(last, "isotone_wal_bytes"))],
+    ["write-ahead log", file === undefined ? "–" : size(valueOf(last, "isotone_wal_bytes"))],
     ["disk free", last.values.has("isotone_disk_free_bytes") ? size(valueOf(last, "isotone_disk_free_bytes")) : "–"],
   ];
   return (
@@ -128,9 +128,9 @@ function Latencies({ all }: { all: Reading[] }) {
   const histograms = recentHistograms(all, LATENCY);
   const at = (share: number) => histograms.map((each) => quantile(each, share));
   const series: Series[] = [
-    { name: "half below", values: at(0.5), hue: 1 },
-    { name: "95 % below", values: at(0.95), hue: 2 },
-    { name: "99 % below", values: at(0.99), hue: 3 },
+    { name: "p50", values: at(0.5), hue: 1 },
+    { name: "p95", values: at(0.95), hue: 2 },
+    { name: "p99", values: at(0.99), hue: 3 },
   ];
   return <LineChart title="Latency" unit="of the last ten seconds, in the server" labels={times(all)} series={series} format={duration} />;
 }
@@ -162,7 +162,7 @@ function Groups({ last }: { last: Reading }) {
 function Machine({ all, last }: { all: Reading[]; last: Reading }) {
   const hasFile = last.values.has("isotone_wal_bytes");
   const series: Series[] = [{ name: "memory", values: all.map((each) => valueOf(each, "process_resident_memory_bytes")), hue: 6 }];
-  if (hasFile) series.push({ name: "log of the file", values: all.map((each) => valueOf(each, "isotone_wal_bytes")), hue: 2 });
+  if (hasFile) series.push({ name: "write-ahead log", values: all.map((each) => valueOf(each, "isotone_wal_bytes")), hue: 2 });
   const cpu = rates(all, (each) => valueOf(each, "process_cpu_seconds_total"));
   const now = cpu[cpu.length - 1];
   return <LineChart title="Memory" unit={`and ${now === null || now === undefined ? "–" : Math.round(now * 100)} % of a processor`} labels={times(all)} series={series} format={size} />;
@@ -191,8 +191,8 @@ function Actions({ all, last }: { all: Reading[]; last: Reading }) {
               <th scope="col">action</th>
               <th scope="col" class="number">requests</th>
               <th scope="col" class="number">a second now</th>
-              <th scope="col" class="number">half below</th>
-              <th scope="col" class="number">99 % below</th>
+              <th scope="col" class="number">p50</th>
+              <th scope="col" class="number">p99</th>
               <th scope="col" class="number">errors</th>
             </tr>
           </thead>

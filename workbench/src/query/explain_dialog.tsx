@@ -147,7 +147,7 @@ export function Explained({ given }: { given: Given }) {
       {found.notes.map((each) => (
         <p class="quiet" key={each}>{each}</p>
       ))}
-      {found.spent > 0 && <p class="quiet">To estimate this, {plural(Math.round(found.spent * 10) / 10, "unit")} were read.</p>}
+      {found.spent > 0 && <p class="quiet">The estimate itself cost {plural(Math.round(found.spent * 10) / 10, "unit")}.</p>}
     </div>
   );
 }

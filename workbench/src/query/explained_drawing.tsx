@@ -54,8 +54,8 @@ export function ExplainedDrawing({ views }: { views: DrawnView[] }) {
           </figure>
         )),
       )}
-      {views.map((view) => view.hidden !== 0 && view.collections.length > 0 && (
-        <p class="quiet" key={view.title}>
+      {views.map((view, number) => view.hidden !== 0 && view.collections.length > 0 && (
+        <p class="quiet" key={number}>
           {view.hidden === null ? "There are more collections." : `${plural(view.hidden, "more collection")} ${view.direction ? "not read" : "not shown"}.`}
         </p>
       ))}

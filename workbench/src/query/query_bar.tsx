@@ -215,8 +215,8 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           </button>
           {!view.partition && (
             <span class="quiet">
-              A scan: collections in the order of their hashes, which has no direction. Give {keys.partition.map((each) => each.name).join(" and ")} to read
-              one{sortKey ? ", in either direction and from any key" : ""}.
+              A scan reads partitions in hash order, which has no direction. Enter {keys.partition.map((each) => each.name).join(" and ")} to read one
+              partition{sortKey ? ", in either direction and from any key" : ""}.
             </span>
           )}
           {view.partition && sortKey && (
@@ -392,7 +392,7 @@ function faultOf(view: View, draft: Draft): string | null {
   const sortKey = keys.sort[0];
   const texts = sortTexts(draft);
   if (sortKey && texts.length) {
-    if (!given.length) return `a range of ${sortKey.name} needs ${names}`;
+    if (!given.length) return `a condition on ${sortKey.name} needs ${names}`;
     const wrong = texts.map((text) => wrongText(sortKey.type, text)).find(Boolean);
     if (wrong) return `${sortKey.name}: ${wrong}`;
     if (texts.length < valuesOf(draft.operator)) return `${sortKey.name} between needs both bounds`;

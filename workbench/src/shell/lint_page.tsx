@@ -22,13 +22,15 @@ interface Report {
 export function LintPage({ table }: { table: TableInfo }) {
   const [report, setReport] = useState<Report | null>(null);
   const [error, setError] = useState<CallError | null>(null);
-  useEffect(() => {
+  const read = () => {
+    setError(null);
     call<Report>("lint", { table: table.name }).then(setReport, setError);
-  }, [table.name]);
+  };
+  useEffect(read, [table.name]);
   if (error)
     return (
       <div class="over">
-        <Failure error={error} />
+        <Failure error={error} onRetry={read} />
       </div>
     );
   if (!report)

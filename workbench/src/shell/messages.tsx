@@ -51,7 +51,7 @@ const ADVICE: Record<string, string> = {
   ConditionalCheckFailedException: "The item has changed since it was read. Read it again, then repeat the change.",
   ResourceNotFoundException: "It may have been deleted meanwhile; the list at the left shows what there is.",
   ProvisionedThroughputExceededException: "The table has no units left for this second. Try again, or read fewer items.",
-  SafeMode: "The lock at the bottom left opens it.",
+  SafeMode: "Click the lock at the bottom left to allow changes.",
   Disconnected: "Start it again, then repeat what you did.",
   AccessDeniedException: "The credentials that the workbench was started with do not allow it.",
   ConnectionFailed: "Check the address, and that the engine runs.",

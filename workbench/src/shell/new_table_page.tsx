@@ -121,8 +121,8 @@ export function NewTablePage() {
             {making ? "Making the table…" : file ? "Create and import" : "Create"}
           </button>
           {wrong && name !== "" && !making && !importing.done && <span class="wrong">{wrong}</span>}
-          {file && endingOf(file.name) === null && <span class="wrong">{file.name} is no .jsonl or .csv file, nor one with .gz</span>}
-          {!writable && <span class="quiet">Safe mode: the lock at the bottom left opens it.</span>}
+          {file && endingOf(file.name) === null && <span class="wrong">{file.name} is not a .jsonl or .csv file, plain or gzipped (.gz)</span>}
+          {!writable && <span class="quiet">Safe mode: click the lock at the bottom left to allow changes.</span>}
         </Row>
       </form>
       {error && <Failure error={error} />}
@@ -156,7 +156,7 @@ function KeyInput({ label, draft, onDraft, placeholder }: { label: string; draft
 
 /** Why no table can be made of this; null if one can. */
 function faultOf(name: string, partition: KeyDraft, sort: KeyDraft, indexes: IndexDraft[], all: ListedTable[]): string | null {
-  if (!NAME.test(name)) return "a name has 3 to 255 letters of a–z, A–Z, 0–9, _, - and .";
+  if (!NAME.test(name)) return "a name has 3 to 255 characters: a–z, A–Z, 0–9, _, - and .";
   if (all.some((each) => each.name === name)) return `there is a table ${name} already`;
   if (!partition.name) return "a table needs a partition key";
   if (partition.name === sort.name) return "partition key and sort key need different names";
@@ -166,7 +166,7 @@ function faultOf(name: string, partition: KeyDraft, sort: KeyDraft, indexes: Ind
     types.set(each.name, each.type);
   }
   for (const each of indexes) {
-    if (!NAME.test(each.name)) return `the index ${each.name} needs a name of 3 to 255 letters of a–z, A–Z, 0–9, _, - and .`;
+    if (!NAME.test(each.name)) return `the index ${each.name} needs a name of 3 to 255 characters: a–z, A–Z, 0–9, _, - and .`;
     if (!each.partition.name) return `the index ${each.name} needs a partition key`;
     if (each.partition.name === each.sort.name) return `the keys of the index ${each.name} need different names`;
   }

@@ -131,9 +131,9 @@ function Report({ found, failure, shards }: { found: Simulated; failure: CallErr
       <section class="facts" aria-label="In short">
         <Fact name="throttled" value={percent(found.throttled)} bad={found.throttled > 0} more={found.undivided === null ? "" : `before dividing ${percent(found.undivided)}`} />
         <Fact name="a month on demand" value={money.format(found.month.on_demand)} />
-        <Fact name="provisioned instead" value={money.format(found.month.provisioned)} />
+        <Fact name="a month provisioned" value={money.format(found.month.provisioned)} />
         <Fact name="storage" value={money.format(found.month.storage)} />
-        <Fact name="units for each unit written" value={found.write_amplification.toFixed(2)} />
+        <Fact name="write amplification" value={found.write_amplification.toFixed(2)} />
       </section>
       <div class="charts">
         <Day found={found} />
@@ -144,7 +144,7 @@ function Report({ found, failure, shards }: { found: Simulated; failure: CallErr
       <Hot found={found} onDivide={divide} />
       <Places found={found} />
       <section>
-        <h2>Assumed</h2>
+        <h2>Assumptions</h2>
         <ul class="assumed">
           {found.assumptions.map((each) => <li key={each}>{each}</li>)}
           <li>prices of {found.prices.region} at {found.prices.as_of}</li>

@@ -207,7 +207,7 @@ function Worker({ shown }: { shown: Structure }) {
       <section class="facts" aria-label="In short">
         <div class={shown.lag ? "fact bad" : "fact"}><span>behind</span><strong>{lagOf(shown.lag ?? null)}</strong></div>
         <div class="fact"><span>{shown.shards === 1 ? "shard" : "shards"}</span><strong>{count(shown.shards ?? 0)}</strong></div>
-        <div class="fact"><span>shards that are done</span><strong>{count(shown.finished ?? 0)}</strong></div>
+        <div class="fact"><span>finished shards</span><strong>{count(shown.finished ?? 0)}</strong></div>
         <div class={shown.dead_letters ? "fact bad" : "fact"}><span>dead letters</span><strong>{count(shown.dead_letters ?? 0)}</strong></div>
       </section>
       {shown.is_lost && (
@@ -222,7 +222,7 @@ function Worker({ shown }: { shown: Structure }) {
             <tr>
               <th scope="col">shard</th>
               <th scope="col">held by</th>
-              <th scope="col" class="number">changes that wait</th>
+              <th scope="col" class="number">changes waiting</th>
               <th scope="col" class="number">behind</th>
               <th scope="col" class="number">crashes</th>
             </tr>

@@ -58,8 +58,8 @@ export function FilesPage({ table }: { table: TableInfo }) {
         >
           <input type="file" aria-label="File to import" accept={ACCEPTED} disabled={!writable} onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)} />
           <button class="primary" disabled={!writable || !file || endingOf(file.name) === null || importing.isRunning}>Import</button>
-          {!writable && <span class="quiet">Safe mode: the lock at the bottom left opens it.</span>}
-          {file && endingOf(file.name) === null && <span class="wrong">{file.name} is no .jsonl or .csv file, nor one with .gz</span>}
+          {!writable && <span class="quiet">Safe mode: click the lock at the bottom left to allow changes.</span>}
+          {file && endingOf(file.name) === null && <span class="wrong">{file.name} is not a .jsonl or .csv file, plain or gzipped (.gz)</span>}
         </form>
         <TransferView running={importing} />
         {importing.done?.state === "done" && (
