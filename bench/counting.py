@@ -61,21 +61,29 @@ class _Loop:
 
 
 class _Uncounted(Connection):
-    """A connection that counts neither requests nor latencies."""
+    """A connection that counts neither requests nor latencies, and is the same otherwise."""
 
     def _start(self, request: Any, keep_alive: bool) -> None:
-        assert type(request) is Call
-        result = self._dispatcher.submit(request, self._answer)
-        if result is None:
-            self._outstanding = request.style, keep_alive, request.operation, 1.0
-        else:
-            self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+        keep_alive = keep_alive and not self._is_last()
+        if type(request) is Call:
+            result = self._dispatcher.submit(request, self._answer)
+            if result is None:
+                self._outstanding = request.style, keep_alive, request.operation, 0.0
+            else:
+                self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+        if self._held and self._outstanding is None and not self._backlog:
+            self._release()
 
     def _answer(self, result: Any) -> None:
         assert self._outstanding is not None
         style, keep_alive, _, _ = self._outstanding
         self._outstanding = None
+        keep_alive = keep_alive and not self._is_last()
         self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+        if self._backlog or self._blocked:
+            self._work_off_backlog()
+        elif self._held:
+            self._release()
 
 
 class _Server:

@@ -7,11 +7,12 @@ beyond a hundred actions, those that clients invent count as one.
 
 from __future__ import annotations
 
-import bisect
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Final
 
 from isotone.errors import ApiError
@@ -42,7 +43,7 @@ class Histogram:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        self.counts[bisect.bisect_left(self.bounds, value)] += 1
+        self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def samples(self, labels: Labels = ()) -> Iterator[Sample]:
@@ -90,16 +91,19 @@ class Metrics:
             error = ""
             if isinstance(result, ApiError):
                 status, error = result.status, f" {type(result).__name__}"
-            elapsed = (time.perf_counter() - began) * 1000
+            elapsed = (perf_counter() - began) * 1000
             access.info("%s %s %d %d %.2fms%s", source, operation, status, size, elapsed, error)
 
         return observe_and_log
 
     def observe(self, operation: str, result: object, began: float, weight: int = 1) -> None:
         """Add the latency of a request that is answered now; it stands for `weight` of them."""
-        seconds = time.perf_counter() - began
-        latencies = self._of(operation)
-        latencies.counts[bisect.bisect_left(LATENCIES, seconds)] += weight
+        seconds = perf_counter() - began
+        try:
+            latencies = self._latencies[operation]
+        except KeyError:
+            latencies = self._first(operation)
+        latencies.counts[bisect_left(LATENCIES, seconds)] += weight
         latencies.total += weight * seconds
         if type(result) is not bytes:
             self.count_error(operation, result)
@@ -111,10 +115,8 @@ class Metrics:
             key = (_OTHER, key[1])
         self._errors[key] = self._errors.get(key, 0) + 1
 
-    def _of(self, operation: str) -> Histogram:
-        known = self._latencies.get(operation)
-        if known is not None:
-            return known
+    def _first(self, operation: str) -> Histogram:
+        """The histogram of an action that has none of its own yet."""
         if len(self._latencies) >= _MOST_ACTIONS:
             operation = _OTHER
         return self._latencies.setdefault(operation, Histogram(LATENCIES))

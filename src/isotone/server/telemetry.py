@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -35,6 +35,8 @@ _LONGEST: Final = 255  # characters of a table's name
 _MOST_TABLES: Final = 100
 _FRESH: Final = 0.5  # seconds for which the instruments of one export share what was collected
 
+Attributes = dict[str, str | int | Sequence[str]]
+
 log = logging.getLogger("isotone.server")
 
 
@@ -51,6 +53,8 @@ class Telemetry:
                 "OpenTelemetry has no provider yet, so no span is exported; "
                 "opentelemetry-instrument isotone serve --otel configures one"
             )
+        fields = propagate.get_global_textmap().fields
+        self._fields = frozenset(field.lower().encode() for field in fields)
         released = version("isotone")
         self._tracer = trace.get_tracer(_NAME, released)
         self._create_instruments(get_meter(_NAME, released), monitor.families())
@@ -75,25 +79,31 @@ class Telemetry:
         body: bytes,
     ) -> Call | Page | Refusal:
         request = reading(method, url, headers, spelled, body)
-        if type(request) is Call:
+        if type(request) is Call and self._has_context(spelled):
             return msgspec.structs.replace(request, trace=_context(headers))
         if type(request) is Refusal:
-            _end(self._span(operation_of(headers) or "refused", _context(headers)), request.error)
+            span = self._span(operation_of(headers) or "refused", _context(headers))
+            _end(span, {}, request.error)
         return request
+
+    def _has_context(self, spelled: Spelling) -> bool:
+        """Whether headers may tell the trace; those of a client that repeats one have to be looked at."""
+        return not spelled.lower or not self._fields.isdisjoint(spelled.lower)
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it."""
         span = self._span(call.operation, call.trace)
         if not span.is_recording():
             return self._dispatcher.submit(call, answer)
+        attributes: Attributes = {}
         if call.region:
-            span.set_attribute("cloud.region", call.region)
+            attributes["cloud.region"] = call.region
         tables = tables_of(call.body)
         if tables:
-            span.set_attribute("aws.dynamodb.table_names", tables)
-        result = self._dispatcher.submit(call, partial(_end_and_answer, span, answer))
+            attributes["aws.dynamodb.table_names"] = tables
+        result = self._dispatcher.submit(call, partial(_end_and_answer, span, attributes, answer))
         if result is not None:
-            _end(span, result)
+            _end(span, attributes, result)
         return result
 
     def _span(self, operation: str, context: Any) -> trace.Span:
@@ -144,26 +154,28 @@ def _context(headers: Mapping[bytes, bytes]) -> Any:
     return propagate.extract(carrier)
 
 
-def _end_and_answer(span: trace.Span, answer: Answer, result: Result) -> None:
-    _end(span, result)
+def _end_and_answer(
+    span: trace.Span, attributes: Attributes, answer: Answer, result: Result
+) -> None:
+    _end(span, attributes, result)
     answer(result)
 
 
-def _end(span: trace.Span, result: Result) -> None:
+def _end(span: trace.Span, attributes: Attributes, result: Result) -> None:
     """End a span with what a request was answered."""
     if isinstance(result, bytes):
-        span.set_attribute("http.response.status_code", 200)
+        attributes["http.response.status_code"] = 200
         consumed = consumed_in(result)
         if consumed:
-            span.set_attribute("aws.dynamodb.consumed_capacity", consumed)
+            attributes["aws.dynamodb.consumed_capacity"] = consumed
     else:
-        error = type(result).__name__
-        span.set_attribute("error.type", error)
+        error = attributes["error.type"] = type(result).__name__
         status = result.status if isinstance(result, ApiError) else 0
         if status:
-            span.set_attribute("http.response.status_code", status)
+            attributes["http.response.status_code"] = status
         if not 400 <= status < 500:  # a fault of the client is no failure of the server
             span.set_status(trace.StatusCode.ERROR, error)
+    span.set_attributes(attributes)
     span.end()
 
 
