@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import PAGES, ROOT, Page
+from tests.docs.pages import PAGES, ROOT
 from tests.typing.checking import CASES, EXAMPLES, Finding, check, modules_of
 
 HERE = Path(__file__).parent
@@ -92,13 +92,12 @@ def test_there_is_something_to_refuse() -> None:
     assert len(expected("mypy")) > 60
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_is_well_typed(page: Page, findings: list[Finding]) -> None:
-    modules = modules_of(page)
+def test_pages_are_well_typed(findings: list[Finding]) -> None:
+    pages = {name: page for page in PAGES for name in modules_of(page)}
     wrong = [
-        f"{page.name}:{found.line}: {found.message}"
-        for found in findings
-        if found.path.parent.name == "pages" and found.path.name in modules
-        if not any(page.name == name and words in found.message for name, words in SHOWN)
+        f"{page}:{line}: {message}"
+        for path, line, message in findings
+        if path.parent.name == "pages" and (page := pages[path.name].name)
+        if not any(page == name and words in message for name, words in SHOWN)
     ]
     assert not wrong, "\n".join(wrong)
