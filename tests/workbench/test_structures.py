@@ -13,7 +13,7 @@ from tests.workbench.page import Browserless
 
 import isotone
 from isotone import ManualClock
-from isotone.errors import TrimmedDataAccessException
+from isotone.errors import TrimmedDataAccessException, UsageError
 from isotone.server import running_server
 from isotone.structures import (
     Context,
@@ -233,6 +233,29 @@ def test_a_worker_that_may_have_lost_changes_says_so():
 def test_what_is_not_there_has_no_rows(shown):
     assert one(shown, "queue", "queues", "other")["rows"] == []
     assert one(shown, "nothing", "queues", "orders")["rows"] == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "sum", "sum, 6.0 digits, 1000000000 shards", "sum, 6.999999999 digits", "1.1 digits, x"],
+)
+def test_a_leaderboard_of_odd_options_is_refused(options):
+    """Its options are data: they do not decide how long the server works."""
+    with isotone.open() as database, isotone.connect(database, report=None) as store:
+        board = Leaderboard(store, "board")
+        board.create_table()
+        board.record("ann", 1)
+        (item,) = [
+            each
+            for each in database.execute("Scan", {"TableName": "leaderboards"})["Items"]
+            if each.get("place")
+        ]
+        odd = {**item, "kind": {"S": options}, "total": {"S": "x"}}
+        database.execute("PutItem", {"TableName": "leaderboards", "Item": odd})
+        with pytest.raises(UsageError, match="not its form"):
+            structures.structure(
+                database, "leaderboard", "leaderboards", "board", datetime.now(UTC)
+            )
 
 
 def test_items_that_look_like_structures_break_nothing():

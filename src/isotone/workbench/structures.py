@@ -23,6 +23,7 @@ from isotone.workbench.tables import table_names
 from isotone.workbench.workers import worker
 
 _SHOWN: Final = 200
+_MOST_SHARDS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG: Final = "_type"
 
@@ -87,7 +88,7 @@ def structure(
     try:
         view = _VIEWS.get(kind, _nothing) if mine else _nothing
         answer = view(_Asked(backend, table, now, lowest), mine)
-    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise UsageError(
             f"items of {name!r} in {table} have the tag of a {kind}, and not its form: "
             f"{type(error).__name__}: {error}"
@@ -193,13 +194,15 @@ def _shards(partition: str, options: str) -> list[str]:
     number = re.search(r"\b(\d+) shards", options)
     if number is None:
         return [partition]
-    board = partition.rpartition("#")[0]
-    return [f"{board}#{shard}" for shard in range(int(number[1]))]
+    board, shards = partition.rpartition("#")[0], int(number[1])
+    if shards > _MOST_SHARDS:
+        raise ValueError(f"a board of more than {_MOST_SHARDS} shards")
+    return [f"{board}#{shard}" for shard in range(shards)]
 
 
 def _score(record: Record, options: str) -> str:
     """The score as the board rounds it: half up, to as many digits as it has."""
-    scale = int(re.findall(r"\d+\.(\d+) digits", options)[0])
+    scale = int(re.findall(r"\b\d{1,2}\.(\d{1,2}) digits", options)[0])
     exact = Fraction(record["total"])
     if "average" in options:
         exact /= int(record["count"])
