@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import chromium
-from tests.workbench.sample_tables import load
+from tests.workbench.sample_tables import load, put_all
 from tests.workbench.test_simulations import workload
 
 import isotone
@@ -260,6 +260,160 @@ def test_a_table_of_ones_own_is_made_filled_queried_and_judged(bench, database):
     bench.until("!document.querySelector('.tables').innerText.includes('people')")
     assert "people" not in database.execute("ListTables", {})["TableNames"]
     assert page.evaluate("window.hacked") is None
+
+
+def differences(bench: Workbench) -> list[list[str]]:
+    """The lines that are drawn, from the top: sign and sort key."""
+    script = """() => [...document.querySelectorAll(".difference")]
+        .map((row) => [row.getBoundingClientRect().top, row])
+        .sort((one, other) => one[0] - other[0])
+        .map(([_, row]) => [row.querySelector("[aria-hidden]").innerText, row.children[2].innerText])"""
+    found: list[list[str]] = bench.page.evaluate(script)
+    return found
+
+
+def repository(database: isotone.Database) -> list[Any]:
+    request = {
+        "TableName": "GitHub",
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": {"S": "REPO#ann#notes"}},
+    }
+    items: list[Any] = database.execute("Query", request)["Items"]
+    return items
+
+
+def test_a_snapshot_is_taken_compared_and_put_back_by_keyboard(bench, database):
+    page = bench.page
+    bench.open("#/t/GitHub/snapshots")
+    page.get_by_text("No snapshot yet").wait_for()
+    check_screens(bench)
+    before = repository(database)
+    page.keyboard.press("n")
+    page.keyboard.type(HOSTILE)
+    page.keyboard.press("Enter")
+    page.locator(".snapshot strong").get_by_text(HOSTILE).wait_for()
+    check_screens(bench)
+    # what happens meanwhile
+    first, *_, last = before
+    nested = {"M": {"city": {"S": HOSTILE}, "floors": {"L": [{"N": "1"}, {"N": "2"}]}}}
+    ann = {"pk": {"S": "REPO#ann#notes"}}
+    for item in (
+        {**first, "type": {"S": "Changed"}, HOSTILE: nested},
+        {**ann, "sk": {"S": f"ISSUE#{HOSTILE}"}, "note": {"S": HOSTILE}},
+    ):
+        database.execute("PutItem", {"TableName": "GitHub", "Item": item})
+    key = {name: last[name] for name in ("pk", "sk")}
+    database.execute("DeleteItem", {"TableName": "GitHub", "Key": key})
+    after = repository(database)
+    # compare
+    page.keyboard.press("Enter")
+    bench.until("document.querySelectorAll('.difference').length === 3")
+    expected = [["~", first["sk"]["S"]], ["+", f"ISSUE#{HOSTILE}"], ["−", last["sk"]["S"]]]
+    assert sorted(differences(bench)) == sorted(expected)
+    order = [each["sk"]["S"] for each in sorted([*after, last], key=lambda each: each["sk"]["S"])]
+    assert [each[1] for each in differences(bench)] == [
+        text for text in order if text in {each[1] for each in expected}
+    ]
+    assert "1 changed" in page.locator(".list.changed").inner_text().replace("\n", " ")
+    check_screens(bench)
+    # one list, one item
+    page.locator(".list.changed").press("Enter")
+    bench.until("document.querySelectorAll('.difference').length === 1")
+    page.locator(".inspector .side.after").first.wait_for()
+    assert "Changed" in page.locator(".inspector").inner_text()
+    check_screens(bench)
+    page.reload()  # the address is the question
+    bench.until("document.querySelectorAll('.difference').length === 1")
+    page.keyboard.press("b")
+    page.locator(".difference.done").wait_for()
+    assert first in repository(database)
+    page.keyboard.press("u")
+    bench.until(
+        "document.querySelector('.difference') && !document.querySelector('.difference.done')"
+    )
+    assert repository(database) == after
+    # several
+    page.locator(".list.all").press("Enter")
+    bench.until("document.querySelectorAll('.difference').length === 3")
+    page.locator(".differences .scroller").focus()
+    for keystroke in ("Home", "x", "j", "x"):
+        page.keyboard.press(keystroke)
+    bench.until("document.querySelectorAll('.difference.checked').length === 2")
+    page.keyboard.press("b")
+    bench.until("document.querySelectorAll('.difference.done').length === 2")
+    page.keyboard.press("u")
+    bench.until(
+        "document.querySelector('.difference') && !document.querySelector('.difference.done')"
+    )
+    assert repository(database) == after
+    # all of them, after a question; and undone
+    page.get_by_role("button", name="Put all back").press("Enter")
+    page.locator("dialog .plan").wait_for()
+    check_screens(bench)
+    page.keyboard.press("Enter")
+    page.get_by_text("Nothing differs").wait_for()
+    assert repository(database) == before
+    check_screens(bench)
+    page.keyboard.press("u")
+    bench.until("document.querySelectorAll('.difference').length === 3")
+    assert repository(database) == after
+    # what somebody writes meanwhile is left alone
+    theirs = {**first, "type": {"S": "Theirs"}}
+    database.execute("PutItem", {"TableName": "GitHub", "Item": theirs})
+    page.get_by_role("button", name="Put all back").press("Enter")
+    page.locator("dialog .plan").wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".refused").wait_for()
+    assert theirs in repository(database)
+    # away with it
+    page.get_by_role("link", name="Snapshots", exact=True).last.press("Enter")
+    page.locator(".snapshot").wait_for()
+    page.keyboard.press("Delete")
+    page.locator("dialog").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("No snapshot yet").wait_for()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_many_differences_scroll_and_those_of_all_tables_are_found(bench, database):
+    page = bench.page
+    bench.open("#/snapshots")
+    page.get_by_role("button", name="Take a snapshot").press("Enter")
+    page.locator(".snapshot-tables").wait_for()
+    check_screens(bench)
+    items = [
+        {"list": {"S": f"list {number % 7}"}, "word": {"S": f"word {number:05}"}}
+        for number in range(3000)
+    ]
+    put_all(database, "Words", items)
+    page.locator(".snapshot-tables a").filter(has_text="Words").press("Enter")
+    bench.until("document.querySelectorAll('.difference').length > 20")
+    assert page.locator(".list.added strong").inner_text() == "3,000"
+    assert page.locator(".difference").count() < 100  # what can be seen
+    page.keyboard.press("End")
+    bench.until(
+        "document.querySelector('.difference-tools .numbers').innerText === '3,000 of 3,000'"
+    )
+    bench.until("document.querySelector('.difference.selected') !== null")
+    shown = page.locator(".difference.selected").bounding_box()
+    assert shown is not None
+    assert 0 < shown["y"] < 900
+    page.keyboard.press("Home")
+    page.keyboard.press("q")
+    page.keyboard.type("word 02345")
+    page.keyboard.press("Enter")
+    bench.until("document.querySelector('.difference.selected')?.innerText.includes('word 02345')")
+    database.execute("DeleteTable", {"TableName": "Words"})
+    bench.open("#/snapshots")
+    page.reload()
+    page.locator(".snapshot-tables a").filter(has_text="Words").press("Enter")
+    page.get_by_text("does not exist any more").wait_for()
+    check_screens(bench)
+    page.get_by_role("button", name="Put all back").press("Enter")
+    page.locator("dialog .plan").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Nothing differs").wait_for()
+    assert database.execute("DescribeTable", {"TableName": "Words"})["Table"]["ItemCount"] == 7
 
 
 def test_the_first_table_is_offered_and_faults_are_told(chrome):

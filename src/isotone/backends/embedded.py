@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
-from isotone.engine import integrity, maintenance
+from isotone.engine import frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
@@ -40,6 +40,7 @@ Durability = Literal["disk", "process", "none"]
 
 _RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
 _BUSY_INTERVAL = 0.05  # the same, if another process was writing
+_MAPPED = 32 << 20  # bytes of a file that is read once: more would seem to fill the memory
 
 log = logging.getLogger("isotone")
 
@@ -463,6 +464,25 @@ class Database(Native):
 
         with self.engine.reading:
             return file_copies.write_out(store, fspath(target), force=force or update)
+
+    @contextmanager
+    def frozen(self, tables: Sequence[str]) -> Iterator[frozen_reads.PagesOf]:
+        """These tables as they are now, for a thread that reads them from end to end while others write.
+
+        The block gets a function from a table's name to its items, page by page in the order of a Scan: for each the
+        bytes that it sorts by, and its JSON. A page has at most 2,000 items and some megabytes. A file's log grows until
+        the block ends; a table in memory cannot be deleted before.
+        """
+        engine = self.engine
+        path = getattr(engine.home.store, "path", None)
+        if path is None:
+            with frozen_reads.in_memory(engine, tables) as pages:
+                yield pages
+            return
+        store = _store(path, "disk", _MAPPED, BUSY_TIMEOUT)
+        own = Engine(store, clock=engine.clock, region=engine.home.region)
+        with closing(own), frozen_reads.in_file(own.regions[engine.region], tables) as pages:
+            yield pages
 
     def check(self, progress: integrity.Progress | None = None) -> list[str]:
         """The consistency check: a list of problems, empty if there are none. Reads everything once.

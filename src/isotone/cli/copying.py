@@ -62,6 +62,8 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     _add_ends(parser)
     shown = "keys to show of each kind of difference (default 20)"
     parser.add_argument("--limit", metavar="N", type=int, default=20, help=shown)
+    items = "compare the items alone, not indexes, expiry, stream and tags"
+    parser.add_argument("--items-only", action="store_true", help=items)
     _add_common(parser)
 
 
@@ -202,6 +204,7 @@ def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
             shown=arguments.limit,
             segments=arguments.segments,
             read_units=arguments.read_units,
+            items_only=arguments.items_only,
             progress=line.show,
         )
 

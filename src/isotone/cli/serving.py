@@ -211,7 +211,15 @@ def _serve(arguments: argparse.Namespace) -> int:
     )
     what = "memory" if path == MEMORY else path
     shows = not arguments.no_workbench and _may_show_pages(arguments)
-    pages = workbench_of(database, path, arguments.model, arguments.workload) if shows else None
+    pages = None
+    if shows:
+        pages = workbench_of(
+            database,
+            path,
+            arguments.model,
+            arguments.workload,
+            snapshots=arguments.snapshots,
+        )
 
     def ready(url: str) -> None:
         if not arguments.quiet:

@@ -36,6 +36,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="WORKLOAD",
         help="simulate it on the page Simulation: MODULE:NAME, or a file that ends in .toml, as for isotone simulate",
     )
+    parser.add_argument(
+        "--snapshots",
+        metavar="FOLDER",
+        help="keep the workbench's snapshots here; by default in FILE-snapshots, and those of a server in your folder for data",
+    )
 
 
 def workbench_of(
@@ -44,6 +49,7 @@ def workbench_of(
     model: str | None,
     workload: str | None,
     *,
+    snapshots: str | None = None,
     writable: bool = True,
     remote: bool = False,
     is_endpoint: bool = True,
@@ -59,6 +65,7 @@ def workbench_of(
         remote=remote,
         is_endpoint=is_endpoint,
         workload=_workload(workload),
+        snapshots=snapshots,
     )
 
 
@@ -111,6 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
             source,
             arguments.model,
             arguments.workload,
+            snapshots=arguments.snapshots,
             writable=arguments.read_write or not remote,
             remote=remote,
             is_endpoint=False,

@@ -149,14 +149,15 @@ def diff(
     shown: int = _SHOWN,
     segments: int | None = None,
     read_units: float | None = None,
+    items_only: bool = False,
     progress: Report | None = None,
     stop: threading.Event | None = None,
 ) -> DiffReport:
     """Compare tables of two addresses or objects, all of both if none are named.
 
     A mapping names tables that are called otherwise at the target. `shown` is how many keys are reported in
-    full for each kind of difference. `read_units` is a budget of capacity units a second for each side. Setting `stop`
-    raises `Stopped`.
+    full for each kind of difference. `read_units` is a budget of capacity units a second for each side. With `items_only`
+    indexes, expiry, stream and tags are not compared. Setting `stop` raises `Stopped`.
 
     Cost: both tables are read once, consistently; and once more if they differ. Compare when nobody writes: keys that
     are written meanwhile may count as different, though those shown were read again.
@@ -176,6 +177,7 @@ def diff(
                 read_units=read_units,
                 report=progress,
                 stop=stop,
+                items_only=items_only,
             )
             for name, to in names.items()
         }
@@ -221,13 +223,16 @@ def compare_table(
     stop: threading.Event | None = None,
     items_only: bool = False,
 ) -> Comparison:
-    """Compare two tables; with `items_only`, not their indexes and expiry."""
+    """Compare two tables; with `items_only`, of their definitions the keys alone."""
     mine, theirs = read_definition(*source), read_definition(*target)
     if mine is None or theirs is None:
         raise UsageError(f"table {(source if mine is None else target)[1]!r} does not exist")
-    definition = () if items_only else tuple(differences(mine, theirs))
+    definition = tuple(differences(mine, theirs))
     settings = () if items_only else tuple(setting_differences(mine, theirs))
-    if any(each.startswith("keys:") for each in definition):
+    has_other_keys = any(each.startswith("keys:") for each in definition)
+    if items_only and not has_other_keys:
+        definition = ()
+    if has_other_keys:
         return Comparison(
             source[1], mine.item_count, theirs.item_count, is_counted=False, definition=definition
         )

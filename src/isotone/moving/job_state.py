@@ -84,7 +84,7 @@ class JobState:
     def __enter__(self) -> Self:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._held = _locked(self._beside(".lock"))
+            self._held = locked(self._beside(".lock"))
             try:
                 self._entries = self._load(self.path)
             except BaseException:
@@ -176,7 +176,7 @@ def _only_for_the_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _locked(path: Path) -> BinaryIO:
+def locked(path: Path) -> BinaryIO:
     """The file, locked until it is closed or the process ends; raises `InProgress` if another process has it."""
     while True:
         file = path.open("ab")

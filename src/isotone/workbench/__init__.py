@@ -11,8 +11,14 @@
     structures    what tables hold as structures: ranks, boards, queues, feeds
     workers       a worker: its shards, how far behind they are, its dead letters
     server_pages  the metrics and hot keys of an engine elsewhere
+    jobs          work in a thread that can be watched and stopped
     transfers     import and export through the browser
     threads       calls that wait, each in a thread of its own
+    snapshots     snapshots of tables, what differs from them, and what is put back
+        snapshot_folder   where they are
+        snapshot_taking   how they are taken
+        comparison        what differs, in order, in a file of its own
+        putting_back      writes, each on the condition that nobody else has written
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

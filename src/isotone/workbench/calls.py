@@ -27,6 +27,7 @@ from isotone.workbench.recognition import (
 )
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
+from isotone.workbench.snapshots import Snapshots
 from isotone.workbench.source import Call, Source
 from isotone.workbench.threads import in_thread
 from isotone.workbench.transfers import Transfers
@@ -68,6 +69,12 @@ class Calls:
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
             **Transfers(source, self._access, self._recognition.forget).calls,
+            **Snapshots(
+                source,
+                self._access,
+                lambda: self._connected().capabilities,
+                self._recognition.forget,
+            ).calls,
             **source.tour,
         }
 

@@ -19,6 +19,7 @@ import logging
 import mimetypes
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,7 +75,8 @@ class Workbench:
     `target` names the engine for people. Without `writable` it starts in safe mode: writes are refused until the user
     unlocks them. `tables` are those of a loaded model. `is_endpoint` tells whether the same server answers the API of the engine:
     then code that is copied connects to it. `tour` has the calls of a guided tour,
-    with which the page then begins. `workload` is simulated when the page asks for it.
+    with which the page then begins. `workload` is simulated when the page asks for it. `snapshots` is the folder of its
+    snapshots, by default one beside a file, or in the user's folder for data.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Workbench:
         is_endpoint: bool = True,
         tour: Mapping[str, Call] | None = None,
         workload: Workload | None = None,
+        snapshots: str | PathLike[str] | None = None,
     ) -> None:
         self._source = Source(
             backend,
@@ -98,6 +101,7 @@ class Workbench:
             is_endpoint,
             tour or {},
             workload,
+            None if snapshots is None else Path(snapshots).absolute(),
         )
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[Calls] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.backends.interface import Backend
@@ -20,7 +21,8 @@ class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
     `is_endpoint`: the server of the page has the engine's API, too.
-    `tour` has the calls of a guided tour, if there is one. `workload` is what the page simulates.
+    `tour` has the calls of a guided tour, if there is one. `workload` is what the page simulates. `snapshots` is the folder
+    of its snapshots, if it is not that of the engine.
     """
 
     backend: Backend
@@ -31,3 +33,4 @@ class Source(NamedTuple):
     is_endpoint: bool
     tour: Mapping[str, Call]
     workload: Workload | None
+    snapshots: Path | None = None

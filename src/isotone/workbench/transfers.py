@@ -6,18 +6,19 @@ another file of this machine. They are bounded in size and number. What they hol
 
 from __future__ import annotations
 
-import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from isotone import moving
-from isotone.errors import IsotoneError, UsageError
+from isotone.errors import UsageError
 from isotone.moving import Progress
 from isotone.workbench.access import Access
+from isotone.workbench.jobs import Job
 from isotone.workbench.source import Source
 from isotone.workbench.threads import in_thread
 
@@ -30,8 +31,8 @@ _ENDINGS: Final = ("jsonl", "csv", "jsonl.gz", "csv.gz")
 Answer = dict[str, Any]
 
 
-@dataclass
-class _Transfer:
+@dataclass(kw_only=True)
+class _Transfer(Job):
     """One file on its way."""
 
     id: int
@@ -40,10 +41,6 @@ class _Transfer:
     folder: TemporaryDirectory[str]
     file: Path
     options: dict[str, Any] = field(default_factory=dict)
-    stop: threading.Event = field(default_factory=threading.Event)
-    progress: Progress | None = None
-    state: str = "waiting"  # running, done, failed, stopped
-    error: str = ""
     bad: int = 0
 
     @property
@@ -78,7 +75,7 @@ class Transfers:
     async def export(self, given: Mapping[str, Any]) -> Answer:
         """Begin to write a table into a file: `{"table", "ending"}`."""
         transfer = self._new("export", given)
-        self._start(transfer, self._export)
+        transfer.start(partial(self._export, transfer))
         return self._told(transfer)
 
     async def export_part(self, given: Mapping[str, Any]) -> Answer:
@@ -118,7 +115,7 @@ class Transfers:
         transfer = self._known(given, "import")
         if transfer.state != "waiting":
             raise UsageError("this import has begun already")
-        self._start(transfer, self._import)
+        transfer.start(partial(self._import, transfer))
         return self._told(transfer)
 
     async def transfer(self, given: Mapping[str, Any]) -> Answer:
@@ -151,7 +148,9 @@ class Transfers:
         self._last += 1
         folder = TemporaryDirectory(prefix="isotone-")
         file = Path(folder.name, f"items.{ending}")
-        self._all[self._last] = _Transfer(self._last, kind, table, folder, file)
+        self._all[self._last] = _Transfer(
+            id=self._last, kind=kind, table=table, folder=folder, file=file
+        )
         return self._all[self._last]
 
     def _known(self, given: Mapping[str, Any], kind: str = "") -> _Transfer:
@@ -159,20 +158,6 @@ class Transfers:
         if found is None or kind not in ("", found.kind):
             raise UsageError("this transfer is over; begin it again")
         return found
-
-    def _start(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
-        transfer.state = "running"
-        in_thread(self._run, transfer, work)
-
-    def _run(self, transfer: _Transfer, work: Callable[[_Transfer], None]) -> None:
-        try:
-            work(transfer)
-            transfer.state = "stopped" if transfer.stop.is_set() else "done"
-        except (IsotoneError, OSError) as error:
-            transfer.state, transfer.error = "failed", str(error)
-        except BaseException as error:
-            transfer.state, transfer.error = "failed", f"{type(error).__name__}: {error}"
-            raise
 
     def _export(self, transfer: _Transfer) -> None:
         def check_size() -> None:
@@ -182,7 +167,7 @@ class Transfers:
                 transfer.stop.set()
 
         def note(progress: Progress) -> None:
-            transfer.progress = progress
+            transfer.note(progress)
             check_size()
 
         moving.export_items(
@@ -196,9 +181,6 @@ class Transfers:
         check_size()
 
     def _import(self, transfer: _Transfer) -> None:
-        def note(progress: Progress) -> None:
-            transfer.progress = progress
-
         folder = Path(transfer.folder.name)
         try:
             done = moving.import_items(
@@ -207,7 +189,7 @@ class Transfers:
                 transfer.table,
                 bad_rows=folder / "bad.jsonl",
                 state=folder / "state",
-                progress=note,
+                progress=transfer.note,
                 stop=transfer.stop,
                 **transfer.options,
             )
@@ -220,23 +202,16 @@ class Transfers:
         transfer.folder.cleanup()
 
     def _told(self, transfer: _Transfer) -> Answer:
-        state, progress = transfer.state, transfer.progress  # the state first: it is set last
         told: Answer = {
             "id": transfer.id,
             "kind": transfer.kind,
             "table": transfer.table,
-            "state": state,
-            "fault": transfer.error,
+            **transfer.told(),
             "size": transfer.size,
-            "items": 0 if progress is None else progress.items,
-            "of_items": 0 if progress is None else progress.of_items,
-            "share": 0.0 if progress is None else progress.share,
-            "seconds_left": None if progress is None else progress.seconds_left,
-            "units": 0.0 if progress is None else progress.read_units + progress.write_units,
             "bad": transfer.bad,
             "bad_rows": _first_lines(Path(transfer.folder.name, "bad.jsonl")),
         }
-        if state in ("failed", "stopped"):
+        if told["state"] in ("failed", "stopped"):
             self._drop(transfer)
         return told
 

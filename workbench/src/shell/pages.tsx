@@ -7,6 +7,7 @@ import { MetricsPage } from "../metrics/metrics_page";
 import { SimulationPage } from "../simulation/simulation_page";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
+import { SnapshotsPage, TableSnapshotsPage } from "../snapshots/snapshots_page";
 import { StreamPage } from "../stream/stream_page";
 import { StructuresPage } from "../structures/structures_page";
 import { TourPage } from "../tour/tour_page";
@@ -30,6 +31,7 @@ export const TABLE_VIEWS: TableView[] = [
   { name: "model", title: "Keys", shortcut: "4", component: ModelPage },
   { name: "lint", title: "Lint", shortcut: "5", component: LintPage },
   { name: "files", title: "Files", shortcut: "6", component: FilesPage },
+  { name: "snapshots", title: "Snapshots", shortcut: "7", component: TableSnapshotsPage },
 ];
 
 export interface TopView {
@@ -46,6 +48,7 @@ export interface TopView {
 export const TOP_VIEWS: TopView[] = [
   { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
   { name: "structures", title: "Structures", component: StructuresPage },
+  { name: "snapshots", title: "Snapshots", component: SnapshotsPage },
   { name: "simulation", title: "Simulation", component: SimulationPage },
   { name: "metrics", title: "Metrics", component: MetricsPage },
   { name: "new-table", title: "New table", component: NewTablePage, isApart: true },

@@ -1,0 +1,52 @@
+"""Compares two tables that are read in the same order: one pass over both, which holds a page of each.
+
+Both must be in the order of a database in this process (`Database.frozen`). Items of other engines are copied into such
+a database first; without it they are compared by buckets (`comparing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from isotone.moving.comparing import KeyDifference
+from isotone.values.types import Item
+
+Entry = tuple[bytes, bytes]
+"""The bytes that an item sorts by, and its DynamoDB JSON."""
+
+_decode: Final = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # plain dicts, unchecked
+
+
+def ordered_differences(
+    source: Iterator[Entry], target: Iterator[Entry], key_names: Sequence[str]
+) -> Iterator[KeyDifference]:
+    """The items that are not the same on both sides, in order. Only those whose bytes differ are decoded."""
+    for mine, theirs in _unequal(source, target):
+        before = None if mine is None else _decode(mine)
+        after = None if theirs is None else _decode(theirs)
+        item: Item = before or after or {}
+        found = KeyDifference({name: item[name] for name in key_names}, before, after)
+        if before is None or after is None or found.attributes:
+            yield found
+
+
+def _unequal(
+    source: Iterator[Entry], target: Iterator[Entry]
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """The JSON of both sides wherever it is not the same; None where there is no item."""
+    mine, theirs = next(source, None), next(target, None)
+    while mine is not None or theirs is not None:
+        if theirs is None or (mine is not None and mine[0] < theirs[0]):
+            assert mine is not None
+            yield mine[1], None
+            mine = next(source, None)
+        elif mine is None or theirs[0] < mine[0]:
+            yield None, theirs[1]
+            theirs = next(target, None)
+        else:
+            if mine[1] != theirs[1]:
+                yield mine[1], theirs[1]
+            mine, theirs = next(source, None), next(target, None)

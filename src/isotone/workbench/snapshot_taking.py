@@ -1,0 +1,143 @@
+"""Takes a snapshot: copies the items of tables into a new Isotone file.
+
+A database in this process is read as it is at one moment (`Database.frozen`). Any other engine is scanned, consistently,
+several segments at once: each item is as it was when it was read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from isotone.backends import embedded
+from isotone.backends.interface import Backend
+from isotone.errors import UsageError
+from isotone.moving import Progress, Stopped
+from isotone.moving.batch_writing import BatchWriter, put
+from isotone.moving.pacing import Pace
+from isotone.moving.progress import Meter
+from isotone.moving.scanning import Segment, pages
+from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.workbench.snapshot_folder import SnapshotTable
+
+_SEGMENTS: Final = 4  # of a table elsewhere
+_ITEMS_A_PAGE: Final = 500
+_MAPPED: Final = 32 << 20
+
+Report = Callable[[Progress], object]
+ReadPage = tuple[Sequence[Any], float]
+"""Items, as dicts or in JSON, and the units that they cost."""
+
+
+def is_moment(backend: Backend) -> bool:
+    """Whether a snapshot of this engine is of one moment."""
+    return hasattr(backend, "frozen")
+
+
+def take(
+    backend: Backend, names: Sequence[str], file: Path, report: Report, stop: threading.Event
+) -> dict[str, SnapshotTable]:
+    """Copy tables into a new file; returns what they were. Raises `Stopped` when `stop` is set."""
+    definitions = [_definition(backend, name) for name in names]
+    with open_file(file) as copy:
+        copied = copy_tables(backend, {each.name: each for each in definitions}, copy, report, stop)
+    return {
+        each.name: SnapshotTable(each, *numbers)
+        for each, numbers in zip(definitions, copied, strict=True)
+    }
+
+
+def open_file(file: Path) -> embedded.Database:
+    """The database in a file that is written once, or read: a power cut may lose it until it is synced."""
+    return embedded.open(file, durability="none", memory_map=_MAPPED)
+
+
+def copy_tables(
+    backend: Backend,
+    definitions: dict[str, TableDefinition],
+    copy: embedded.Database,
+    report: Report,
+    stop: threading.Event,
+) -> list[tuple[int, int]]:
+    """Make tables with these names in `copy`, with the items of those that are defined so; returns their numbers of items and bytes."""
+    meter = Meter("snapshot", "", of_items=sum(each.item_count for each in definitions.values()))
+    sources = {definition.name: name for name, definition in definitions.items()}
+    for name, definition in definitions.items():
+        copy.execute("CreateTable", keys_alone(definition, name))
+    with _reading(backend, list(sources), stop) as pages_of:
+        for source, name in sources.items():
+            meter.table = source
+            writer = BatchWriter(copy, name, Pace())
+            for items, units in pages_of(source):
+                writer.write([put(item) for item in items])
+                meter.add(len(items), read_units=units)
+                report(meter.progress())
+                if stop.is_set():
+                    raise Stopped
+    report(meter.progress(is_over=True))
+    return [_numbers(copy, name) for name in definitions]
+
+
+def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
+    """The request that makes a table with these keys, and nothing else: no index, no expiry, no stream."""
+    described = definition.description
+    names = definition.key_names
+    return {
+        "TableName": name,
+        "KeySchema": described["KeySchema"],
+        "AttributeDefinitions": [
+            each for each in described["AttributeDefinitions"] if each["AttributeName"] in names
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+
+
+def _definition(backend: Backend, name: str) -> TableDefinition:
+    found = read_definition(backend, name)
+    if found is None:
+        raise UsageError(f"there is no table {name!r}; it may have been deleted meanwhile")
+    return found
+
+
+def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
+    described = copy.execute("DescribeTable", {"TableName": name})["Table"]
+    return described["ItemCount"], described["TableSizeBytes"]
+
+
+@contextmanager
+def _reading(
+    backend: Backend, names: Sequence[str], stop: threading.Event
+) -> Iterator[Callable[[str], Iterator[ReadPage]]]:
+    """A function that reads one of these tables from end to end."""
+    frozen = getattr(backend, "frozen", None)
+    if frozen is None:
+        with ThreadPoolExecutor(_SEGMENTS, "isotone-snapshot") as pool:
+            yield lambda name: _scanned(backend, name, pool, stop)
+    else:
+        with frozen(names) as pages_of:
+            yield lambda name: (
+                ([msgspec.Raw(json) for _, json in page], 0.0) for page in pages_of(name)
+            )
+
+
+def _scanned(
+    backend: Backend, name: str, pool: ThreadPoolExecutor, stop: threading.Event
+) -> Iterator[ReadPage]:
+    """The pages of a table, one of each segment at a time: the pool has no work that goes on for long."""
+    pace = Pace(stop=stop)
+    left = [
+        pages(backend, Segment(name, number, _SEGMENTS), pace, items_a_page=_ITEMS_A_PAGE)
+        for number in range(_SEGMENTS)
+    ]
+    while left:
+        found = list(pool.map(lambda segment: next(segment, None), left))
+        left = [segment for segment, page in zip(left, found, strict=True) if page is not None]
+        for page in found:
+            if page is not None:
+                yield page.items, page.units

@@ -1,0 +1,607 @@
+"""The calls about snapshots: take one, list them, compare a table with one, page through what differs, put it back.
+
+Snapshots are files (`snapshot_folder`), made by `snapshot_taking`. A comparison is kept with its file until newer ones take its
+place, or the workbench ends; `putting_back` writes what it found back, and undoes that. Taking and comparing write nothing to
+the engine, so safe mode allows them. The page never names a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, cast
+
+from isotone.backends.embedded import Database
+from isotone.backends.interface import Capabilities
+from isotone.errors import UsageError
+from isotone.moving import KeyDifference
+from isotone.moving.pacing import Pace
+from isotone.moving.progress import Meter
+from isotone.moving.table_making import (
+    TableDefinition,
+    apply_settings,
+    differences,
+    make_table,
+    plan_table,
+    read_definition,
+    table_names,
+)
+from isotone.values.notation import item_text, value_text
+from isotone.values.types import AttributeValue
+from isotone.workbench.access import Access
+from isotone.workbench.comparison import ALL, KINDS, NOW, Comparison, Row, Side
+from isotone.workbench.jobs import Job
+from isotone.workbench.putting_back import Change, write_changes
+from isotone.workbench.snapshot_folder import Snapshot, SnapshotFolder, folder_for, new_id
+from isotone.workbench.snapshot_taking import copy_tables, is_moment, open_file, take
+from isotone.workbench.source import Call, Source
+from isotone.workbench.threads import in_thread
+
+_KEPT: Final = 4  # comparisons with their files
+_MOST_ROWS: Final = 200
+_SUMMARY: Final = 6  # attributes of a row
+_TEXT: Final = 120
+_REFUSED_SHOWN: Final = 20
+_SEARCHED: Final = 100_000  # keys by one call
+_PATIENCE: Final = 0.5  # seconds that an answer waits for a job, which is short as a rule
+_NAME: Final = 100
+_OVER: Final = ("failed", "stopped")
+
+Answer = dict[str, Any]
+
+
+@dataclass(kw_only=True)
+class _Taking(Job):
+    """The snapshot that is being taken."""
+
+    id: str
+    name: str
+
+
+@dataclass(kw_only=True)
+class _PutBack(Job):
+    """Items that are being put back, or the undoing of that."""
+
+    undo: bool
+    written: int = 0
+    refused: int = 0
+    refused_first: list[Change] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True, eq=False)
+class _Compared(Job):
+    """A comparison with all that is open for it."""
+
+    id: int
+    table: str
+    before: str
+    after: str
+    at: float
+    files: ExitStack = field(default_factory=ExitStack)
+    result: Comparison | None = None
+    definition: TableDefinition | None = None
+    notes: list[str] = field(default_factory=list)
+    is_gone: bool = False
+    put_back: _PutBack | None = None
+    reading: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread works on it."""
+        return self.is_running or (self.put_back is not None and self.put_back.is_running)
+
+    def close(self) -> None:
+        """Close its files, and delete its own."""
+        with self.reading:
+            self.result = None
+            self.files.close()
+
+
+class Snapshots:
+    """The snapshots of one workbench; `calls` are what the page asks."""
+
+    def __init__(
+        self,
+        source: Source,
+        access: Access,
+        capabilities: Callable[[], Capabilities],
+        written: Callable[[str], object],
+    ) -> None:
+        self._source = source
+        self._access = access
+        self._capabilities = capabilities
+        self._written = written
+        given = source.snapshots
+        self._folder = (
+            folder_for(source.target, remote=source.remote)
+            if given is None
+            else SnapshotFolder(given)
+        )
+        self._taking: _Taking | None = None
+        self._compared: dict[tuple[str, str, str], _Compared] = {}
+        self._undoable: list[_Compared] = []
+        self._last = 0
+        weakref.finalize(self, _close_all, self._compared, self._undoable)
+
+    @property
+    def calls(self) -> dict[str, Call]:
+        """The calls by name."""
+        return {
+            "snapshots": self.snapshots,
+            "snapshot_take": self.take,
+            "snapshot_taking": self.taking,
+            "snapshot_stop": self.stop,
+            "snapshot_delete": self.delete,
+            "comparison": self.comparison,
+            "comparison_rows": self.rows,
+            "comparison_item": self.item,
+            "comparison_find": self.find,
+            "comparison_stop": self.stop_comparison,
+            "put_back": self.put_back,
+            "put_back_progress": self.put_back_progress,
+        }
+
+    # Snapshots
+
+    async def snapshots(self, given: Mapping[str, Any]) -> Answer:
+        """All snapshots, and where they are."""
+        return await in_thread(self._listed)
+
+    async def take(self, given: Mapping[str, Any]) -> Answer:
+        """Begin a snapshot: `{"name", "tables": [name, …]}`, or all tables."""
+        name = str(given.get("name") or "").strip()
+        tables = given.get("tables")
+        if len(name) > _NAME:
+            raise UsageError(f"a snapshot's name has up to {_NAME} letters, this one {len(name)}")
+        if tables is not None and not _are_names(tables):
+            raise UsageError(f"tables={tables!r} are no names of tables")
+        if self._taking is not None and self._taking.is_running:
+            raise UsageError("a snapshot is being taken already; wait for it, or stop it")
+        taking = self._taking = _Taking(id=new_id(name), name=name)
+        taking.start(partial(self._take, taking, tables))
+        return await _soon(taking, lambda: _told_of(taking))
+
+    async def taking(self, given: Mapping[str, Any]) -> Answer:
+        """How far the snapshot is that is being taken, or was last."""
+        return {"taking": None if self._taking is None else _told_of(self._taking)}
+
+    async def stop(self, given: Mapping[str, Any]) -> Answer:
+        """Stop the snapshot that is being taken; nothing is left of it."""
+        if self._taking is not None:
+            self._taking.stop.set()
+        return {}
+
+    async def delete(self, given: Mapping[str, Any]) -> Answer:
+        """Delete a snapshot: `{"id"}`."""
+        identity = _text(given, "id")
+        known = (*self._compared.values(), *self._undoable)
+        uses = [each for each in known if identity in (each.before, each.after)]
+        if any(each.is_busy for each in uses):
+            raise UsageError("this snapshot is being compared; wait for it, or stop that first")
+        for each in uses:
+            await in_thread(self._forget, each)
+        await in_thread(self._folder.delete, identity)
+        return {}
+
+    def _listed(self) -> Answer:
+        folder = self._folder
+        found, unreadable = folder.all()
+        shown = [_described(each, folder) for each in found]
+        taking = self._taking
+        return {
+            "snapshots": shown,
+            "unreadable": unreadable,
+            "moment": is_moment(self._source.backend),
+            "taking": None if taking is None or not taking.is_running else _told_of(taking),
+            "place": {
+                "path": str(folder.path),
+                "temporary": folder.is_temporary,
+                "bytes": sum(each["bytes"] for each in shown),
+                "free": folder.free(),
+            },
+        }
+
+    def _take(self, taking: _Taking, tables: Sequence[str] | None) -> None:
+        backend = self._source.backend
+        names = table_names(backend) if tables is None else list(tables)
+        if not names:
+            raise UsageError("there is no table yet, so there is nothing to take a snapshot of")
+        began = time.time()
+        with self._folder.draft(taking.id) as file:
+            found = take(backend, names, file, taking.note, taking.stop)
+            self._folder.keep(
+                Snapshot(
+                    taking.id,
+                    taking.name,
+                    self._source.target,
+                    began,
+                    time.time(),
+                    is_moment(backend),
+                    found,
+                )
+            )
+
+    # Comparisons
+
+    async def comparison(self, given: Mapping[str, Any]) -> Answer:
+        """A comparison of a table: `{"from", "to", "table"}`, where `to` is a snapshot or `now`.
+
+        It is begun with `start`, and begun anew with `again`; without them only told, if there is one.
+        """
+        names = (_text(given, "from"), _text(given, "to"), _text(given, "table"))
+        found = self._compared.get(names)
+        is_wanted = given.get("start") is True and (found is None or found.state in _OVER)
+        if given.get("again") is True and (found is None or not found.is_busy):
+            is_wanted = True
+        if is_wanted:
+            found = await in_thread(self._new, *names)
+            found.start(partial(self._compare, found), partial(_close_unless_ready, found))
+        if found is None:
+            return {"comparison": None}
+        shown = found
+        return await _soon(shown, lambda: {"comparison": _told_of_comparison(shown)})
+
+    async def rows(self, given: Mapping[str, Any]) -> Answer:
+        """A part of what differs: `{"id", "list", "at", "count"}`; a list is all, a kind, or `=ATTRIBUTE`."""
+        compared = self._ready(given)
+        name, at, count = _list(given), _number(given, "at"), _number(given, "count")
+
+        def read(result: Comparison) -> Answer:
+            numbers = result.numbers(name, at, min(count, _MOST_ROWS))
+            return {"rows": [_summary(row) for row in result.rows(numbers)]}
+
+        return await in_thread(_reading, compared, read)
+
+    async def item(self, given: Mapping[str, Any]) -> Answer:
+        """One difference with both items: `{"id", "number"}`."""
+        compared = self._ready(given)
+        number = _number(given, "number")
+
+        def read(result: Comparison) -> Answer:
+            (row,) = result.rows([number])
+            changed = list(KeyDifference(row.key, row.before, row.after).attributes)
+            return {
+                "number": row.number,
+                "kind": row.kind,
+                "key": row.key,
+                "before": row.before,
+                "after": row.after,
+                "changed": changed,
+            }
+
+        return await in_thread(_reading, compared, read)
+
+    async def find(self, given: Mapping[str, Any]) -> Answer:
+        """The next difference in whose key a text is: `{"id", "list", "text", "at"}`; searches some 100,000 keys at once."""
+        compared = self._ready(given)
+        name, at = _list(given), _number(given, "at")
+        text = _text(given, "text").lower()
+
+        def read(result: Comparison) -> Answer:
+            found = result.find(name, text, at, _SEARCHED)
+            end = at + _SEARCHED
+            return {"place": found, "next": end if end < result.size_of(name) else None}
+
+        return await in_thread(_reading, compared, read)
+
+    async def stop_comparison(self, given: Mapping[str, Any]) -> Answer:
+        """Stop a comparison, or what is being put back: `{"id"}`."""
+        compared = self._known(given)
+        if compared.is_running:
+            compared.stop.set()
+        elif compared.put_back is not None:
+            compared.put_back.stop.set()
+        return {}
+
+    def _new(self, before: str, after: str, table: str) -> _Compared:
+        former = self._compared.pop((before, after, table), None)
+        if former is not None:
+            self._retire(former)
+        over = [each for each in self._compared.values() if not each.is_busy]
+        if len(self._compared) >= _KEPT:
+            if not over:
+                raise UsageError(f"{_KEPT} comparisons are running; wait for one of them")
+            self._forget(over[0])
+        self._last += 1
+        compared = _Compared(
+            id=self._last,
+            table=table,
+            before=before,
+            after=after,
+            at=time.time(),
+            state="running",
+        )
+        self._compared[before, after, table] = compared
+        return compared
+
+    def _retire(self, compared: _Compared) -> None:
+        """Close a comparison that was made anew, unless what it has put back may be undone."""
+        if compared.put_back is None:
+            compared.close()
+            return
+        self._undoable.append(compared)
+        for each in self._undoable[:-_KEPT]:
+            self._undoable.remove(each)
+            each.close()
+
+    def _forget(self, compared: _Compared) -> None:
+        if compared in self._undoable:
+            self._undoable.remove(compared)
+        else:
+            self._compared.pop((compared.before, compared.after, compared.table), None)
+        compared.close()
+
+    def _compare(self, compared: _Compared) -> None:
+        backend, name = self._source.backend, compared.table
+        earlier = self._folder.find(compared.before).tables.get(name)
+        if compared.after == NOW:
+            present = read_definition(backend, name)
+            compared.is_gone = present is None
+        else:
+            later = self._folder.find(compared.after).tables.get(name)
+            present = None if later is None else later.definition
+        definition = present if earlier is None else earlier.definition
+        if definition is None:
+            raise UsageError(f"neither side has a table {name!r}")
+        compared.definition = definition
+        if earlier is not None and present is not None:
+            compared.notes = differences(earlier.definition, present)
+            if any(each.startswith("keys:") for each in compared.notes):
+                raise UsageError(
+                    f"the table {name!r} has other keys than in the snapshot, so its items cannot be compared: "
+                    f"{compared.notes[0]}"
+                )
+        files = compared.files
+        before = self._side(files, compared.before, None if earlier is None else name)
+        file = files.enter_context(self._folder.draft(new_id("comparison")))
+        own = files.enter_context(open_file(file))
+        result = Comparison(own, definition)
+        if compared.after != NOW:
+            after = self._side(files, compared.after, None if present is None else name)
+        elif present is None:
+            after = Side(own, None)
+        elif is_moment(backend):
+            after = Side(cast(Database, backend), name)
+        else:
+            copy_tables(backend, {NOW: present}, own, compared.note, compared.stop)
+            after = Side(own, NOW)
+        keep = after.database is backend
+        result.run(before, after, compared.note, compared.stop, keep_after=keep)
+        compared.result = result
+
+    def _side(self, files: ExitStack, identity: str, table: str | None) -> Side:
+        return Side(files.enter_context(open_file(self._folder.file(identity))), table)
+
+    def _known(self, given: Mapping[str, Any]) -> _Compared:
+        number = given.get("id")
+        known = (*self._compared.values(), *self._undoable)
+        found = next((each for each in known if each.id == number), None)
+        if found is None:
+            raise UsageError("this comparison is over; compare again")
+        return found
+
+    def _ready(self, given: Mapping[str, Any]) -> _Compared:
+        found = self._known(given)
+        if found.state != "done":
+            raise UsageError("this comparison is not complete")
+        return found
+
+    # Putting back
+
+    async def put_back(self, given: Mapping[str, Any]) -> Answer:
+        """Put items back to what they were: `{"id", "numbers": […]}` or `{"id", "list"}`; with `undo`, the other way."""
+        self._access.check("PutItem", {})
+        compared = self._ready(given)
+        if compared.after != NOW:
+            raise UsageError("only the present can be changed; compare a snapshot with it")
+        if compared.is_busy:
+            raise UsageError("items are being put back already; wait for that, or stop it")
+        numbers, name = given.get("numbers"), ALL if given.get("numbers") else _list(given)
+        if numbers is not None and not all(type(each) is int for each in numbers):
+            raise UsageError(f"numbers={numbers!r} are no numbers of differences")
+        job = compared.put_back = _PutBack(undo=given.get("undo") is True)
+        job.start(
+            partial(self._put_back, compared, job, numbers, name),
+            partial(self._written, compared.table),
+        )
+        return await _soon(job, lambda: _told_of_put_back(job))
+
+    async def put_back_progress(self, given: Mapping[str, Any]) -> Answer:
+        """How far it is: `{"id"}`."""
+        job = self._known(given).put_back
+        if job is None:
+            raise UsageError("nothing was put back in this comparison")
+        return _told_of_put_back(job)
+
+    def _put_back(
+        self, compared: _Compared, job: _PutBack, numbers: Sequence[int] | None, name: str
+    ) -> None:
+        result, definition = compared.result, compared.definition
+        assert result is not None
+        assert definition is not None
+        backend = self._source.backend
+        of_items = result.size_of(name) if numbers is None else len(numbers)
+        meter = Meter("put back", compared.table, of_items=of_items)
+        plan = None
+        if compared.is_gone and not job.undo:
+            plan = plan_table(definition, compared.table, self._capabilities())
+            make_table(backend, plan, sleep=job.stop.wait)
+            job.notes = list(plan.missing)
+        changes = _changes(result, numbers, name, undo=job.undo)
+        for written in write_changes(backend, compared.table, changes, Pace(stop=job.stop)):
+            for change, is_made in written:
+                job.written += is_made
+                job.refused += not is_made
+                if not is_made and len(job.refused_first) < _REFUSED_SHOWN:
+                    job.refused_first.append(change)
+            meter.add(len(written))
+            job.note(meter.progress())
+            if job.stop.is_set():
+                return
+        if plan is not None:
+            job.notes += apply_settings(backend, plan, sleep=job.stop.wait)
+
+
+def _changes(
+    result: Comparison, numbers: Sequence[int] | None, name: str, *, undo: bool
+) -> Iterator[Change]:
+    """What is to be written, read in parts."""
+    size = result.size_of(name) if numbers is None else len(numbers)
+    for at in range(0, size, _MOST_ROWS):
+        part = (
+            result.numbers(name, at, _MOST_ROWS)
+            if numbers is None
+            else sorted(set(numbers))[at : at + _MOST_ROWS]
+        )
+        for row in result.rows(part):
+            wanted, present = (row.after, row.before) if undo else (row.before, row.after)
+            yield Change(row.number, row.key, present, wanted)
+
+
+def _close_all(compared: dict[Any, _Compared], undoable: list[_Compared]) -> None:
+    for each in (*compared.values(), *undoable):
+        if not each.is_busy:
+            each.close()
+
+
+def _close_unless_ready(compared: _Compared) -> None:
+    if compared.result is None:
+        compared.close()
+
+
+def _reading(compared: _Compared, read: Callable[[Comparison], Answer]) -> Answer:
+    """Read of a comparison, which is not closed meanwhile."""
+    with compared.reading:
+        if compared.result is None:
+            raise UsageError("this comparison is over; compare again")
+        return read(compared.result)
+
+
+# What the page gets
+
+
+async def _soon(job: Job, told: Callable[[], Answer]) -> Answer:
+    """The answer after a while, or as soon as the job is over."""
+    until = time.monotonic() + _PATIENCE
+    while job.is_running and time.monotonic() < until:
+        await asyncio.sleep(0.02)
+    return told()
+
+
+def _told_of(taking: _Taking) -> Answer:
+    table = "" if taking.progress is None else taking.progress.table
+    return {"id": taking.id, "name": taking.name, "table": table, **taking.told()}
+
+
+def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
+    return {
+        "id": snapshot.id,
+        "name": snapshot.name,
+        "began": snapshot.began,
+        "ended": snapshot.ended,
+        "moment": snapshot.is_moment,
+        "file": str(folder.file(snapshot.id)),
+        "bytes": folder.size(snapshot.id),
+        "tables": [
+            {"name": name, "items": table.items, "bytes": table.bytes}
+            for name, table in sorted(snapshot.tables.items())
+        ],
+    }
+
+
+def _told_of_comparison(compared: _Compared) -> Answer:
+    told = compared.told()
+    result = compared.result
+    counts = None if result is None or told["state"] != "done" else result.counts
+    return {
+        "id": compared.id,
+        "table": compared.table,
+        "from": compared.before,
+        "to": compared.after,
+        "at": compared.at,
+        **told,
+        "gone": compared.is_gone,
+        "notes": compared.notes,
+        "keys": [] if result is None else result.key_names,
+        "counts": None
+        if counts is None
+        else {kind: getattr(counts, kind) for kind in (ALL, *KINDS, "same", "before", "after")},
+        "attributes": []
+        if counts is None
+        else sorted(counts.attributes.items(), key=lambda each: -each[1]),
+    }
+
+
+def _told_of_put_back(job: _PutBack) -> Answer:
+    return {
+        **job.told(),
+        "undo": job.undo,
+        "written": job.written,
+        "refused": job.refused,
+        "refused_first": [[each.number, item_text(each.key)] for each in job.refused_first],
+        "notes": job.notes,
+    }
+
+
+def _summary(row: Row) -> Answer:
+    """A row in a line: of a changed item what differs, of another one its first attributes."""
+    attributes = KeyDifference(row.key, row.before, row.after).attributes
+    shown = [name for name in attributes if name not in row.key]
+    shown.sort(key=lambda name: name.startswith("_"))  # tags say least
+    return {
+        "number": row.number,
+        "kind": row.kind,
+        "key": row.key,
+        "attributes": [[name, *map(_short, attributes[name])] for name in shown[:_SUMMARY]],
+        "more": max(0, len(shown) - _SUMMARY),
+    }
+
+
+def _short(value: AttributeValue | None) -> list[str] | None:
+    """The type of a value, and its beginning as text."""
+    if value is None:
+        return None
+    ((code, content),) = value.items()
+    if code in ("S", "B"):
+        text = content
+    elif code in ("SS", "NS", "BS"):
+        text = f"{{{', '.join(content)}}}"
+    else:
+        text = value_text(value)
+    return [code, text if len(text) <= _TEXT else f"{text[:_TEXT]}…"]
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"a call needs {name!r}")
+    return value
+
+
+def _are_names(tables: Any) -> bool:
+    return (
+        isinstance(tables, list) and bool(tables) and all(isinstance(each, str) for each in tables)
+    )
+
+
+def _list(given: Mapping[str, Any]) -> str:
+    name = _text(given, "list")
+    if name not in (ALL, *KINDS) and not name.startswith("="):
+        raise UsageError(
+            f"{name!r} is no list of differences; use all, {', '.join(KINDS)} or =NAME"
+        )
+    return name
+
+
+def _number(given: Mapping[str, Any], name: str) -> int:
+    value = given.get(name)
+    if type(value) is not int or value < 0:
+        raise UsageError(f"{name}={value!r} is no number from 0 on")
+    return value

@@ -1,0 +1,101 @@
+"""`Database.frozen`: tables as they are at one moment, whatever is written while they are read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.moving.tables import NAME, create, fill, key_of, order
+
+import isotone
+from isotone.engine import frozen_reads
+from isotone.errors import ResourceInUseException, ResourceNotFoundException
+
+ITEMS = 250
+
+
+@pytest.fixture(params=["memory", "file"])
+def database(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[isotone.Database]:
+    monkeypatch.setattr(frozen_reads, "ITEMS", 40)
+    monkeypatch.setattr(frozen_reads, "_ITEMS_LOCKED", 30)
+    place = ":memory:" if request.param == "memory" else tmp_path / "shop.db"
+    with isotone.open(place, durability="none") as database:
+        create(database)
+        fill(database, ITEMS)
+        yield database
+        assert database.check() == []
+
+
+def scanned(database: isotone.Database) -> list[Any]:
+    found, start = [], {}
+    while True:
+        page = database.execute("Scan", {"TableName": NAME, **start})
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return found
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def write(database: isotone.Database, number: int) -> None:
+    """Change one item, delete the next one, add one."""
+    database.execute("PutItem", {"TableName": NAME, "Item": order(number, total=77)})
+    database.execute("DeleteItem", {"TableName": NAME, "Key": key_of(order(number + 1))})
+    database.execute("PutItem", {"TableName": NAME, "Item": order(ITEMS + number)})
+
+
+def test_what_is_written_meanwhile_is_not_read(database):
+    before = scanned(database)
+    read: list[bytes] = []
+    with database.frozen([NAME]) as pages_of:
+        write(database, 0)
+        for place, page in enumerate(pages_of(NAME)):
+            read += [json for _, json in page]
+            write(database, 2 + 20 * place)
+    assert [msgspec.json.decode(json) for json in read] == before
+    assert scanned(database) != before
+
+
+def test_items_come_in_the_order_of_a_scan_with_what_they_sort_by(database):
+    with database.frozen([NAME]) as pages_of:
+        entries = [entry for page in pages_of(NAME) for entry in page]
+    assert [msgspec.json.decode(json) for _, json in entries] == scanned(database)
+    keys = [key for key, _ in entries]
+    assert keys == sorted(set(keys))
+
+
+def test_a_thread_reads_while_others_write(database):
+    wanted, found = len(scanned(database)), []
+
+    def read() -> None:
+        with database.frozen([NAME]) as pages_of:
+            found.append(sum(map(len, pages_of(NAME))))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in range(0, 200, 2):
+        database.execute("PutItem", {"TableName": NAME, "Item": order(number, total=1)})
+    thread.join()
+    assert found == [wanted]
+
+
+def test_nothing_is_left_of_it(database):
+    described = database.execute("DescribeTable", {"TableName": NAME})
+    with database.frozen([NAME]) as pages_of:
+        next(pages_of(NAME))  # and no more
+    assert database.execute("DescribeTable", {"TableName": NAME}) == described
+    with pytest.raises(ResourceNotFoundException), database.frozen(["Nowhere"]):
+        pass
+    database.execute("DeleteTable", {"TableName": NAME})
+
+
+def test_a_table_in_memory_is_not_deleted_while_it_is_read():
+    with isotone.open() as database:
+        create(database)
+        with database.frozen([NAME]), pytest.raises(ResourceInUseException):
+            database.execute("DeleteTable", {"TableName": NAME})

@@ -1,0 +1,360 @@
+"""Snapshots through the page's calls: of memory, a file and an engine elsewhere; faults, safe mode, what is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.moving.tables import NAME, create, fill, items, key_of, order
+from tests.workbench.page import Browserless
+
+import isotone
+from isotone import moving
+from isotone.backends.opening import open_backend
+from isotone.moving.job_state import locked
+from isotone.server import running_server
+from isotone.workbench import Workbench
+from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for
+
+HOSTILE = "<img src=x onerror='window.hacked = 1'>"
+ORDERS = 60
+
+Serve = Callable[..., Browserless]
+
+
+@pytest.fixture
+def database() -> Iterator[isotone.Database]:
+    with isotone.open() as database:
+        create(database)
+        fill(database, ORDERS)
+        yield database
+
+
+@pytest.fixture
+def serve(database: isotone.Database, tmp_path: Path) -> Iterator[Serve]:
+    """A workbench of the database; with `remote`, of its server."""
+    with ExitStack() as stack:
+
+        def serve(*, remote: bool = False, **options: Any) -> Browserless:
+            given = {"snapshots": tmp_path / "snapshots", "target": ":memory:", **options}
+            backend: Any = database
+            if remote:
+                there = stack.enter_context(running_server(database))
+                keys = isotone.Credentials("local", "local")
+                backend, close = open_backend(there, region="us-east-1", credentials=keys)
+                stack.callback(close)
+            pages = Workbench(backend, remote=remote, **given)
+            return Browserless(stack.enter_context(running_server(database, pages=pages)))
+
+        yield serve
+
+
+def ended(page: Browserless, call: str, given: Any, member: str = "") -> Any:
+    """The last answer of a call about a job."""
+    while True:
+        answer = page.call(call, given)
+        job = answer[member] if member else answer
+        if job["state"] != "running":
+            return job
+        time.sleep(0.02)
+
+
+def take(page: Browserless, name: str = "before", tables: list[str] | None = None) -> str:
+    answer = page.call("snapshot_take", {"name": name, "tables": tables})
+    assert "error" not in answer, answer
+    done = ended(page, "snapshot_taking", {}, "taking")
+    assert (done["state"], done["fault"]) == ("done", "")
+    identity: str = done["id"]
+    return identity
+
+
+def compare(page: Browserless, before: str, after: str = "now", **given: Any) -> Any:
+    names = {"from": before, "to": after, "table": NAME}
+    answer = page.call("comparison", {**names, "start": True, **given})
+    assert "error" not in answer, answer
+    return ended(page, "comparison", names, "comparison")
+
+
+def put_back(page: Browserless, comparison: Any, **given: Any) -> Any:
+    answer = page.call("put_back", {"id": comparison["id"], **given})
+    if "error" in answer:
+        return answer["error"]
+    return ended(page, "put_back_progress", {"id": comparison["id"]})
+
+
+def change(database: isotone.Database) -> None:
+    """One order is changed, one removed, one added."""
+    database.execute("PutItem", {"TableName": NAME, "Item": order(3, total=999)})
+    database.execute("DeleteItem", {"TableName": NAME, "Key": key_of(order(4))})
+    added = {**order(100), "customer": {"S": HOSTILE}, HOSTILE: {"S": HOSTILE}}
+    database.execute("PutItem", {"TableName": NAME, "Item": added})
+
+
+@pytest.mark.parametrize("where", ["memory", "file", "elsewhere"])
+def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
+    with ExitStack() as stack:
+        target = ":memory:" if where == "memory" else str(tmp_path / "shop.db")
+        database = stack.enter_context(isotone.open(target))
+        create(database)
+        fill(database, ORDERS)
+        backend: Any = database
+        if where == "elsewhere":
+            there = stack.enter_context(running_server(database))
+            keys = isotone.Credentials("local", "local")
+            backend, close = open_backend(there, region="us-east-1", credentials=keys)
+            stack.callback(close)
+        pages = Workbench(
+            backend,
+            target=target,
+            remote=where == "elsewhere",
+            snapshots=tmp_path / "folder" if where == "elsewhere" else None,
+        )
+        page = Browserless(stack.enter_context(running_server(database, pages=pages)))
+        before = items(database)
+        identity = take(page, HOSTILE)
+        change(database)
+        after = items(database)
+        listed = page.call("snapshots")
+        (snapshot,) = listed["snapshots"]
+        assert (snapshot["name"], snapshot["moment"]) == (HOSTILE, where != "elsewhere")
+        assert [(each["name"], each["items"]) for each in snapshot["tables"]] == [(NAME, ORDERS)]
+        assert snapshot["bytes"] == listed["place"]["bytes"] > 10_000
+        assert listed["place"]["temporary"] is (where == "memory")
+        if where == "file":
+            assert Path(listed["place"]["path"]) == tmp_path / "shop.db-snapshots"
+        found = compare(page, identity)
+        assert found["counts"] == {
+            "all": 3, "added": 1, "removed": 1, "changed": 1,
+            "same": ORDERS - 2, "before": ORDERS, "after": ORDERS,
+        }  # fmt: skip
+        given = {"id": found["id"], "list": "changed", "at": 0, "count": 10}
+        (row,) = page.call("comparison_rows", given)["rows"]
+        assert row["attributes"] == [["total", ["N", "0"], ["N", "999"]]]
+        difference = page.call("comparison_item", {"id": found["id"], "number": row["number"]})
+        assert (difference["before"], difference["after"]) == (order(3), order(3, total=999))
+        assert difference["changed"] == ["total"]
+        # one item, and then all
+        done = put_back(page, found, numbers=[row["number"]])
+        assert (done["state"], done["written"], done["refused"]) == ("done", 1, 0)
+        assert items(database) == {**after, ("c3", "3"): before["c3", "3"]}
+        assert put_back(page, found, numbers=[row["number"]], undo=True)["written"] == 1
+        assert put_back(page, found, list="all")["written"] == 3
+        assert items(database) == before
+        again = compare(page, identity, again=True)
+        assert again["counts"]["all"] == 0
+        # the former comparison is still there to undo
+        assert put_back(page, found, list="all", undo=True)["written"] == 3
+        assert items(database) == after
+        # two snapshots
+        later = take(page, "after")
+        assert compare(page, identity, later)["counts"] == found["counts"]
+        assert (
+            "only the present"
+            in put_back(page, compare(page, identity, later), list="all")["message"]
+        )
+        for each in (identity, later):
+            assert page.call("snapshot_delete", {"id": each}) == {}
+        assert page.call("snapshots")["snapshots"] == []
+        assert (
+            "compare again"
+            in page.call("comparison_item", {"id": found["id"], "number": 0})["error"]["message"]
+        )
+        folder = Path(listed["place"]["path"])
+        assert [each.name for each in folder.iterdir() if each.suffix == ".db"] == []
+
+
+def test_a_file_in_the_temporary_folder_goes_with_the_workbench(database):
+    folder = folder_for(":memory:", remote=False)
+    with folder.draft("one") as file:
+        file.write_bytes(b"x")
+        assert file.exists()
+    path = folder.path
+    assert path.exists()
+    del folder
+    assert not path.exists()
+
+
+def test_of_several_tables_one_that_is_gone_is_made_again(serve, database):
+    page = serve()
+    create(database, "Other")
+    described = database.execute("DescribeTable", {"TableName": NAME})["Table"]
+    before = items(database)
+    identity = take(page)
+    assert {each["name"] for each in page.call("snapshots")["snapshots"][0]["tables"]} == {
+        NAME,
+        "Other",
+    }
+    database.execute("DeleteTable", {"TableName": NAME})
+    found = compare(page, identity)
+    assert (found["gone"], found["counts"]["removed"]) == (True, ORDERS)
+    assert put_back(page, found, list="all")["written"] == ORDERS
+    assert items(database) == before
+    made = database.execute("DescribeTable", {"TableName": NAME})["Table"]
+    for member in ("KeySchema", "ItemCount"):
+        assert made[member] == described[member]
+    names = [each["IndexName"] for each in made["GlobalSecondaryIndexes"]]
+    assert names == [each["IndexName"] for each in described["GlobalSecondaryIndexes"]]
+    assert database.check() == []
+
+
+def test_other_indexes_are_told_and_other_keys_are_refused(serve, database):
+    page = serve()
+    identity = take(page)
+    change(database)
+    database.execute(
+        "UpdateTable",
+        {
+            "TableName": NAME,
+            "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by_status"}}],
+        },
+    )
+    assert compare(page, identity)["notes"] == ["index by_status: only in the source"]
+    database.execute("DeleteTable", {"TableName": NAME})
+    database.execute(
+        "CreateTable",
+        {
+            "TableName": NAME,
+            "KeySchema": [{"AttributeName": "number", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "number", "AttributeType": "N"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+    failed = compare(page, identity, again=True)
+    assert failed["state"] == "failed"
+    assert "other keys" in failed["fault"]
+
+
+def test_what_was_written_since_the_comparison_is_left_alone_and_told(serve, database):
+    page = serve()
+    identity = take(page)
+    change(database)
+    found = compare(page, identity)
+    database.execute("PutItem", {"TableName": NAME, "Item": order(3, total=1000)})
+    done = put_back(page, found, list="all")
+    assert (done["state"], done["written"], done["refused"]) == ("done", 2, 1)
+    assert [key for _, key in done["refused_first"]] == ['{"customer": "c3", "number": 3}']
+    assert items(database)["c3", "3"]["total"] == {"N": "1000"}
+
+
+def test_safe_mode_takes_and_compares_and_writes_nothing(serve, database):
+    page = serve(writable=False)
+    identity = take(page)
+    change(database)
+    after = items(database)
+    found = compare(page, identity)
+    assert put_back(page, found, list="all")["code"] == "SafeMode"
+    assert items(database) == after
+    page.call("unlock", {"writable": True})
+    assert put_back(page, found, list="all")["written"] == 3
+
+
+def test_what_an_engine_refuses_is_told(serve, database):
+    page = serve()
+    identity = take(page)
+    change(database)
+    found = compare(page, identity)
+    database.execute("UpdateTable", {"TableName": NAME, "DeletionProtectionEnabled": False})
+    database.execute("DeleteTable", {"TableName": NAME})
+    done = put_back(page, found, list="all")
+    assert done["state"] == "failed"
+    assert "not found" in done["fault"]
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "told"),
+    [
+        ("snapshot_take", {"tables": []}, "no names"),
+        ("snapshot_take", {"tables": "Orders"}, "no names"),
+        ("snapshot_take", {"name": "x" * 101}, "up to 100"),
+        ("snapshot_delete", {"id": "nothing"}, "no snapshot 'nothing'"),
+        ("snapshot_delete", {"id": "../../etc/passwd"}, "no id"),
+        ("comparison_rows", {"id": 7, "list": "all", "at": 0, "count": 1}, "compare again"),
+        ("comparison", {"from": "x", "to": "now"}, "'table'"),
+        ("put_back", {"id": 7, "list": "all"}, "compare again"),
+    ],
+)
+def test_wrong_calls_are_told(serve, call, given, told):
+    assert told in serve().call(call, given)["error"]["message"]
+
+
+def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
+    page = serve()
+    page.call("snapshot_take", {"name": "", "tables": ["Nowhere"]})
+    failed = ended(page, "snapshot_taking", {}, "taking")
+    assert failed["state"] == "failed"
+    assert "Nowhere" in failed["fault"]
+    for before, after, table, told in (
+        ("gone", "now", NAME, "no snapshot 'gone'"),
+        ("../x", "now", NAME, "no id"),
+        (take(page), "now", "Nowhere", "neither side"),
+    ):
+        names = {"from": before, "to": after, "table": table}
+        page.call("comparison", {**names, "start": True})
+        assert told in ended(page, "comparison", names, "comparison")["fault"]
+    left = {each.suffix for each in (tmp_path / "snapshots").iterdir()}
+    assert left <= {".db", ".json"}
+    assert len(list((tmp_path / "snapshots").glob("*.db"))) == 1
+
+
+def test_a_comparison_begins_only_when_it_is_asked_for(serve, database):
+    page = serve()
+    names = {"from": take(page), "to": "now", "table": NAME}
+    assert page.call("comparison", names) == {"comparison": None}
+    first = compare(page, names["from"])
+    assert compare(page, names["from"])["id"] == first["id"]
+    assert compare(page, names["from"], again=True)["id"] > first["id"]
+
+
+def test_the_number_of_comparisons_is_bounded(serve, tmp_path):
+    page = serve()
+    taken = [take(page, f"snapshot {number}") for number in range(3)]
+    for before in taken:
+        for after in (*taken, "now"):
+            compare(page, before, after)
+    assert len(list((tmp_path / "snapshots").glob("*comparison*.db"))) == 4
+
+
+def test_what_a_killed_process_left_is_deleted_and_what_another_one_writes_is_not(tmp_path):
+    folder = SnapshotFolder(tmp_path)
+    for name in ("killed", "running"):
+        for suffix in (".db", ".db-wal", ".lock"):
+            (tmp_path / f"{name}{suffix}").touch()
+    with locked(tmp_path / "running.lock"):
+        (tmp_path / "broken.json").write_text("{}")
+        assert folder.all() == ([], ["broken.json"])
+        assert {each.name for each in tmp_path.iterdir()} == {
+            "running.db", "running.db-wal", "running.lock", "broken.json",
+        }  # fmt: skip
+
+
+def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):
+    page = serve()
+    take(page)
+    file = page.call("snapshots")["snapshots"][0]["file"]
+    assert moving.diff(file, database, items_only=True).is_equal
+    assert not moving.diff(file, database).is_equal  # it has no indexes
+    change(database)
+    comparison = moving.diff(file, database, items_only=True).comparisons[NAME]
+    found = compare(page, page.call("snapshots")["snapshots"][0]["id"])["counts"]
+    assert (comparison.only_in_target, comparison.only_in_source, comparison.changed) == (
+        found["added"], found["removed"], found["changed"],
+    )  # fmt: skip
+    with isotone.open(file) as opened:
+        assert opened.check() == []
+        assert items(opened).keys() < items(database).keys() | {("c4", "4")}
+
+
+def test_nothing_can_be_put_back_while_it_is_being_put_back(serve, database):
+    page = serve()
+    identity = take(page)
+    assert (
+        "nothing was put back"
+        in page.call("put_back_progress", {"id": compare(page, identity)["id"]})["error"]["message"]
+    )
+    description = next(Path(page.call("snapshots")["place"]["path"]).glob("*.json"))
+    assert msgspec.json.decode(description.read_bytes())["form"] == 1
