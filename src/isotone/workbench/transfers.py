@@ -6,12 +6,14 @@ another file of this machine. They are bounded in size and number. What they hol
 
 from __future__ import annotations
 
+import weakref
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from isotone import moving
@@ -38,10 +40,14 @@ class _Transfer(Job):
     id: int
     kind: str
     table: str
-    folder: TemporaryDirectory[str]
+    folder: Path
     file: Path
     options: dict[str, Any] = field(default_factory=dict)
     bad: int = 0
+
+    def __post_init__(self) -> None:
+        """Delete its files with the transfer: when it is dropped, or when the workbench ends."""
+        self.delete_files = weakref.finalize(self, rmtree, self.folder, ignore_errors=True)
 
     @property
     def size(self) -> int:
@@ -146,8 +152,8 @@ class Transfers:
                 raise UsageError(f"{_MOST} transfers are running; wait for one of them")
             self._drop(over[0])
         self._last += 1
-        folder = TemporaryDirectory(prefix="isotone-")
-        file = Path(folder.name, f"items.{ending}")
+        folder = Path(mkdtemp(prefix="isotone-"))
+        file = folder / f"items.{ending}"
         self._all[self._last] = _Transfer(
             id=self._last, kind=kind, table=table, folder=folder, file=file
         )
@@ -161,7 +167,7 @@ class Transfers:
 
     def _export(self, transfer: _Transfer) -> None:
         def check_size() -> None:
-            written = sum(each.stat().st_size for each in Path(transfer.folder.name).iterdir())
+            written = sum(each.stat().st_size for each in transfer.folder.iterdir())
             if written > LARGEST:
                 transfer.error = f"the file is larger than {LARGEST >> 20} MB; use isotone export"
                 transfer.stop.set()
@@ -174,14 +180,14 @@ class Transfers:
             self._source.backend,
             transfer.table,
             transfer.file,
-            state=Path(transfer.folder.name, "state"),
+            state=transfer.folder / "state",
             progress=note,
             stop=transfer.stop,
         )
         check_size()
 
     def _import(self, transfer: _Transfer) -> None:
-        folder = Path(transfer.folder.name)
+        folder = transfer.folder
         try:
             done = moving.import_items(
                 transfer.file,
@@ -199,7 +205,7 @@ class Transfers:
 
     def _drop(self, transfer: _Transfer) -> None:
         self._all.pop(transfer.id, None)
-        transfer.folder.cleanup()
+        transfer.delete_files()
 
     def _told(self, transfer: _Transfer) -> Answer:
         told: Answer = {
@@ -209,7 +215,7 @@ class Transfers:
             **transfer.told(),
             "size": transfer.size,
             "bad": transfer.bad,
-            "bad_rows": _first_lines(Path(transfer.folder.name, "bad.jsonl")),
+            "bad_rows": _first_lines(transfer.folder / "bad.jsonl"),
         }
         if told["state"] in ("failed", "stopped"):
             self._drop(transfer)
