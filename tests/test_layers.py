@@ -23,18 +23,19 @@ SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
 LONGEST_SUMMARY = 120
 
-FLOOR = {"errors", "limits", "clock", "text_table", "values"}
+FLOOR = {"errors", "limits", "clock", "effort", "text_table", "values"}
 
 # What the modules of each layer may import, besides their own layer.
 ALLOWED = {
     "errors": set(),
     "limits": set(),
     "clock": set(),
+    "effort": {"errors", "limits"},
     "text_table": set(),
     "prices": {"errors"},
     "values": {"errors", "limits"},
     "codec": FLOOR,
-    "expressions": {"errors", "limits", "values"},
+    "expressions": {"effort", "errors", "limits", "values"},
     "storage": {"errors"},
     "exchange": {"errors"},
     "engine": FLOOR | {"codec", "exchange", "expressions", "storage"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from tests.server.signing import write_credentials
 
 import isotone
 from isotone.backends.embedded import Database
+from isotone.expressions.partiql import statements
+from isotone.expressions.partiql.parser import parse
 from isotone.operations.api import ACTIONS
 from isotone.server import running_server
 from isotone.server.policies import Context, Permissions
@@ -370,6 +373,56 @@ def test_a_refused_request_creates_no_region(tmp_path: Path) -> None:
             )
         client(url, "ann", "eu-west-2").create_table(**SCHEMA)
         assert list(database.engine.regions) == ["us-east-1", "eu-west-1", "eu-west-2"]
+
+
+def long_statement(key: str, name: str) -> str:
+    others = " OR ".join(f"{name}{number} = {number}" for number in range(80))
+    return f"UPDATE \"Orders\" SET a = 1 WHERE id = '{key}' AND ({others} OR attribute_exists(id))"
+
+
+@pytest.mark.parametrize("operation", sorted(OF_STATEMENTS))
+def test_permissions_of_long_statements_are_asked_in_the_thread_for_long_work(
+    url: str, database: Database, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    threads = set()
+
+    def noted(text: str) -> Any:
+        threads.add(threading.current_thread().name)
+        return parse(text)
+
+    monkeypatch.setattr(statements, "parse", noted)
+    own = client(url, "o")
+    for key, refused in (("o-1", ""), ("p-1", "AccessDeniedException")):
+        request = of_statement(long_statement(key, operation))[operation]
+        assert called(own, operation, request) == refused
+    assert threads == {"isotone-long-work"}
+    (item,) = database.execute("Scan", OF_TABLE)["Items"]
+    assert item["a"] == {"N": "1"}
+
+
+def test_large_requests_are_looked_into_in_the_thread_for_long_work(
+    url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    accesses = type(database).accesses
+
+    def noted(*asked: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return accesses(*asked)
+
+    monkeypatch.setattr(type(database), "accesses", noted)
+    own = client(url, "o")
+    for size, key, refused in (
+        (100, "o-2", ""),
+        (70_000, "o-3", ""),
+        (200_000, "o-4", ""),
+        (200_000, "p-1", "AccessDeniedException"),
+    ):
+        item = {"id": {"S": key}, "text": {"S": "x" * size}}
+        assert called(own, "PutItem", {**OF_TABLE, "Item": item}) == refused
+    assert threads[1:] == ["isotone-long-work"] * 3
+    assert threads[0] != "isotone-long-work"
+    assert database.execute("Scan", {**OF_TABLE, "Select": "COUNT"})["Count"] == 4
 
 
 def test_an_error_while_permissions_are_looked_up_lets_nobody_in(

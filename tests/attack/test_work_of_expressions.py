@@ -114,9 +114,35 @@ def test_many_searches_of_one_list_cost_little_each(database):
         assert calls_with(database, [*absent, value])[1] == 1
 
 
-def calls_with(database: isotone.Database, values: list[Any]) -> tuple[int, int]:
-    """The calls of a Scan for items whose list contains one of the values, and how many items it found."""
+def test_searches_of_several_lists_in_turn_cost_little_each(database):
+    lists = [[{"SS": ["x", f"{name}{number}"]} for number in range(1000)] for name in "klm"]
+    for p in ("-1", "-2"):
+        item = {
+            "p": {"N": p},
+            **{name: {"L": each} for name, each in zip("klm", lists, strict=True)},
+        }
+        database.execute("PutItem", {"TableName": "tab", "Item": item})
+    absent = [{"SS": ["x", str(-number)]} for number in range(60)]
+    missed, _ = calls_with(database, absent, "klm")
+    assert missed < 2 * 25 * 3000
+    assert calls_with(database, [*absent, {"SS": ["k7", "x"]}], "mlk")[1] == 0
+    assert calls_with(database, [*absent, {"SS": ["k7", "x"]}], "klm")[1] == 2
+
+
+def test_many_searches_of_one_set_find_its_members(database):
+    members = [f"m{number}" for number in range(500)]
+    item = {"p": {"N": "-1"}, "l": {"SS": members}}
+    database.execute("PutItem", {"TableName": "tab", "Item": item})
+    absent: list[Any] = [{"S": f"{number}"} for number in range(5)] + [{"N": "1"}, {"SS": ["m1"]}]
+    assert calls_with(database, absent)[1] == 0
+    assert calls_with(database, [*absent, {"S": "m499"}])[1] == 1
+
+
+def calls_with(database: isotone.Database, values: list[Any], lists: str = "l") -> tuple[int, int]:
+    """The calls of a Scan for items whose lists, in turn, contain one of the values; how many items it found."""
     named = {f":{number}": value for number, value in enumerate(values)}
-    condition = " OR ".join(f"contains(l, {name})" for name in named)
+    condition = " OR ".join(
+        f"contains({lists[place % len(lists)]}, {name})" for place, name in enumerate(named)
+    )
     calls, answer = calls_of(database, FilterExpression=condition, ExpressionAttributeValues=named)
     return calls, answer["Count"]

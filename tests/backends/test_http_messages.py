@@ -19,7 +19,7 @@ from isotone.backends.http_messages import (
     error_of,
 )
 from isotone.backends.signing import Signer
-from isotone.errors import ApiError, ConnectionFailed, UsageError
+from isotone.errors import ApiError, ConnectionFailed, SerializationException, UsageError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(),
@@ -130,3 +130,10 @@ def test_requests_at_once_correct_a_wrong_clock_once() -> None:
     wrong = refusal("InvalidSignatureException", "The signature does not match", Date=date)
     with pytest.raises(ApiError, match="does not match"):
         talk.answer(received(wrong))
+
+
+def test_a_request_that_contains_itself_is_refused() -> None:
+    around: dict[str, Any] = {}
+    around["M"] = {"x": around}
+    with pytest.raises(SerializationException):
+        encode_request("PutItem", {"TableName": "tab", "Item": around})

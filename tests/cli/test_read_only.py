@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,11 +26,9 @@ READS = [
     ("sql", "{file}", "SELECT * FROM Orders WHERE id = '1'"),
     ("check", "{file}"),
 ]
-# Runs command lines one after the other, each with its standard input, and prints what came of them. Root keeps its
-# user, but loses the capability to pass over permissions (CAP_DAC_OVERRIDE).
-BOUND = """
-import contextlib, ctypes, io, json, os, sys
-from isotone.cli import main
+# Root keeps its user, but loses the capability to pass over permissions (CAP_DAC_OVERRIDE).
+BIND = """
+import ctypes, os
 
 if os.geteuid() == 0:
     libc = ctypes.CDLL(None)
@@ -39,12 +38,27 @@ if os.geteuid() == 0:
     for kind in range(3):
         held[kind] &= ~(1 << 1)
     assert libc.capset(this_process, held) == 0
+"""
+# Runs command lines one after the other, each with its standard input, and prints what came of them.
+BOUND = f"""{BIND}
+import contextlib, io, json, sys
+from isotone.cli import main
+
 for words, text in json.loads(sys.argv[1]):
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(words)
     print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+# Keeps a file open, and counts its items each time that it is told to.
+COUNTING = f"""{BIND}
+import sys, isotone
+
+with isotone.open(sys.argv[1]) as database:
+    for _ in sys.stdin:
+        answer = database.execute("Scan", {{"TableName": "Orders", "Select": "COUNT"}})
+        print(answer["Count"], flush=True)
 """
 
 
@@ -106,6 +120,34 @@ def test_reads_work_and_a_write_says_why_it_does_not(folder: Path, what: str) ->
         assert "is read-only, so nothing can be written" in outcome.err
     assert Path(file).read_bytes() == before
     assert [each.name for each in folder.iterdir()] == ["shop.db"]
+
+
+def test_a_reader_sees_what_another_user_begins_to_write(folder: Path) -> None:
+    file = close_to_writers(folder, "folder")
+    with subprocess.Popen(
+        [sys.executable, "-c", COUNTING, file],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+
+        def count() -> int:
+            print(file=reader.stdin, flush=True)
+            return int(reader.stdout.readline())
+
+        assert count() == 3
+        folder.chmod(0o777)
+        Path(file).chmod(0o666)
+        for number in (3, 5):
+            with isotone.open(file) as database:  # whose log is there, and then is not
+                client = database.client()
+                client.put_item(TableName="Orders", Item={"id": {"S": str(number)}})
+                assert count() == number + 1
+                client.put_item(TableName="Orders", Item={"id": {"S": str(number + 1)}})
+            assert count() == number + 2
+        reader.stdin.close()
 
 
 def test_a_log_that_cannot_be_read_is_not_ignored(folder: Path) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker
 
+import isotone
+from isotone.backends import embedded
 from isotone.engine import maintenance
 from isotone.engine.engine import PROGRESS
 from isotone.errors import StorageCorrupt
+from isotone.storage.memory import MemoryStore
 
 NOW = 1_700_000_000
 FIVE_YEARS = 5 * 365 * 24 * 3600
@@ -81,3 +84,25 @@ def test_work_whose_records_are_corrupt_keeps_nothing_else_waiting(
     with pytest.raises(StorageCorrupt):
         maintenance.step(engine)
     assert ask("Scan", TableName="tab")["Count"] == 0
+
+
+def test_a_corrupt_region_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)
+    clock = isotone.ManualClock(NOW)
+    with isotone.open(regions=True, clock=clock) as database:
+        ask = Asker(database.region("eu-west-1"), clock)
+        ask.table()
+        specification = {"AttributeName": "until", "Enabled": True}
+        ask("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=specification)
+        ask("PutItem", TableName="tab", Item={"p": {"S": "a"}, "until": {"N": str(NOW - 1)}})
+        sound = MemoryStore.range
+
+        def damaged(store: Any, tree: str, *bounds: Any, **options: Any) -> Any:
+            if tree == PROGRESS:  # that of the first region
+                raise StorageCorrupt("damaged")
+            return sound(store, tree, *bounds, **options)
+
+        monkeypatch.setattr(MemoryStore, "range", damaged)
+        with pytest.raises(StorageCorrupt):
+            maintenance.finish(database.engine)
+        assert ask("Scan", TableName="tab")["Count"] == 0

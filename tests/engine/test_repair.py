@@ -92,6 +92,55 @@ def test_no_page_is_lost_without_a_word(
         assert free == (number + 1 in free_pages(content)), number
 
 
+def b_tree_pages(content: bytes) -> list[int]:
+    """Where the pages with rows begin, but for the schema."""
+    free = free_pages(content)
+    return [
+        number * 8192
+        for number in range(1, len(content) // 8192)
+        if content[number * 8192] in (0x02, 0x0A) and number + 1 not in free
+    ]
+
+
+def test_rows_that_their_page_no_longer_counts_are_saved(
+    source: Path, wanted: flip_site.Reads, tmp_path: Path
+) -> None:
+    content = source.read_bytes()
+    changed = 0
+    for place in random.Random(5).sample(b_tree_pages(content), 8):
+        count = content[place + 4]
+        fewer = next((count & ~(1 << bit) for bit in reversed(range(8)) if count & 1 << bit), 0)
+        damaged = bytearray(content)
+        damaged[place + 4] = fewer
+        changed += fewer < count
+        broken, target = tmp_path / f"broken{place}.db", tmp_path / f"new{place}.db"
+        broken.write_bytes(damaged)
+        assert isotone.repair(broken, target).lost == [], place
+        assert read(target) == wanted
+        target.unlink()
+    assert changed > 5
+
+
+def test_rows_that_can_no_longer_be_found_in_their_page_are_told(
+    source: Path, tmp_path: Path
+) -> None:
+    """Also those of streams and histories, of which nothing else knows how many there are."""
+    content = source.read_bytes()
+    for place in random.Random(6).sample(b_tree_pages(content), 8):
+        count = content[place + 4]
+        begin = place + (12 if content[place] == 0x02 else 8)
+        if count < 2:
+            continue
+        damaged = bytearray(content)
+        damaged[place + 4] = count // 2
+        damaged[begin + count // 2 * 2 : begin + count * 2] = bytes(2 * (count - count // 2))
+        broken, target = tmp_path / f"broken{place}.db", tmp_path / f"new{place}.db"
+        broken.write_bytes(damaged)
+        pages = [each.get("page") for each in isotone.repair(broken, target).lost]
+        assert place // 8192 + 1 in pages
+        target.unlink()
+
+
 def free_pages(content: bytes) -> set[int]:
     """The numbers of free pages of a sound file."""
     free: set[int] = set()

@@ -30,6 +30,7 @@ from isotone.expressions.nodes import (
     Call,
     Comparison,
     Literal,
+    Not,
     Path,
     ProjectionNode,
     Set,
@@ -357,3 +358,24 @@ for ask in (
 def test_first_requests_may_come_from_several_threads() -> None:
     """A structure is compiled when it is first used. msgspec crashes if two threads do that at once."""
     subprocess.run([sys.executable, "-c", FIRST_REQUESTS], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("depth", [400, 900, 20_000])
+def test_a_tree_that_is_very_deep_is_refused(depth: int) -> None:
+    tree: Any = Call("attribute_exists", (Path(("p",)),))
+    for _ in range(depth):
+        tree = Not(tree)
+    with isotone.open() as database:
+        database.execute(
+            "CreateTable",
+            {
+                "TableName": "tab",
+                "KeySchema": key_schema("p"),
+                "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        with pytest.raises(ValidationException, match="too many operators"):
+            database.execute(
+                "PutItem", {"TableName": "tab", "Item": KEY, "ConditionExpression": tree}
+            )

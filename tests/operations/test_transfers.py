@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -502,6 +503,97 @@ def test_a_folder_that_cannot_be_written_fails_the_export(ask: Transfers) -> Non
 # Imports
 
 
+# Damage
+
+
+def damage(ask: Transfers, text: bytes) -> None:
+    """Change a bit of the item of the table that has this text, on the disk."""
+    database = ask.database
+    tree = database.engine.catalog.tables["tab"].tree
+    connection = apsw.Connection(database.engine.store.path)  # type: ignore[attr-defined] # a file
+    ((key, value),) = connection.execute(
+        f'SELECT key, value FROM "tree_{tree}" WHERE instr(value, ?)', (text,)
+    ).fetchall()
+    changed = value.replace(text, bytes((text[0] ^ 2,)) + text[1:])
+    connection.execute(f'UPDATE "tree_{tree}" SET value = ? WHERE key = ?', (changed, key))
+    connection.close()
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, by_hand: None) -> Iterator[Transfers]:
+    """A file in which one item is damaged."""
+    clock = isotone.ManualClock(START)
+    with isotone.open(
+        tmp_path / "file.db", clock=clock, durability="none", s3=tmp_path / "buckets"
+    ) as database:
+        asker = Transfers(database, clock, tmp_path / "buckets")
+        asker.table()
+        asker.recovery()
+        for name in ("first", "second", "third"):
+            asker.put(p={"S": name}, text={"S": f"the text of {name}"})
+        damage(asker, b"text of second")
+        yield asker
+
+
+def test_an_export_of_a_damaged_item_fails_and_names_it(damaged: Transfers, caplog: Any) -> None:
+    done = damaged.export()
+    assert done["ExportStatus"] == "FAILED"
+    assert done["FailureCode"] == "DamagedItem"
+    assert 'the item {"p": {"S": "second"}} of table tab is damaged' in done["FailureMessage"]
+    assert {"EndTime", "ExportArn"} <= set(done)
+    assert (
+        "ExportManifest" not in done
+        or not (damaged.folder / "exports" / done["ExportManifest"]).exists()
+    )
+    assert [key for key in damaged.keys("exports") if not key.endswith("_started")] == []
+    assert "background work failed" not in caplog.text
+    damaged.write("in-here", "1.json", lines({"p": {"S": "x"}}))
+    assert damaged.load("in-here")["ImportStatus"] == "COMPLETED"
+
+
+def test_a_damaged_job_keeps_no_other_waiting(damaged: Transfers, caplog: Any) -> None:
+    export = damaged("ExportTableToPointInTime", TableArn="tab", S3Bucket="exports")
+    arn = export["ExportDescription"]["ExportArn"]
+    damaged.clock.advance(1)
+    damaged.write("in-here", "1.json", lines({"p": {"S": "x"}}))
+    damaged(
+        "ImportTable",
+        S3BucketSource={"S3Bucket": "in-here"},
+        InputFormat="DYNAMODB_JSON",
+        TableCreationParameters={
+            "TableName": "again",
+            "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+            "KeySchema": key_schema("p"),
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+    connection = apsw.Connection(damaged.database.engine.store.path)  # type: ignore[attr-defined]
+    job = b"j" + arn.rpartition("/")[2].encode()
+    connection.execute("UPDATE tree_transfers SET value = x'00' WHERE key = ?", (job,))
+    connection.close()
+    damaged.database.finish_maintenance()
+    assert items_of(damaged, "again") == [{"p": {"S": "x"}}]
+    assert caplog.text.count("an entry of transfers is damaged") == 1
+
+
+def test_a_bulk_operation_leaves_a_damaged_item_and_reports_it(damaged: Transfers) -> None:
+    new = [{"p": {"S": name}, "v": {"N": "2"}} for name in ("first", "second", "third")]
+    damaged.write("in-here", "1.json", lines(*new))
+    done = damaged.bulk("in-here")
+    assert done["BulkOperationStatus"] == "COMPLETED_WITH_ERRORS"
+    assert (done["ProcessedItemCount"], done["FailedItemCount"]) == (3, 1)
+    identity = done["BulkOperationArn"].rpartition("/")[2]
+    report = damaged.read("reports", f"AWSDynamoDB/{identity}/output.json").splitlines()
+    (line,) = map(json.loads, report)
+    assert (line["outputType"], line["itemS3Pointer"]["itemIndex"]) == ("ERROR", 1)
+    assert 'the item {"p": {"S": "second"}} of table tab is damaged' in line["errorMessages"][0]
+    for item in (new[0], new[2]):
+        assert damaged("GetItem", TableName="tab", Key={"p": item["p"]})["Item"] == item
+
+
+# Imports
+
+
 def lines(*items: dict[str, Any]) -> str:
     return "".join(json.dumps({"Item": item}) + "\n" for item in items)
 
@@ -763,6 +855,23 @@ def test_the_last_of_several_items_with_one_key_remains(ask: Transfers) -> None:
     assert (done["ImportStatus"], done["ImportedItemCount"]) == ("COMPLETED", 2500)
     assert items_of(ask, "again") == [items[-1]]
     assert items_of(ask, "again", IndexName="by_v") == [items[-1]]
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["other keys", "the same key"])
+def test_the_files_of_an_import_have_no_conditions(ask: Transfers, twice: bool) -> None:
+    """Only those of a bulk operation have: here the last of several items remains, and none is an error."""
+    records = [
+        {
+            "Item": {"p": {"S": "one" if twice else str(number)}, "v": {"N": str(number)}},
+            "ConditionExpression": "attribute_not_exists(p)" if number < 2 else "nonsense(",
+        }
+        for number in range(3)
+    ]
+    ask.write("in-here", "1.json", "\n".join(map(json.dumps, records)))
+    done = ask.load("in-here")
+    assert (done["ImportStatus"], done["ErrorCount"]) == ("COMPLETED", 0)
+    found = sorted(item["v"]["N"] for item in items_of(ask, "again"))
+    assert found == (["2"] if twice else ["0", "1", "2"])
 
 
 def test_an_import_is_sorted_in_parts(ask: Transfers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
+import boto3
 import pytest
+from tests.server.fakes import FakeService
 from tests.server.test_monitor import TABLE, ask, call
 
 import isotone
+from isotone.expressions.partiql import statements
+from isotone.expressions.partiql.parser import parse
 from isotone.server import running_server
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.hot_keys import HotKeys
+from isotone.server.request import Call
+from isotone.server.response import ORDINARY
 
 
 def body(**members: Any) -> bytes:
@@ -63,12 +70,19 @@ class Watched:
     """A service whose bodies are keys, and what shows its requests."""
 
     def __init__(self) -> None:
-        self.see: Any = None
+        self._see: Any = None
 
     def watch(self, see: Any) -> None:
-        self.see = see
+        self._see = see
 
-    def accesses(self, operation: str, body: bytes) -> list[Any]:
+    @property
+    def is_watched(self) -> bool:
+        return self._see is not None
+
+    def see(self, operation: str, body: bytes) -> None:
+        self._see(operation, body, "eu-west-1")
+
+    def accesses(self, operation: str, body: bytes, region: str = "") -> list[Any]:
         class Access:
             action = operation
             resource = "arn:aws:dynamodb:eu-west-1:1:table/tab"
@@ -97,26 +111,73 @@ def test_a_busy_server_is_sampled_and_watching_ends(monkeypatch):
     assert 8_000 < counted["hot"] < 12_000  # of 10,000
     now += 60
     service.see("GetItem", b"late")
-    assert service.see is None
+    assert not service.is_watched
     assert json.loads(keys.json())["requests"] == 0
 
 
+def test_counting_begins_again_after_a_long_silence(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("isotone.server.hot_keys.time.monotonic", lambda: now)
+    service = Watched()
+    keys = HotKeys(service, service.watch)
+    keys.json()
+    service.see("GetItem", b"old")
+    assert json.loads(keys.json())["requests"] == 1
+    now += 3600  # without any request
+    assert json.loads(keys.json())["requests"] == 0
+    service.see("GetItem", b"new")
+    assert [each["key"] for each in json.loads(keys.json())["keys"]] == ["new"]
+
+
+def test_a_look_never_takes_long(monkeypatch):
+    threads = set()
+
+    def noted(text: str) -> Any:
+        threads.add(threading.current_thread().name)
+        return parse(text)
+
+    monkeypatch.setattr(statements, "parse", noted)
+    with isotone.open() as database, running_server(database) as url:
+        database.execute("CreateTable", TABLE)
+        hot(url)
+        condition = " OR ".join(f"attribute{number} = {number}" for number in range(80))
+        long = f"SELECT * FROM tab WHERE p = 'a' AND ({condition})"
+        assert call(url, "ExecuteStatement", json.dumps({"Statement": long}).encode()) == 200
+        call(url, "PutItem", body(Item={"p": {"S": "b"}, "x": {"S": "x" * 70_000}}))
+        found = hot(url)
+    assert threads == {"isotone-long-work"}
+    assert (found["requests"], found["keys"]) == (2, [])
+
+
+def test_keys_are_counted_in_the_region_that_was_asked():
+    with isotone.open(regions=True) as database, running_server(database) as url:
+        other = database.region("eu-west-1")
+        for each in (database, other):
+            key = "p" if each is database else "q"
+            schema = json.loads(json.dumps(TABLE).replace('"p"', f'"{key}"'))
+            each.execute("CreateTable", schema)
+        hot(url)
+        client = boto3.client(
+            "dynamodb",
+            endpoint_url=url,
+            region_name="eu-west-1",
+            aws_access_key_id="a",
+            aws_secret_access_key="b",
+        )
+        client.put_item(TableName="tab", Item={"q": {"S": "there"}})
+        assert [each["key"] for each in hot(url)["keys"]] == ["there"]
+
+
 def test_an_unwatched_server_calls_the_service_alone():
-    class Service:
-        def is_grouped(self, operation: str, body: bytes) -> bool:
-            return False
-
-        def allow_waiting(self, allowed: bool) -> None:
-            pass
-
-    service = Service()
-    dispatcher = Dispatcher(service, None)  # type: ignore[arg-type] # neither is asked for more
+    dispatcher = Dispatcher(FakeService(), None)  # type: ignore[arg-type] # the loop is not needed
     seen: list[str] = []
-    dispatcher.watch(lambda operation, body: seen.append(operation))
-    assert dispatcher._is_grouped("GetItem", b"") is False
+    call = Call("GetItem", b"1", ORDINARY)
+    dispatcher.watch(lambda operation, body, region: seen.append(operation))
+    dispatcher.submit(call, lambda result: None)
     assert seen == ["GetItem"]
     dispatcher.watch(None)
-    assert dispatcher._is_grouped == service.is_grouped
+    dispatcher.submit(call, lambda result: None)
+    assert seen == ["GetItem"]
 
 
 @pytest.mark.parametrize("peer", [("203.0.113.7", 1), None])
@@ -128,4 +189,4 @@ def test_other_machines_do_not_see_them(peer):
     monitor = Monitor(service, lambda: 0, metrics_for_all=True)  # type: ignore[arg-type]
     monitor.hot_keys = HotKeys(service, service.watch)
     assert monitor.page(HOT_KEYS, peer).status == 404
-    assert service.see is None
+    assert not service.is_watched

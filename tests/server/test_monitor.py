@@ -25,6 +25,7 @@ from isotone.engine import health as health_of
 from isotone.server import running_server
 from isotone.server.exposition import Family, Sample, text
 from isotone.server.monitor import _is_here
+from isotone.server.response import Page
 
 TABLE: dict[str, Any] = {
     "TableName": "tab",
@@ -263,6 +264,22 @@ def test_a_body_in_chunks_is_counted_as_it_comes():
         assert until(lambda size: size == 0, url) == 0
         found = values(ask(url, "GET", "/metrics")[1])
     assert found["isotone_refused_bodies_total"] == 1
+
+
+def test_the_body_of_a_visit_is_held_until_it_is_answered():
+    async def answer(visit: Any) -> Page:
+        return Page(200, b"seen")
+
+    def pages(visit: Any) -> Any:
+        return answer if visit.path == b"/page" else None
+
+    with running_server(FakeService(), pages=pages) as url, dial(url) as sock:
+        body = b"x" * 400_000
+        sock.sendall(
+            b"POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400000\r\n\r\n" + body
+        )
+        assert answers(sock, 1)[0][0] == 200
+        assert until(lambda size: size == 0, url) == 0  # the connection is still open
 
 
 @pytest.mark.parametrize("end", ["whole", "cut"])

@@ -30,6 +30,7 @@ CONTEXT = Context(
     now=datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp(),
 )
 KEY = {"customer": {"S": "ann"}, "number": {"N": "1"}}
+READ = {"Statement": "SELECT * FROM Orders WHERE customer = 'ann' AND number = 1"}
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +266,18 @@ def test_records_of_a_stream_need_permission_for_the_stream(database):
         ("ExecuteStatement", {"Statement": "nonsense"}),
         ("GetRecords", {"ShardIterator": "x" * 30}),
         ("Nonsense", {}),
+        *(
+            ("ExecuteTransaction", {"TransactStatements": [READ, {"Statement": text}]})
+            for text in (
+                "nonsense",
+                "SELECT * FROM Orders WHERE a BETWEEN 1",
+                "SELECT a.b.c, a.b FROM Orders WHERE customer = 'ann' AND number = 1",
+                "SELECT size(a) FROM Orders WHERE customer = 'ann'",
+                "SELECT * FROM Orders.by_status WHERE status = 'x'",
+                "DELETE FROM Orders WHERE customer = 'ann' RETURNING ALL OLD *",
+                "SELECT * FROM Orders WHERE customer = ? AND number = ?",
+            )
+        ),
     ],
 )
 def test_a_request_that_cannot_be_read_gets_its_own_error(database, operation, request_):

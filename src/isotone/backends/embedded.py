@@ -143,8 +143,7 @@ def check(file: str | PathLike[str], progress: integrity.Progress | None = None)
     Of a file that cannot be opened, because what describes its tables is damaged, it checks what can be read.
     """
     try:
-        with open(file) as database:
-            return database.check(progress)
+        database = open(file)
     except StorageCorrupt:
         with closing(_store(_file_name(file), "disk", None, BUSY_TIMEOUT)) as store:
             problems = integrity.check_entries(store)
@@ -152,6 +151,8 @@ def check(file: str | PathLike[str], progress: integrity.Progress | None = None)
             *problems,
             f"the tables of {fspath(file)} cannot be opened: isotone repair FILE NEW_FILE saves what is left",
         ]
+    with database:
+        return database.check(progress)
 
 
 def repair(

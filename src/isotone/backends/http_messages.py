@@ -46,7 +46,7 @@ def encode_request(operation: str, request: Request) -> bytes:
         request = {**request, "ClientRequestToken": str(uuid4())}
     try:
         return _encode(request)
-    except (TypeError, UnicodeEncodeError):
+    except (TypeError, UnicodeEncodeError, RecursionError):
         return _encode(plain(request))
 
 

@@ -38,7 +38,7 @@ class Catalog:
     imported, which only descriptions show. `units` are the counters of what requests consume, if somebody counts.
     """
 
-    __slots__ = ("_store", "_version", "creating", "tables", "units")
+    __slots__ = ("_policies_in", "_store", "_version", "creating", "tables", "units")
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -46,6 +46,7 @@ class Catalog:
         self.creating: dict[str, Table] = {}
         self.units: UnitsByTable | None = None
         self._version = b""
+        self._policies_in = b"", False  # a version, and whether a table has a policy in it
         self.refresh()
 
     def __iter__(self) -> Iterator[Table]:
@@ -82,6 +83,15 @@ class Catalog:
         self.units = UnitsByTable() if counted else None
         for table in [*self.tables.values(), *self.creating.values()]:
             self._keep(table.schema)
+
+    @property
+    def has_policies(self) -> bool:
+        """Whether a table has a policy. O(1) until a table changes."""
+        version, known = self._policies_in
+        if version != self._version:
+            known = any(table.schema.policy is not None for table in self.tables.values())
+            self._policies_in = self._version, known
+        return known
 
     def find(self, name: str) -> Table | None:
         """A table in any state."""

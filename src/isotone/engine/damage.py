@@ -17,7 +17,7 @@ from isotone.codec import HASH_SIZE, decode_components
 from isotone.engine.index_entries import Index
 from isotone.engine.layout import Keyspace, item_of, size_of
 from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex, Table
-from isotone.errors import DamagedItem, MalformedKey
+from isotone.errors import DamagedItem, MalformedKey, StorageCorrupt
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
@@ -110,7 +110,7 @@ def _table_key_size(key: bytes, length: int) -> int:
     raise MalformedKey(f"the bytes {key.hex()} have no key of {length} parts")
 
 
-def log_once(known: set[str], error: DamagedItem) -> None:
+def log_once(known: set[str], error: StorageCorrupt) -> None:
     """Log damage that background work has met and leaves alone, the first time."""
     if str(error) not in known:
         known.add(str(error))

@@ -34,6 +34,7 @@ from isotone.errors import (
     DamagedItem,
     IsotoneError,
     StorageBusy,
+    StorageCorrupt,
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
@@ -163,7 +164,7 @@ class Engine:
                 return name, damage.roles([*catalog, *catalog.creating.values()]).get(name)
         return tree, None
 
-    def log_damage(self, error: DamagedItem) -> None:
+    def log_damage(self, error: StorageCorrupt) -> None:
         """Log damage that background work has met and leaves alone; once for each."""
         damage.log_once(self.home._logged_damage, error)
 

@@ -52,27 +52,32 @@ def _is_wanted(engine: Engine) -> bool:
 
 def step(engine: Engine) -> float:
     """Do one slice of the work that is due in each region; returns the seconds after which to call again."""
-    if replication.step(engine):
+    corrupt: list[StorageCorrupt] = []
+    if _is_busy(replication.step, engine, corrupt):
         return 0.0
-    delay = min([_step(each) for each in list(engine.home.regions.values())])
+    delay = min([_step(each, corrupt) for each in list(engine.home.regions.values())])
     delivery = replication.delay(engine)
-    return delay if delivery is None else min(delay, delivery)
+    delay = delay if delivery is None else min(delay, delivery)
+    if corrupt and delay > 0.0:
+        raise corrupt[0]
+    return delay
 
 
-def _step(engine: Engine) -> float:
-    corrupt: StorageCorrupt | None = None
-    for work in _WORK:
-        try:
-            if work(engine):
-                return 0.0
-        except DamagedItem as error:
-            engine.log_damage(error)  # the rest goes on
-        except StorageCorrupt as error:
-            corrupt = error  # the rest goes on first
-    transaction_tokens.forget_old(engine)
-    if corrupt is not None:
-        raise corrupt
+def _step(engine: Engine, corrupt: list[StorageCorrupt]) -> float:
+    if any(_is_busy(work, engine, corrupt) for work in _WORK):
+        return 0.0
     return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
+
+
+def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[StorageCorrupt]) -> bool:
+    """Do a slice of one kind of work; whether there is more. What is corrupt is noted, and keeps nothing else waiting."""
+    try:
+        return work(engine)
+    except DamagedItem as error:
+        engine.log_damage(error)
+    except StorageCorrupt as error:
+        corrupt.append(error)
+    return False
 
 
 def finish(engine: Engine) -> None:
@@ -153,4 +158,5 @@ _WORK: Final[tuple[Callable[[Engine], bool], ...]] = (
     backups.step,
     restores.step,
     upgrade,
+    transaction_tokens.forget_old,
 )

@@ -17,6 +17,7 @@ import msgspec
 
 from isotone import limits
 from isotone.codec import segment_range
+from isotone.effort import LARGE_PIECE, give_way
 from isotone.engine.engine import Engine
 from isotone.engine.layout import (
     SIZE_BYTES,
@@ -29,7 +30,6 @@ from isotone.engine.layout import (
     unpack_size,
 )
 from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.expressions.effort import LARGE_PIECE, give_way
 from isotone.values.attribute_validation import Item
 
 Entries = Iterator[tuple[bytes, bytes]]

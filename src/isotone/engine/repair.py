@@ -152,8 +152,8 @@ def _write(store: SQLiteStore, batch: dict[str, list[tuple[bytes, bytes]]]) -> N
 def _described(engine: Engine, row: salvage.LostRow) -> Lost:
     """A lost row as the report shows it."""
     where: Lost = {"page": row.page} if row.page else {}
-    if row.is_page:
-        return {"what": "a page that cannot be read", **where}
+    if row.what is not None:
+        return {"what": row.what, **where}
     if row.tree is None:
         return {"what": "a row that cannot be read", **where}
     name, role = engine.role_of(row.tree)

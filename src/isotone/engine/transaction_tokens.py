@@ -27,15 +27,16 @@ def remember(engine: Engine, token: str, request: bytes) -> None:
     engine.store.put(TOKENS, b"e" + until + token.encode(), b"")
 
 
-def forget_old(engine: Engine) -> None:
-    """Drop expired tokens."""
+def forget_old(engine: Engine) -> bool:
+    """Drop a slice of the expired tokens; False if there were none."""
     high = b"e" + _now(engine).to_bytes(_TIME, "big")
     with engine.reading:
         if next(engine.store.range(TOKENS, b"e", high), None) is None:
-            return
+            return False
     with engine.writing:
         for key, _ in list(islice(engine.store.range(TOKENS, b"e", high), _SLICE)):
             _forget(engine, key)
+    return True
 
 
 def _forget(engine: Engine, expiry_key: bytes) -> None:

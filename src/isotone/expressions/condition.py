@@ -40,6 +40,7 @@ from isotone.expressions.operands import (
     contains,
     equal,
     less_or_equal,
+    searching_often,
 )
 from isotone.expressions.parser import parse_condition
 from isotone.values.types import AttributeValue, Item
@@ -64,13 +65,18 @@ class Condition(Expression):
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         sound = self._gather(nodes)
         self.matches: Matches = _compile(tree) if sound else unchecked
+        if self.searches > 1:
+            self.matches = searching_often(self.matches)
         long = any(isinstance(node, In) and len(node.choices) >= _LONG_IN for node in nodes)
         self.has_long_in = sound and long
         self._tree = tree if self.has_long_in else None
 
     def compiled_with(self, values: ValueMap) -> Matches:
         """The condition with a look-up for each long IN, whose values are those of one request. O(nodes)."""
-        return self.matches if self._tree is None else _compile(_with_constants(self._tree, values))
+        if self._tree is None:
+            return self.matches
+        matches = _compile(_with_constants(self._tree, values))
+        return searching_often(matches) if self.searches > 1 else matches
 
 
 def condition(

@@ -10,15 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
+from isotone.effort import spend
 from isotone.errors import UsageError
 from isotone.expressions import messages
-from isotone.expressions.effort import Postponed, turn
 from isotone.expressions.messages import Refusal, RefusedAs, invalid, refused
 from isotone.expressions.nodes import (
     Add,
+    Between,
     Call,
     Comparison,
     Delete,
+    In,
     Literal,
     Node,
     ValueRef,
@@ -50,7 +52,8 @@ class Expression(ABC):
 
     `names_used` and `values_used` are the placeholders as written, `attributes` the names at the top of
     the item that the expression refers to, and `nested_attributes` those of them that a path leads into. `nodes` is how
-    much it computes, and `weight` how many of its functions and comparisons go through all of what the item has there.
+    much it computes, `weight` how many of its functions and comparisons go through all of what the item has there, and
+    `searches` how many of them look for an element.
 
     An expression that is wrong with any values is refused when it is compiled, unless DynamoDB would first
     report an error of a value. Then `check` refuses it, and it cannot be used.
@@ -66,6 +69,7 @@ class Expression(ABC):
         "nested_attributes",
         "nodes",
         "parameter",
+        "searches",
         "values_used",
         "weight",
     )
@@ -79,23 +83,24 @@ class Expression(ABC):
         self.values_used = used.values
         self.attributes = used.attributes
         self.nested_attributes = used.nested
-        self.nodes = self.weight = 0
+        self.nodes = self.weight = self.searches = 0
         each: Any
-        for each in nodes:
+        for each in nodes:  # without a call for each: some are compiled for one request
             kind = type(each)
             if kind in _VALUES:
                 continue
             self.nodes += 1
-            if (
-                kind in _DEEP
-                or (kind is Call and each.function in _GOING_THROUGH)
-                or (
-                    kind is Comparison
-                    and type(each.left) not in _VALUES
-                    and type(each.right) not in _VALUES
-                )
-            ):
+            if kind is Comparison:
+                if type(each.left) not in _VALUES and type(each.right) not in _VALUES:
+                    self.weight += 1
+            elif kind is Call:
+                if each.function in _GOING_THROUGH:
+                    self.weight += 1
+                    self.searches += each.function == "contains"
+            elif kind in _DEEP:
                 self.weight += 1
+            elif kind is In or kind is Between:
+                self.weight += _weight(each)
         self._checks: list[OperandCheck] = []
         self._compile(tree, nodes)
 
@@ -150,6 +155,14 @@ class Expression(ABC):
         raise UsageError(f"a {type(self).__name__} is neither true nor false")
 
 
+def _weight(node: In | Between) -> int:
+    """How often a node compares two values of the item."""
+    others = node.choices if isinstance(node, In) else (node.low, node.high)
+    if type(node.operand) in _VALUES:
+        return 0
+    return sum(type(other) not in _VALUES for other in others)
+
+
 def unchecked(item: Item, values: ValueMap) -> NoReturn:
     """Stands in for the function of an expression that `check` refuses with any values."""
     raise AssertionError("an expression was used that check() refuses")
@@ -164,9 +177,7 @@ def _refusing(refusal: Refusal) -> OperandCheck:
 
 def _compiled(key: Key, length: int) -> Any:
     """The expression of a kind for a text or a lifted tree. O(length)."""
-    turn.left -= _EFFORT * length  # as `spend` does
-    if turn.left < 0:
-        raise Postponed
+    spend(_EFFORT * length)
     kind, source, names, parameter = key
     try:
         if isinstance(source, str):

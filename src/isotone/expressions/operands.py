@@ -245,32 +245,64 @@ def contains(value: AttributeValue, part: AttributeValue) -> bool:
 
 
 def _in_set(member_code: str) -> Callable[[Any, AttributeValue], bool]:
-    return lambda members, part: member_code in part and part[member_code] in members
+    def holds(members: list[str], part: AttributeValue) -> bool:
+        if member_code not in part:
+            return False
+        return part[member_code] in (_members_of(members, frozenset) or members)
+
+    return holds
 
 
-class _LastSearch:
-    """The long list that was searched last, for a condition that searches it often, with another value each time.
+class _Searched(threading.local):
+    """The long lists and sets that this thread has searched for one item; None if it does not remember them.
 
-    It is searched from end to end once; from then on, each search is a look-up. O(1) after O(size).
+    One is searched from end to end once; from then on, each search is a look-up. O(1) after O(size).
     """
 
-    __slots__ = ("_known", "_list")
+    known: dict[int, frozenset[Hashable] | None] | None = None
 
-    def __init__(self) -> None:
-        self._list: list[AttributeValue] | None = None
-        self._known: frozenset[Hashable] | None = None
 
-    def elements_of(self, elements: list[AttributeValue]) -> frozenset[Hashable] | None:
-        """The elements, in the form of `_unordered`; None at the first search."""
-        if self._list is not elements:
-            self._list, self._known = elements, None
-            return None
-        if self._known is None:
-            contents = [pair for element in elements for pair in element.items()]
-            scalars = [pair for pair in contents if pair[0] not in DEEP_TYPES]
-            deep = [_unordered(pair) for pair in contents if pair[0] in DEEP_TYPES]
-            self._known = frozenset(scalars).union(deep)
-        return self._known
+_searched: Final = _Searched()
+
+
+def searching_often(
+    matches: Callable[[Item, ValueMap], bool],
+) -> Callable[[Item, ValueMap], bool]:
+    """A condition that searches the same lists and sets of an item again and again, with another value each time."""
+
+    def remembering(item: Item, values: ValueMap) -> bool:
+        _searched.known = {}
+        try:
+            return matches(item, values)
+        finally:
+            _searched.known = None
+
+    return remembering
+
+
+def _members_of(
+    members: list[Any], hashable: Callable[[list[Any]], frozenset[Hashable]]
+) -> frozenset[Hashable] | None:
+    """The members of a long list or set, for a look-up; None if it is short, or is searched for the first time."""
+    known = _searched.known
+    if known is None or len(members) < _LONG:
+        return None
+    place = id(members)  # the item, or the request, has it for as long as it is evaluated
+    if place not in known:
+        known[place] = None
+        return None
+    found = known[place]
+    if found is None:
+        found = known[place] = hashable(members)
+    return found
+
+
+def _elements(elements: list[AttributeValue]) -> frozenset[Hashable]:
+    """The elements of a list, in the form of `_unordered`."""
+    contents = [pair for element in elements for pair in element.items()]
+    scalars = [pair for pair in contents if pair[0] not in DEEP_TYPES]
+    deep = [_unordered(pair) for pair in contents if pair[0] in DEEP_TYPES]
+    return frozenset(scalars).union(deep)
 
 
 def _unordered(typed: tuple[str, Any]) -> Hashable:
@@ -283,18 +315,14 @@ def _unordered(typed: tuple[str, Any]) -> Hashable:
     return code, frozenset(content) if code in _DEEP_EQUALITY else content
 
 
-_LONG_LIST: Final = 100  # elements, from which on it is worth it
-_searches: Final = threading.local()
+_LONG: Final = 100  # members, from which on a look-up is worth it
 
 
 def _is_element(elements: list[AttributeValue], part: AttributeValue) -> bool:
     """Whether an element of a list equals a value."""
-    if len(elements) >= _LONG_LIST:
-        if not hasattr(_searches, "last"):
-            _searches.last = _LastSearch()
-        known = _searches.last.elements_of(elements)
-        if known is not None:
-            return _unordered(*part.items()) in known
+    known = _members_of(elements, _elements)
+    if known is not None:
+        return _unordered(*part.items()) in known
     if part in elements:
         return True
     code = type_of(part)

@@ -29,6 +29,9 @@ _WINDOW: Final = 5.0  # seconds over which the present rate is measured
 class Stopped(IsotoneError):
     """The job ended early, because its `stop` was set."""
 
+    def __init__(self) -> None:
+        super().__init__("the job was stopped before its end")
+
 
 class Pace:
     """A rate of capacity units a second that several threads share; without a budget, as fast as the service allows.

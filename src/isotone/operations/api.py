@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from isotone.effort import A_TURN, Postponed, giving_way, turn
 from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
@@ -27,7 +28,6 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.expressions.effort import A_TURN, Postponed, giving_way, turn
 from isotone.operations import (  # noqa: F401 - each registers its actions
     account,
     auto_scaling,
@@ -71,8 +71,8 @@ _GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.g
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
-# Actions have statements of one kind only, so the first one tells. One that is spelled with escapes counts as a write.
-_SELECT: Final = re.compile(rb'"Statement"\s*:\s*"\s*select\b', re.IGNORECASE)
+# Actions have statements of one kind only, so the first one tells. One that is spelled with other escapes counts as a write.
+_SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
 Answered: TypeAlias = bytes | ApiError | Callable[[], bytes]
 """The result of one of several requests, or a function that executes it."""
 
@@ -102,19 +102,23 @@ class Api:
 
     def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
         """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
-        action = ACTIONS.get(operation)
-        if action is None:
-            raise UnknownOperationException
         turn.left = A_TURN if turn.is_bounded else inf
         try:
-            try:
-                answer = action.run(self.engine, decode(action.request, body))
-            except (ValidationException, ResourceNotFoundException) as error:
-                raise _told(action, body, error) from None
-        except Postponed:  # also of what is to be told
+            return self._begun(operation, body)
+        except Postponed:
             return partial(self.send_long, operation, body)
         finally:
             turn.left = inf
+
+    def _begun(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
+        """As `send`, which has one call less."""
+        action = ACTIONS.get(operation)
+        if action is None:
+            raise UnknownOperationException
+        try:
+            answer = action.run(self.engine, decode(action.request, body))
+        except (ValidationException, ResourceNotFoundException) as error:
+            raise _told(action, body, error) from None
         return partial(_finish, answer) if type(answer) is Later else _encode(answer)
 
     def send_long(self, operation: str, body: bytes) -> bytes:
@@ -172,7 +176,11 @@ class Api:
         return own
 
     def accesses(self, operation: str, body: bytes) -> list[Access]:
-        """The permissions that a request needs; raises the service's error for one that cannot be read."""
+        """The permissions that a request needs; raises the service's error for one that cannot be read.
+
+        In a turn of a thread whose turns are bounded (`effort.one_turn`), it raises `Postponed` if that takes long. So may
+        the values of their condition keys.
+        """
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
@@ -252,7 +260,9 @@ class Api:
 
     def _answer(self, operation: str, body: bytes) -> Answered:
         try:
-            return self.send(operation, body)
+            answer = self._begun(operation, body)
+            # A long read may be here by mistake (`_SELECT`).
+            return answer if turn.is_bounded or isinstance(answer, bytes) else answer()
         except Postponed:
             return partial(self.send_long, operation, body)
         except ApiError as error:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from isotone import limits
+from isotone.effort import give_way
 from isotone.engine.layout import body_of, item_of
 from isotone.expressions import Projection, Update
-from isotone.expressions.effort import give_way
 from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
 from isotone.values.attribute_validation import Item

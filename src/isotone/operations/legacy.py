@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from isotone import limits
+from isotone.effort import spend
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
 from isotone.expressions.key_condition import KeyCondition
@@ -43,6 +44,7 @@ from isotone.operations.item_validation import INVALID
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 
+_EFFORT: Final = 8.0  # microseconds to compile a condition, or a value of one
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
@@ -149,6 +151,7 @@ def attribute_updates(
     """The update of AttributeUpdates."""
     if not updates:
         return None
+    spend(_EFFORT * len(updates))
     actions = tuple(_action(name, update) for name, update in updates.items())
     update = Update.from_node(UpdateNode(actions))
     update.apply = _in_legacy_words(update.apply)
@@ -222,6 +225,7 @@ def _joined(
 ) -> Condition | None:
     if not conditions:
         return None
+    spend(_EFFORT * sum(1 + len(each.attribute_value_list or ()) for each in conditions.values()))
     nodes = tuple(translate(name, condition) for name, condition in conditions.items())
     if operator is not None and len(nodes) < 2:
         raise ValidationException(

@@ -33,7 +33,7 @@ from isotone.engine.layout import decode_item, item_of, pack, size_of, size_pref
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.transfers import Failure, Load
 from isotone.engine.vector_index import VectorIndex
-from isotone.errors import ApiError
+from isotone.errors import ApiError, DamagedItem
 from isotone.exchange.compression import damage, decompressed
 from isotone.exchange.item_files import (
     BEGIN,
@@ -115,7 +115,7 @@ class _Buffer:
     """Records from a position of a job on: the items to put, and what cannot be put.
 
     `object`, `position` and `number` are of the next record. A `full` one is in the order of keys, and its first
-    `written` items are in the table.
+    `written` items are in the table, but for those that are `unwritten`.
     """
 
     __slots__ = (
@@ -130,6 +130,8 @@ class _Buffer:
         "refused",
         "shapes",
         "size",
+        "unwritten",
+        "with_conditions",
         "written",
     )
 
@@ -137,6 +139,7 @@ class _Buffer:
         self.object, self.position, self.number = job.object, job.position, job.index
         self._file: ItemFile | None = None
         self.shapes = _shapes(table)
+        self.with_conditions = job.is_bulk  # the files of an import have none
         self.restart(table)
 
     def restart(self, table: Table) -> None:
@@ -144,6 +147,7 @@ class _Buffer:
         self.origin = (os.getpid(), self.object, self.position, table.schema)
         self.prepared: list[_Prepared] = []
         self.refused: list[_Refused] = []
+        self.unwritten: list[_Refused] = []
         self.size = self.read = self.written = 0
         self.full = False
 
@@ -351,7 +355,9 @@ def _prepare(
     try:
         item, size = canonical_item(record.item)
         check_item(table, item, size)
-        matches = None if record.condition_expression is None else _condition(table, record)
+        matches = None
+        if buffer.with_conditions and record.condition_expression is not None:
+            matches = _condition(table, record)
     except ApiError as error:
         _refuse(buffer, key, error.message, record.item)
         return None
@@ -421,10 +427,12 @@ def _write_slice(engine: Engine, buffer: _Buffer, job: Load, table: Table) -> No
         usage = _Usage(job.usage) if job.is_bulk else None
         unwritten = _write(engine, table, buffer.prepared[buffer.written : end], usage)
         if is_last:
-            _save_position(engine, buffer, job, buffer.refused + unwritten, usage)
+            refused = buffer.refused + buffer.unwritten + unwritten
+            _save_position(engine, buffer, job, refused, usage)
         else:
             transfers.save(engine, msgspec.structs.replace(job, ahead=end))
     buffer.written = end
+    buffer.unwritten += unwritten
     if is_last:
         buffer.restart(table)
 
@@ -481,7 +489,7 @@ class _Usage:
 def _write(
     engine: Engine, table: Table, prepared: Sequence[_Prepared], usage: _Usage | None
 ) -> list[_Refused]:
-    """Put the items whose conditions are true; returns the others."""
+    """Put the items whose conditions are true, but not in place of damaged ones; returns the others."""
     is_plain = usage is None and not (table.stream or table.history or table.replication)
     new = [(each.key, each.record, each.item) for each in prepared]
     if is_plain and items.add(engine, table, new):
@@ -490,7 +498,11 @@ def _write(
     for each in prepared:
         key, record, matches = each.key, each.record, each.matches
         item = item_of(record) if each.item is None else each.item
-        old = engine.store.get(table.tree, key)
+        try:
+            old = engine.store.get(table.tree, key)
+        except DamagedItem as error:
+            refused.append(_Refused(each.place, str(error), item))
+            continue
         old_item = None
         if matches is not None:
             old_item = None if old is None else item_of(old)

@@ -1,6 +1,6 @@
 """Writes whose condition or update goes through a large item: evaluated ahead, without the engine's lock.
 
-Such a write does not fit into a turn of an event loop (`expressions.effort`). `evaluating_ahead` executes it in another
+Such a write does not fit into a turn of an event loop (`effort`). `evaluating_ahead` executes it in another
 thread: the first attempt finds the item, and ends. The lock is free while the condition and the update are evaluated.
 Then the request begins again. If the record is still the same, so is what was evaluated; otherwise it is evaluated anew.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
+from isotone.effort import give_way, spend, turn
 from isotone.engine.layout import item_of
 from isotone.errors import ApiError
-from isotone.expressions.effort import give_way, spend, turn
 from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:

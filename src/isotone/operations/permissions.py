@@ -34,6 +34,7 @@ from isotone.operations.global_tables import global_table_arn
 from isotone.operations.request_expressions import Binding
 from isotone.operations.resource_policies import policy_document
 from isotone.operations.statement_writes import RETURN_VALUES
+from isotone.operations.statements import statements_of
 from isotone.operations.streams import arn_of_iterator
 from isotone.operations.table_lookup import open_table, table_arn, table_name
 from isotone.values.attribute_validation import canonical_value
@@ -90,7 +91,7 @@ def has_policies(engine: Engine, operation: str) -> bool:
     if operation in _OF_STREAMS:
         return True
     with engine.reading:
-        return any(table.schema.policy is not None for table in engine.catalog)
+        return engine.catalog.has_policies
 
 
 _OF_STREAMS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator"})
@@ -421,8 +422,10 @@ def _statements(engine: Engine, operation: str, request: Any) -> Iterator[Access
 
 def _transacted(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
     enclosing: Keys = {"enclosingoperation": lambda: [operation]}
-    for each in request.transact_statements:
-        yield _of_statement(engine, each, parse_statement(each.statement), enclosing)
+    for each, (statement, _) in zip(
+        request.transact_statements, statements_of(request), strict=True
+    ):
+        yield _of_statement(engine, each, statement, enclosing)
 
 
 _KINDS: Final[Mapping[type, str]] = {

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 
 import msgspec
 
+from isotone.effort import LARGE_PIECE, Postponed, give_way, spend
 from isotone.errors import ApiError, SerializationException
-from isotone.expressions.effort import LARGE_PIECE, give_way, spend
 from isotone.operations import request_validation, serialization, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
@@ -64,6 +64,8 @@ def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiEr
     """The error that the service would raise before it reads any table; None if there is none."""
     try:
         _forgiven(shape, request)
+    except Postponed:
+        raise
     except ApiError as error:
         return error
     return None

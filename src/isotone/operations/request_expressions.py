@@ -33,6 +33,7 @@ from isotone.expressions import (
     search_condition,
     update,
 )
+from isotone.expressions.messages import refused
 from isotone.operations.request_members import Structure, member_name
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 
@@ -92,32 +93,39 @@ class Binding:
         """A condition or filter, or None if there is none."""
         if expression is None:
             return None
-        return self._checked(condition(self._source(expression), self._names, parameter))
+        return self._checked(condition(self._source(expression, parameter), self._names, parameter))
 
     def filter(self, expression: Any) -> Condition:
         """A filter; its values are not checked."""
-        return self._unchecked(condition(self._source(expression), self._names, "FilterExpression"))
+        parameter = "FilterExpression"
+        return self._unchecked(
+            condition(self._source(expression, parameter), self._names, parameter)
+        )
 
     def update(self, expression: Any) -> Update | None:
         if expression is None:
             return None
-        return self._checked(update(self._source(expression), self._names))
+        return self._checked(update(self._source(expression, Update.PARAMETER), self._names))
 
     def key_condition(self, expression: Any) -> KeyCondition | None:
         """A key condition; its values are not checked."""
         if expression is None:
             return None
-        return self._unchecked(key_condition(self._source(expression), self._names))
+        return self._unchecked(
+            key_condition(self._source(expression, KeyCondition.PARAMETER), self._names)
+        )
 
     def search_condition(self, expression: Any) -> SearchCondition | None:
         if expression is None:
             return None
-        return self._checked(search_condition(self._source(expression), self._names))
+        return self._checked(
+            search_condition(self._source(expression, SearchCondition.PARAMETER), self._names)
+        )
 
     def projection(self, expression: Any) -> Projection | None:
         if expression is None:
             return None
-        compiled = projection(self._source(expression), self._names)
+        compiled = projection(self._source(expression, Projection.PARAMETER), self._names)
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         return compiled
@@ -140,7 +148,7 @@ class Binding:
         for index in table.secondary:
             check_scalar_keys(self._compiled, index.schema.keys.names, "IndexKey")
 
-    def _source(self, expression: Any) -> Any:
+    def _source(self, expression: Any, parameter: str) -> Any:
         """What to compile: a text, or a tree with its literals added to the values of this request."""
         if type(expression) is str:
             return expression
@@ -154,6 +162,8 @@ class Binding:
             lifted = lift(expression, self.values)
         except KeyError:  # not a tree
             raise SerializationException from None
+        except RecursionError as error:
+            raise refused(parameter, error) from None
         if lifted is not expression:
             self._add(islice(self.values.items(), known, None))
         return lifted

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
+from isotone.effort import unbounded
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import Table
@@ -19,7 +20,6 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.expressions.effort import unbounded
 from isotone.expressions.partiql import (
     AnyStatement,
     Delete,
@@ -298,11 +298,7 @@ def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
 @action("ExecuteTransaction", grouped=True)
 def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Later:
     """Run up to 100 statements, all of them or none."""
-    parameters = [_parameters(statement) for statement in request.transact_statements]
-    entries = [
-        _transactional(place, *each)
-        for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
-    ]
+    entries = statements_of(request)
     reads = [isinstance(statement, Select) for statement, _ in entries]
     if any(reads) and not all(reads):
         raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
@@ -327,6 +323,15 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
     answer: dict[str, Any] = {"Responses": []}
     add_capacity(answer, request.return_consumed_capacity, meters.values())
     return answer
+
+
+def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Values]]:
+    """The statements of a transaction, with the values of their parameters; an error in one says which one it is."""
+    parameters = [_parameters(statement) for statement in request.transact_statements]
+    return [
+        _transactional(place, *each)
+        for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
+    ]
 
 
 def _on_failure(request: ExecuteTransaction) -> list[str | None]:

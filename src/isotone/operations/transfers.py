@@ -1,5 +1,7 @@
 """The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
 
+A job whose records are damaged is logged, and keeps no other waiting.
+
 It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
 network, so this work has a thread of its own, and holds the lock only while it reads or writes the database.
 """
@@ -14,7 +16,8 @@ from weakref import WeakKeyDictionary
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
 from isotone.engine.transfers import Export
-from isotone.exchange.objects import ObjectStoreClosed
+from isotone.errors import StorageCorrupt
+from isotone.exchange.objects import ObjectStore, ObjectStoreClosed
 from isotone.operations import export_files, loading
 
 
@@ -27,7 +30,7 @@ def pending(engine: Engine) -> bool:
 
 
 def step(engine: Engine) -> bool:
-    """Do a slice of every job that runs; False if there is none."""
+    """Do a slice of every job that runs; False if there is none, or none that can go on."""
     objects = engine.objects
     if objects is None:
         return False
@@ -36,17 +39,27 @@ def step(engine: Engine) -> bool:
     if not identities:
         return False
     worker = _worker(engine)
+    is_going_on = False
     with worker.lock, suppress(ObjectStoreClosed):
         for identity in identities:
-            with engine.reading:
-                job = transfers.find(engine, identity)
-            if job is None or job.ended is not None:
-                continue
-            if isinstance(job, Export):
-                export_files.step(engine, objects, job)
+            try:
+                _step(engine, objects, worker.buffers, identity)
+            except StorageCorrupt as error:
+                engine.log_damage(error)
             else:
-                loading.step(engine, objects, worker.buffers, job)
-    return True
+                is_going_on = True
+    return is_going_on
+
+
+def _step(engine: Engine, objects: ObjectStore, buffers: loading.Buffers, identity: str) -> None:
+    with engine.reading:
+        job = transfers.find(engine, identity)
+    if job is None or job.ended is not None:
+        return
+    if isinstance(job, Export):
+        export_files.step(engine, objects, job)
+    else:
+        loading.step(engine, objects, buffers, job)
 
 
 class _Worker:

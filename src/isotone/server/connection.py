@@ -355,7 +355,7 @@ class Connection(asyncio.Protocol):
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
-            self._requests[_REFUSED] = self._requests[_REFUSED] + 1
+            self._requests[_REFUSED] += 1
             self._observe(_REFUSED, request.error, perf_counter(), 1)
             rendered = render_result(request.style, request.error, keep_alive=keep_alive)
             self._send(rendered, keep_alive)
@@ -383,10 +383,7 @@ class Connection(asyncio.Protocol):
             log.exception("a request could not be answered")
             self._backlog.clear()
             self._refuse(BROKEN)
-        if self._backlog or self._blocked:
-            self._work_off_backlog()
-        elif self._held:
-            self._release()
+        self._go_on()
 
     def _answer_with_page(self, page: Page) -> None:
         """Send a page as the answer to the outstanding request."""
@@ -395,8 +392,14 @@ class Connection(asyncio.Protocol):
         self._outstanding = None
         keep_alive = keep_alive and not self._is_last()
         self._send(render_page(page, keep_alive=keep_alive), keep_alive)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin with the next request, after one whose answer came later."""
         if self._backlog or self._blocked:
             self._work_off_backlog()
+        elif self._held:
+            self._release()
 
     def _send(self, response: bytes, keep_alive: bool) -> None:
         if not response:  # the answer is lost, by order of a test

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ Result = bytes | ApiError | ConnectionFailed
 
 Results = Sequence[Result | Rest]
 
+See = Callable[[str, bytes, str], object]
+"""Sees an action, its body and its region before it runs."""
+
 Answer = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
@@ -57,7 +60,7 @@ T = TypeVar("T")
 Address = tuple[str, int]
 """The host and the port of a node."""
 
-_LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
+LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
 _LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
 
 log = logging.getLogger("isotone.server")
@@ -105,7 +108,10 @@ class Service(Protocol):
         """The account in ARNs."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
-        """What a request to a region needs permission for; raises the service's error for one that cannot be read."""
+        """What a request to a region needs permission for; raises the service's error for one that cannot be read.
+
+        In `effort.one_turn` it may raise `Postponed`, and so may the values of condition keys.
+        """
 
     def has_policies(self, operation: str, region: str = "") -> bool:
         """Whether the policy of a resource may forbid a request to a user who may do everything."""
@@ -131,23 +137,23 @@ class Dispatcher:
         self._nodes = nodes
         self._loop = loop
         self._is_grouped = service.is_grouped
+        self._see: See | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
-        self._long_work: Thread[Result] = Thread(loop, "isotone-long-work")
+        self._long_work: Thread[Any] = Thread(loop, "isotone-long-work")
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
         self._waiting_groups: Thread[Results] = Thread(loop, "isotone-waiting-groups")
         self._waiting = 0  # groups
         self._may_wait(False)
 
-    def watch(self, see: Callable[[str, bytes], object] | None) -> None:
-        """Let a function see each request before it runs; None ends it. Unwatched requests pay nothing for it."""
-        is_grouped = self._service.is_grouped
+    def watch(self, see: See | None) -> None:
+        """Let a function see each request before it runs; None ends it."""
+        self._see = see
 
-        def watched(operation: str, body: bytes) -> bool:
-            see(operation, body)  # type: ignore[misc] # it is not None here
-            return is_grouped(operation, body)
-
-        self._is_grouped = is_grouped if see is None else watched
+    def think(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Compute something in the thread for long work; pass it to `then` on the event loop. `work` must not raise."""
+        self._metrics.long_work += 1
+        self._long_work.run(work, then)
 
     def local_nodes(self, own: Address) -> bytes:
         """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
@@ -164,6 +170,8 @@ class Dispatcher:
         """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
+        if self._see is not None:
+            self._see(call.operation, call.body, call.region)
         if self._is_grouped(call.operation, call.body):
             if len(call.body) > _LARGE_WRITE:
                 self._do_long(partial(self._send_long, call), call, answer)
@@ -172,7 +180,7 @@ class Dispatcher:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
             return None
-        if len(call.body) > _LARGE_BODY:
+        if len(call.body) > LARGE_BODY:
             self._do_long(partial(self._send_long, call), call, answer)
             return None
         try:
@@ -189,13 +197,12 @@ class Dispatcher:
         self._do_long(result, call, answer)
         return None
 
-    def _send_long(self, call: Call) -> bytes:
-        return self._service.in_region(call.region).send_long(call.operation, call.body)
-
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
-        self._metrics.long_work += 1
-        self._long_work.run(partial(_rest, rest, call.operation), answer)
+        self.think(partial(_rest, rest, call.operation), answer)
+
+    def _send_long(self, call: Call) -> bytes:
+        return self._service.in_region(call.region).send_long(call.operation, call.body)
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
@@ -327,9 +334,8 @@ class ThreadedDispatcher(Dispatcher):
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """None: the answer comes later."""
-        self._is_grouped(
-            call.operation, call.body
-        )  # whoever watches sees it; nothing is grouped here
+        if self._see is not None:
+            self._see(call.operation, call.body, call.region)
         self._loop.run_in_executor(None, self._run_and_answer, call, answer)
         return None
 

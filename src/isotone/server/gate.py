@@ -1,25 +1,28 @@
 """Stands before the dispatcher: lets in the requests of users, writes the audit log, reads users again.
 
 With credentials it verifies each signature, and asks what its user may do: what it refuses is not decompressed, not
-decoded, and reaches no database. A server with neither credentials nor an audit log has no gate.
+decoded, and reaches no database. What takes long to ask is asked in the thread for long work. A server with neither
+credentials nor an audit log has no gate.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from isotone.clock import Clock
+from isotone.effort import Postponed, giving_way, one_turn
 from isotone.errors import ApiError, UnrecognizedClientException, UsageError
 from isotone.server.audit import AuditLog, Entry, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
+    LARGE_BODY,
     Address,
     Answer,
     Dispatcher,
@@ -90,7 +93,7 @@ class Door:
             raise UnrecognizedClientException(UNKNOWN_KEY)
         return not self._permissions[caller.user].are_all
 
-    def check(self, call: Call, account: str, needed: list[Access]) -> None:
+    def check(self, call: Call, account: str, needed: Sequence[Access]) -> None:
         """Raise the service's error if the user may not do what a request asks for."""
         caller = call.caller
         assert caller is not None
@@ -102,6 +105,13 @@ class Door:
             refused = self._permissions[caller.user].refusal(access, context)
             if refused is not None:
                 raise refused
+
+
+class Permit(NamedTuple):
+    """What a request needs permission for, as far as anybody wants to know, and the error if its user has it not."""
+
+    needed: Sequence[Access] = ()
+    refused: ApiError | None = None
 
 
 class Gate:
@@ -192,10 +202,56 @@ class Gate:
 
     def submit(self, call: Call, answer: Answer) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
+        try:
+            asks = self._asks(call)
+        except ApiError as error:
+            return self._go_on(call, answer, Permit(refused=error))
+        except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
+            return self._go_on(call, answer, Permit(refused=logged_failure(error, call.operation)))
+        if not asks and self._audit is None:
+            return self._dispatcher.submit(call, answer)
+        if len(call.body) <= LARGE_BODY:
+            try:
+                with one_turn():
+                    permit = self._permit(call, asks)
+                return self._go_on(call, answer, permit)
+            except Postponed:
+                pass
+        look_up = partial(self._permit_elsewhere, call, asks)
+        self._dispatcher.think(look_up, partial(self._go_on_later, call, answer))
+        return None
+
+    def _asks(self, call: Call) -> bool:
+        """Whether it depends on a request what its user may do."""
+        return self._door is not None and (
+            self._door.asks(call.caller) or self._service.has_policies(call.operation, call.region)
+        )
+
+    def _permit_elsewhere(self, call: Call, asks: bool) -> Permit:
+        with giving_way():
+            return self._permit(call, asks)
+
+    def _permit(self, call: Call, asks: bool) -> Permit:
+        """What a request needs permission for, and whether its user has it. Raises `Postponed` in a turn that is too short."""
+        needed: Sequence[Access] = ()
+        refused: ApiError | None = None
+        try:
+            needed = self._service.accesses(call.operation, call.body, call.region)
+            if asks and self._door is not None:
+                self._door.check(call, self._service.account, needed)
+        except Postponed:
+            raise
+        except ApiError as error:  # also of a request that cannot be read, and so does nothing
+            refused = error
+        except Exception as error:  # noqa: BLE001 - as in `submit`
+            refused = logged_failure(error, call.operation)
+        # For the log alone it was only looked up: the service answers, with the error in its own words.
+        return Permit(needed, refused if asks else None)
+
+    def _go_on(self, call: Call, answer: Answer, permit: Permit) -> Result | None:
+        """Submit a request whose permit is known, or refuse it."""
         if self._audit is None:
-            return self._refusal(call, []) or self._dispatcher.submit(call, answer)
-        needed: list[Access] = []
-        result: Result | None = self._refusal(call, needed)
+            return permit.refused or self._dispatcher.submit(call, answer)
         caller = call.caller
         assert caller is not None
         entry = Entry(
@@ -203,43 +259,24 @@ class Gate:
             user=caller.user,
             source=caller.source,
             action=call.operation,
-            tables=tables_of([each.resource for each in needed]),
+            tables=tables_of([each.resource for each in permit.needed]),
         )
+        result: Result | None = permit.refused
         if result is None:
             result = self._dispatcher.submit(call, partial(self._answer, entry, answer))
         if result is not None:
             self._audit.write(entry, result)
         return result
 
+    def _go_on_later(self, call: Call, answer: Answer, permit: Permit) -> None:
+        result = self._go_on(call, answer, permit)
+        if result is not None:
+            answer(result)
+
     def _answer(self, entry: Entry, answer: Answer, result: Result) -> None:
         assert self._audit is not None
         self._audit.write(entry, result)
         answer(result)
-
-    def _refusal(self, call: Call, needed: list[Access]) -> ApiError | None:
-        """Why a request is refused. What it needs permission for is added to `needed`, if anybody wants to know."""
-        try:
-            asks = self._door is not None and (
-                self._door.asks(call.caller)
-                or self._service.has_policies(call.operation, call.region)
-            )
-        except ApiError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - as below
-            return logged_failure(error, call.operation)
-        if not asks and self._audit is None:
-            return None
-        refused: ApiError | None = None
-        try:
-            needed += self._service.accesses(call.operation, call.body, call.region)
-            if asks and self._door is not None:
-                self._door.check(call, self._service.account, needed)
-        except ApiError as error:  # also of a request that cannot be read, and so does nothing
-            refused = error
-        except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
-            refused = logged_failure(error, call.operation)
-        # For the log alone it was only looked up: the service answers, with the error in its own words.
-        return refused if asks else None
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)

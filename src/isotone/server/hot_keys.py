@@ -2,7 +2,7 @@
 
 Nothing is counted until `GET /hotkeys` is asked, and counting ends when nobody has asked for a while; a server that is not
 asked pays nothing. A look at a request decodes it a second time, so only some are looked at: all of a quiet server's,
-and one of n of a busy one, by chance, where each stands for n.
+and one of n of a busy one, by chance, where each stands for n. What takes long to look at is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Final, Protocol
 
 import msgspec
 
+from isotone.effort import one_turn
 from isotone.errors import IsotoneError
+from isotone.server.dispatcher import LARGE_BODY, See
 from isotone.server.policies import Access
 
 _PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
@@ -23,14 +25,11 @@ _MOST_KEYS: Final = 4096  # that are counted at once; the rarest are forgotten
 _SHOWN: Final = 200
 _WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
 
-See = Callable[[str, bytes], object]
-"""Sees an action and its body before it runs."""
-
 
 class Known(Protocol):
     """What knows the keys of a request: the service of the server."""
 
-    def accesses(self, operation: str, body: bytes) -> Sequence[Access]: ...
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]: ...
 
 
 class HotKeys:
@@ -39,7 +38,7 @@ class HotKeys:
     def __init__(self, service: Known, watch: Callable[[See | None], None]) -> None:
         self._service = service
         self._watch = watch
-        self._until = 0.0  # when watching ends; 0.0: nobody watches
+        self._until = 0.0  # when watching ends
         self._reset()
 
     def _reset(self) -> None:
@@ -52,7 +51,7 @@ class HotKeys:
     def json(self) -> bytes:
         """What was counted since the first question, the most used keys first; begins to count."""
         now = time.monotonic()
-        if not self._until:
+        if now > self._until:
             self._reset()
             self._watch(self._see)
         self._until = now + _PATIENCE
@@ -69,11 +68,10 @@ class HotKeys:
             }
         )
 
-    def _see(self, operation: str, body: bytes) -> None:
+    def _see(self, operation: str, body: bytes, region: str) -> None:
         """Count a request, or end."""
         now = time.monotonic()
         if now > self._until:
-            self._until = 0.0
             self._watch(None)
             return
         self._requests += 1
@@ -81,19 +79,20 @@ class HotKeys:
             self._every = max(1, self._in_second // _LOOKS)
             self._second, self._in_second = int(now), 0
         self._in_second += 1
-        if self._every == 1 or random() * self._every < 1:
+        if len(body) <= LARGE_BODY and (self._every == 1 or random() * self._every < 1):
             self._looked_at += 1
-            self._look(operation, body)
+            self._look(operation, body, region)
 
-    def _look(self, operation: str, body: bytes) -> None:
+    def _look(self, operation: str, body: bytes, region: str) -> None:
         try:
-            for access in self._service.accesses(operation, body):
-                place = 1 if access.action.startswith(_WRITES) else 0
-                _, _, name = access.resource.partition(":table/")
-                for key in access.values("leadingkeys") or ():
-                    self._count((name, key), place)
+            with one_turn():
+                for access in self._service.accesses(operation, body, region):
+                    place = 1 if access.action.startswith(_WRITES) else 0
+                    _, _, name = access.resource.partition(":table/")
+                    for key in access.values("leadingkeys") or ():
+                        self._count((name, key), place)
         except (IsotoneError, KeyError, ValueError, TypeError):
-            return  # the request is answered with its fault
+            return  # it takes long, or is answered with its fault
 
     def _count(self, key: tuple[str, str], place: int) -> None:
         counts = self._counts.get(key)

@@ -108,10 +108,29 @@ def _is_read_only(path: str) -> bool:
     )
 
 
+def _has_log_files(path: str) -> bool:
+    """Whether there is a log beside a file."""
+    return any(Path(path + end).exists() for end in ("-wal", "-shm"))
+
+
+def state_without_log(path: str) -> tuple[int, ...] | None:
+    """What is different when a file was written, or replaced; None if there is a log beside it, or no file."""
+    if path == MEMORY or _has_log_files(path):
+        return None
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
-    """A connection that only reads. A log beside the file is read with it, if its index can be."""
-    has_log = any(Path(path + end).exists() for end in ("-wal", "-shm"))
-    fixed = "" if has_log else "&immutable=1"
+    """A connection that only reads. A log beside the file is read with it, if its index can be.
+
+    Without a log, SQLite would make one, which a reader may not be able to, and which others could then not write. So
+    it is told that nobody writes. Whoever keeps the connection must look whether that is still true.
+    """
+    fixed = "" if _has_log_files(path) else "&immutable=1"
     connection = None
     try:
         connection = apsw.Connection(

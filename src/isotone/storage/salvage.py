@@ -30,6 +30,7 @@ _LEAF: Final = 0x0A
 _INTERIOR: Final = 0x02
 FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
 _BLOB: Final = 12
+_SMALLEST: Final = 16  # bytes of a row
 _PAGE_SIZES: Final = tuple(512 << power for power in range(8))
 _LOCK: Final = 1 << 30  # SQLite uses the page with this byte for locks alone
 _PREFIX: Final = "tree_"
@@ -58,7 +59,7 @@ class LostRow(NamedTuple):
     page: int
     tree: str | None = None
     key: bytes | None = None
-    is_page: bool = False
+    what: str | None = None
 
 
 class Found(NamedTuple):
@@ -173,7 +174,7 @@ class _Pages:
             yield done
         for number in unknown:
             if self._free is not None and number not in self._overflow:
-                yield LostRow(number, is_page=True)
+                yield LostRow(number, what="a page that cannot be read")
 
     def _in_order(self) -> Iterator[int]:
         """The pages after the schema that may have rows; if it is not known which are free, first those of trees."""
@@ -196,7 +197,8 @@ class _Pages:
                 reached.add(number)
             if page[:1] == bytes((_INTERIOR,)):
                 left.append(int.from_bytes(page[8:12], "big"))
-                left += [int.from_bytes(page[cell : cell + 4], "big") for cell in self._cells(page)]
+                cells, _ = self._cells(page)
+                left += [int.from_bytes(page[cell : cell + 4], "big") for cell in cells]
         return reached
 
     def _page(self, number: int) -> bytes:
@@ -220,16 +222,68 @@ class _Pages:
         is_whole = len(free) == count and all(1 < number <= self._count for number in free)
         return free if is_whole else None
 
-    def _cells(self, page: bytes) -> list[int]:
-        """Where the rows of a page are. The count of them may be damaged: there are no more than fit."""
-        header = 12 if page[0] == _INTERIOR else 8
-        count = min(int.from_bytes(page[3:5], "big"), (self._size - header) // 2)
-        ends = range(header, header + 2 * count, 2)
-        return [int.from_bytes(page[at : at + 2], "big") for at in ends]
+    def _cells(self, page: bytes) -> tuple[list[int], bool]:
+        """Where the rows of a page are, and whether its rows and its free space fill it, as they must.
+
+        The count of rows may be damaged. There are no more than fit. If there are more than it says, the list of their places
+        goes on, and all of them fill the page exactly.
+        """
+        begin = 12 if page[0] == _INTERIOR else 8
+        places = [
+            int.from_bytes(page[at : at + 2], "big") for at in range(begin, self._size - 1, 2)
+        ]
+        count = min(int.from_bytes(page[3:5], "big"), len(places))
+        try:
+            gaps = self._gaps(page, places[:count])
+        except (_Damaged, IndexError):
+            return places[:count], True  # the row whose size is damaged is told
+        if _total(gaps) <= page[7]:  # bytes between rows, too few for another one
+            return places[:count], True
+        more = count
+        with suppress(_Damaged, IndexError, StopIteration):
+            while _total(gaps) > page[7]:
+                start, end = places[more], self._end_of(page, places[more])
+                around = next(gap for gap in gaps if gap[0] <= start < end <= gap[1])
+                gaps.remove(around)
+                gaps += [(around[0], start), (end, around[1])]
+                more += 1
+        if _total(gaps) == page[7]:
+            return places[:more], True
+        return places[:count], max(end - start for start, end in gaps) < _SMALLEST
+
+    def _gaps(self, page: bytes, cells: list[int]) -> list[tuple[int, int]]:
+        """The parts of a page, from where its content begins, that are in no row and not in the list of what is free."""
+        used = [(cell, self._end_of(page, cell)) for cell in cells]
+        free = int.from_bytes(page[1:3], "big")
+        while free:
+            size = int.from_bytes(page[free + 2 : free + 4], "big")
+            used.append((free, free + size))
+            following = int.from_bytes(page[free : free + 2], "big")
+            if following and following < free + size:  # they rise
+                raise _Damaged
+            free = following
+        gaps = []
+        reached = int.from_bytes(page[5:7], "big") or 65536
+        for start, end in [*sorted(used), (self._size, self._size)]:
+            if start > reached:
+                gaps.append((reached, start))
+            reached = max(reached, end)
+        return gaps
+
+    def _end_of(self, page: bytes, cell: int) -> int:
+        """Where a row ends, and the number of its overflow page."""
+        size, at = _varint(page, cell + (4 if page[0] == _INTERIOR else 0))
+        local = self._local(size)
+        return max(at + local + (4 if local < size else 0), cell + 4)
 
     def _rows_of(self, number: int, page: bytes) -> Iterator[SavedRow | LostRow]:
         child = 4 if page[0] == _INTERIOR else 0
-        for cell in self._cells(page):
+        cells, is_full = self._cells(page)
+        if not is_full:
+            yield LostRow(
+                number, what="a page whose rows and free space do not fill it: rows may be missing"
+            )
+        for cell in cells:
             if not 8 + child < cell < self._size:
                 yield LostRow(number)
                 continue
@@ -285,14 +339,20 @@ class _Pages:
             raise _Damaged
         return columns
 
-    def _record(self, page: bytes, at: int, size: int) -> bytes:
-        """The bytes of a record; those that do not fit into its page are on overflow pages."""
+    def _local(self, size: int) -> int:
+        """How many bytes of a record of this size are in its page."""
         most = (self._size - 12) * 64 // 255 - 23
         if size <= most:
-            return page[at : at + size]
+            return size
         least = (self._size - 12) * 32 // 255 - 23
         local = least + (size - least) % (self._size - 4)
-        local = least if local > most else local
+        return least if local > most else local
+
+    def _record(self, page: bytes, at: int, size: int) -> bytes:
+        """The bytes of a record; those that do not fit into its page are on overflow pages."""
+        local = self._local(size)
+        if local == size:
+            return page[at : at + size]
         parts = [page[at : at + local]]
         following = int.from_bytes(page[at + local : at + local + 4], "big")
         left, seen = size - local, set[int]()
@@ -306,6 +366,10 @@ class _Pages:
             left -= self._size - 4
             following = int.from_bytes(more[:4], "big")
         return b"".join(parts)
+
+
+def _total(gaps: list[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in gaps)
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:

@@ -35,6 +35,7 @@ from isotone.storage.file import (
     Durability,
     Waiting,
     connect,
+    state_without_log,
     storage_error,
 )
 from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
@@ -76,10 +77,12 @@ class SQLiteStore:
 
     __slots__ = (
         "__weakref__",
+        "_as_opened",
         "_connection",
         "_depth",
         "_execute",
         "_identity",
+        "_memory_map",
         "_next_look",
         "_place",
         "_ready",
@@ -105,10 +108,13 @@ class SQLiteStore:
         self.path = os.fspath(path)
         self.busy_timeout = busy_timeout
         self._waiting = Waiting(busy_timeout)
+        self._memory_map = memory_map
+        state = state_without_log(self.path)
         self._connection: Any = connect(
             self.path, durability, busy_timeout, memory_map, self._waiting
         )
         self.read_only: bool = self._connection.readonly("main")
+        self._as_opened = state if self.read_only else None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)
@@ -390,6 +396,22 @@ class SQLiteStore:
             if self._connection.in_transaction or not isinstance(error, apsw.CorruptError):
                 raise failure from error
 
+    def _follow_writers(self) -> None:
+        """Open a read-only file again if somebody has written to it since: without a log, SQLite was told that nobody does."""
+        state = state_without_log(self.path)
+        if state == self._as_opened:
+            return
+        if _identity_of(self._place) is None:
+            raise StorageError(f"{self.path} was deleted while it was open: close it")
+        before = self._connection
+        self._connection = connect(
+            self.path, "disk", self.busy_timeout, self._memory_map, self._waiting
+        )
+        self._execute = self._connection.cursor().execute
+        self._as_opened = state
+        self._seen_version = -1  # of the connection before
+        before.close(True)
+
     def _check_place(self) -> None:
         """Raise if the file is no longer at its path: what is written to it would be lost. Looks a few times a second."""
         now = time.monotonic()
@@ -565,6 +587,8 @@ class _Range:
                 self._check_ends(is_first, is_last, latest)
             if sound:
                 yield zip(keys, values, strict=True)
+            if damage is not None or error is not None:
+                self._cursor.close(True)  # the exception may keep this frame, and so its cursor
             if damage is not None:
                 raise damage
             if error is not None:
@@ -637,6 +661,8 @@ class _Snapshot:
     def __enter__(self) -> None:
         store = self._store
         if not store._depth and not store._snapshots:
+            if store._as_opened is not None:
+                store._follow_writers()
             store._command("BEGIN")
         store._snapshots += 1
 

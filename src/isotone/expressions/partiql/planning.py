@@ -78,7 +78,9 @@ class KeyPlan:
     is_one_key: bool
     equalities: Mapping[str, tuple[Term, ...]]
     mentions_partition: bool
-    compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = field(default_factory=dict)
+    compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def action(self, index: str | None) -> str:
         """The action that reads this of a table or an index: GetItem, Query or Scan."""
@@ -106,9 +108,8 @@ def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...])
     """The plan of a condition for the key of a table or an index. O(nodes) the first time, then kept with it."""
     if where is None:
         return _plan(None, partition, sort)
-    key = (partition, sort)
-    found: KeyPlan = _kept(where.planned, key, lambda: _plan(where, partition, sort))
-    return found
+    made: KeyPlan = _kept(where.plans, (partition, sort), lambda: _plan(where, partition, sort))
+    return made
 
 
 def _plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
@@ -164,9 +165,8 @@ def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, Att
 
 def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
     """What a condition demands beyond the equality of all these key attributes. Kept with it."""
-    (found,) = _kept(where.planned, names, lambda: (_beyond_key(where, names),))
-    demanded: Condition | None = found
-    return demanded
+    (found,) = _kept(where.beyond, names, lambda: (_beyond_key(where, names),))
+    return found
 
 
 def _beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
+from isotone.effort import spend
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
-from isotone.expressions.effort import spend
 from isotone.expressions.expression import Expression
 from isotone.expressions.messages import Refusal
 from isotone.expressions.nodes import (
@@ -56,15 +56,17 @@ _is_name: Final = re.compile("[a-zA-Z0-9_.-]{3,255}").fullmatch
 
 
 class Where:
-    """A condition on items: its tree, and the compiled condition."""
+    """A condition on items: its tree, and the compiled condition.
 
-    __slots__ = ("condition", "node", "planned")
+    `plans` and `beyond` are what `planning` has found, for as long as the statement is kept.
+    """
+
+    __slots__ = ("beyond", "condition", "node", "plans")
 
     def __init__(self, node: ConditionNode) -> None:
         self.node = node
-        self.planned: dict[
-            Any, Any
-        ] = {}  # what `planning` has found, for as long as the statement is kept
+        self.plans: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
+        self.beyond: dict[tuple[str, ...], tuple[Condition | None]] = {}
         self.condition = Condition.from_node(node, parameter="")
         if not self.condition.values_used:  # all values are literals
             self.condition.check({})

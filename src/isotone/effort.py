@@ -22,6 +22,9 @@ from isotone.errors import ApiError
 A_TURN: Final = (
     4000.0  # microseconds that the requests of one turn of an event loop may compute in all
 )
+LARGE_PIECE: Final = 64 * limits.KB
+"""Bytes that hold Python's lock for about a millisecond while they are parsed."""
+_A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests
 
 
 class Postponed(ApiError):
@@ -29,11 +32,6 @@ class Postponed(ApiError):
 
     It is an `ApiError` because a transaction ends as with one: nothing was changed.
     """
-
-
-LARGE_PIECE: Final = 64 * limits.KB
-"""Bytes that hold Python's lock for about a millisecond while they are parsed."""
-_A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests
 
 
 class _Turn(threading.local):
@@ -45,6 +43,16 @@ class _Turn(threading.local):
 turn: Final = _Turn()
 """The turn of this thread: whether its turns are bounded, and the microseconds that are left of this one; whether it
 gives way to other threads."""
+
+
+@contextmanager
+def one_turn() -> Iterator[None]:
+    """A turn of this thread. Work in it that takes longer raises `Postponed` if the turns of this thread are bounded."""
+    turn.left = A_TURN if turn.is_bounded else inf
+    try:
+        yield
+    finally:
+        turn.left = inf
 
 
 @contextmanager
@@ -68,10 +76,10 @@ def giving_way() -> Iterator[None]:
 
 
 def spend(microseconds: float) -> None:
-    """Announce work. Raises `Postponed` if it does not fit into the turn."""
-    turn.left -= microseconds
-    if turn.left < 0:
+    """Announce work. Raises `Postponed` if it does not fit into the turn, and leaves the turn to others."""
+    if microseconds > turn.left:
         raise Postponed
+    turn.left -= microseconds
 
 
 def give_way() -> None:
