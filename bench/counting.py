@@ -91,7 +91,7 @@ class _Server:
 
     def __init__(self, database: isotone.Database) -> None:
         self._dispatcher = Dispatcher(database, cast(Any, _Loop()))
-        monitor = Monitor(database, lambda: 1)
+        monitor = Monitor(database, cast(Any, _Loop()), lambda: 1)
         self.connections = [
             make(self._dispatcher, Admission(), lambda _: None, lambda _: None, monitor)
             for make in (_Uncounted, Connection)

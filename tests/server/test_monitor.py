@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -113,6 +114,43 @@ def test_a_server_with_credentials_names_tables_only_if_it_is_told_to(database, 
         with running_server(database, credentials=users, metrics_for_all=shown) as url:
             database.execute("PutItem", call_of_program)
             assert ('table="tab"' in ask(url, "GET", "/metrics")[1]) is shown
+
+
+class SlowToMeasure(FakeService):
+    """A service whose series take until `go` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def series(self) -> list[Any]:
+        self.begun.set()
+        assert self.go.wait(10)
+        return super().series()
+
+
+def test_a_long_scrape_holds_up_nobody_else():
+    service = SlowToMeasure()
+    with running_server(service) as url, dial(url) as sock:
+        scrape = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        sock.sendall(scrape + request_bytes("GetItem"))  # whose answer waits for the scrape's
+        assert service.begun.wait(10)
+        assert call(url, "PutItem") == 200
+        assert service.reads == []
+        service.go.set()
+        (_, metrics), (status, _) = answers(sock, 2)
+        assert values(metrics.decode())["isotone_tables"] == 3
+        assert status == 200
+
+
+def test_a_scrape_that_fails_is_a_500(caplog):
+    service = FakeService()
+    service.of_tables = [("isotone_unheard_of", (), 1.0)]
+    with running_server(service) as url:
+        assert ask(url, "GET", "/metrics")[0] == 500
+        service.of_tables = []
+        assert ask(url, "GET", "/metrics")[0] == 200
+    assert "the metrics could not be made" in caplog.text
 
 
 def test_labels_and_help_are_escaped():

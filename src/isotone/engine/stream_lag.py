@@ -67,17 +67,23 @@ def lags(engine: Engine) -> list[tuple[str, str, float]]:
     if engine.watched_streams is None:
         return found
     with engine.reading:
-        now = engine.clock.now()
-        for stream in islice(_enabled(engine), MOST_STREAMS):
-            watched = engine.watched_streams.get(stream.tree) or Watched()
-            for shard in _unfinished(engine, stream, watched):
-                start = max(shard.first, watched.positions.get(shard.number, watched.begun))
-                oldest = _time_at(engine, stream, shard, start)
-                if oldest is not None:
-                    found.append((stream.table, shard.id, max(0.0, now - oldest / 1000)))
-                elif shard.last is None:
-                    found.append((stream.table, shard.id, 0.0))
+        enabled = list(islice(_enabled(engine), MOST_STREAMS))
+    for stream in enabled:  # each by itself, so that requests need not wait for all of them
+        watched = engine.watched_streams.get(stream.tree) or Watched()
+        with engine.reading:
+            found += _lags_of(engine, stream, watched)
     return found
+
+
+def _lags_of(engine: Engine, stream: Stream, watched: Watched) -> Iterator[tuple[str, str, float]]:
+    now = engine.clock.now()
+    for shard in _unfinished(engine, stream, watched):
+        start = max(shard.first, watched.positions.get(shard.number, watched.begun))
+        oldest = _time_at(engine, stream, shard, start)
+        if oldest is not None:
+            yield stream.table, shard.id, max(0.0, now - oldest / 1000)
+        elif shard.last is None:
+            yield stream.table, shard.id, 0.0
 
 
 def _enabled(engine: Engine) -> Iterator[Stream]:

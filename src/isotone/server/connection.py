@@ -352,6 +352,10 @@ class Connection(asyncio.Protocol):
             assert self._visits is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             self._visits.start(request, self._answer_with_page)
+        elif request is METRICS:
+            self._outstanding = ORDINARY, keep_alive, "", 0.0
+            peer = self._transport.get_extra_info("peername")
+            self._monitor.scrape(peer, self._answer_with_page)
         elif type(request) is Refusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
@@ -363,7 +367,7 @@ class Connection(asyncio.Protocol):
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
-            elif request is METRICS or request is HEALTH or request is HOT_KEYS:
+            elif request is HEALTH or request is HOT_KEYS:
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)

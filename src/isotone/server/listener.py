@@ -82,6 +82,7 @@ class Listener:
         dispatcher = ThreadedDispatcher if threaded else Dispatcher
         self._monitor = Monitor(
             service,
+            self._loop,
             lambda: len(self._connections),
             body_budget=body_budget,
             access_log=access_log,
@@ -176,6 +177,7 @@ class Listener:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace)
         self._dispatcher.stop()
+        self._monitor.stop()
         for connection in list(self._connections):
             connection.abort()
         if self._sweeper is not None:

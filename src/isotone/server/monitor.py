@@ -8,18 +8,23 @@ server with credentials for nobody.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from isotone.server.dispatcher import Service
+from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, Family, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import HEALTH, HOT_KEYS, NOT_FOUND, Page
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, METRICS, NOT_FOUND, Page
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
+
+log = logging.getLogger("isotone.server")
 
 _TEXT: Final = b"text/plain; charset=utf-8"
 _JSON: Final = b"application/json"
@@ -31,6 +36,7 @@ class Monitor:
     def __init__(
         self,
         service: Service,
+        loop: asyncio.AbstractEventLoop,
         connections: Callable[[], int],
         *,
         body_budget: int = BODY_BUDGET,
@@ -42,6 +48,7 @@ class Monitor:
         self.bodies = Bodies(body_budget)
         self.hot_keys: HotKeys | None = None
         self._service = service
+        self._scrapes: Thread[Page] = Thread(loop, "isotone-metrics")
         self._connections = connections
         self._metrics_for_all = metrics_for_all
         self._names_tables = names_tables or metrics_for_all
@@ -60,6 +67,21 @@ class Monitor:
             return NOT_FOUND
         shown = text(self.families(of_tables=self._names_tables))
         return Page(200, shown, headers=((b"Content-Type", CONTENT_TYPE),))
+
+    def scrape(self, peer: Any, answer: Callable[[Page], None]) -> None:
+        """Answer with the metrics, made in a thread: of many tables and streams they take a while."""
+        self._scrapes.run(partial(self._scraped, peer), answer)
+
+    def stop(self) -> None:
+        """End the thread, which need not finish."""
+        self._scrapes.stop()
+
+    def _scraped(self, peer: Any) -> Page:
+        try:
+            return self.page(METRICS, peer)
+        except Exception:
+            log.exception("the metrics could not be made")
+            return BROKEN
 
     def families(self, *, of_tables: bool = True) -> list[Family]:
         """Everything that is counted and measured, with or without the names of tables. Any thread may ask."""
