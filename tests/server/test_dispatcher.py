@@ -48,6 +48,33 @@ def test_the_writes_of_one_turn_are_one_group(service):
     assert answers == [b'{"PutItem":0}', b'{"PutItem":1}', b'{"PutItem":2}']
 
 
+def test_large_writes_are_groups_of_several_turns(service):
+    answers = []
+    reads = []
+
+    def steps(loop):
+        dispatcher = Dispatcher(service, loop)
+        for number in range(7):
+            body = b"%d" % number + b" " * (100_000 if number == 3 else 50_000)
+            dispatcher.submit(call("PutItem", body), answers.append)
+
+        def read():
+            reads.append(len(answers))
+            if len(answers) < 8:
+                loop.call_soon(read)
+
+        loop.call_soon(read)
+        loop.call_soon(dispatcher.submit, call("PutItem", b"7"), answers.append)
+
+    run(steps)
+    assert [len(group) for group in service.groups] == [2, 1, 1, 2, 2]
+    assert answers == [b'{"PutItem":%b}' % body for group in service.groups for _, body in group]
+    assert [body.strip() for group in service.groups for _, body in group] == [
+        b"%d" % number for number in range(8)
+    ]
+    assert set(reads) == {2, 3, 4, 6, 8}, "others are served between the groups"
+
+
 def test_writes_of_later_turns_are_later_groups(service):
     answers = []
 

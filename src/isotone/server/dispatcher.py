@@ -62,6 +62,9 @@ Address = tuple[str, int]
 
 LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
 _LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
+_LARGE_GROUP: Final = (
+    128 * 1024
+)  # bytes of the writes of a group, beyond which others are served before the next one
 
 log = logging.getLogger("isotone.server")
 
@@ -140,6 +143,7 @@ class Dispatcher:
         self._see: See | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
+        self._group_size = 0
         self._long_work: Thread[Any] = Thread(loop, "isotone-long-work")
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
         self._waiting_groups: Thread[Results] = Thread(loop, "isotone-waiting-groups")
@@ -173,12 +177,14 @@ class Dispatcher:
         if self._see is not None:
             self._see(call.operation, call.body, call.region)
         if self._is_grouped(call.operation, call.body):
-            if len(call.body) > _LARGE_WRITE:
+            size = len(call.body)
+            if size > _LARGE_WRITE:
                 self._do_long(partial(self._send_long, call), call, answer)
                 return None
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.commit)
             self._group.append((call, answer))
+            self._group_size += size
             return None
         if len(call.body) > LARGE_BODY:
             self._do_long(partial(self._send_long, call), call, answer)
@@ -226,13 +232,29 @@ class Dispatcher:
         """Run the collected writes as one group, and answer them, unless a group before it waits."""
         if self._waiting or not self._group:
             return
-        group, self._group = self._group, []
+        group = self._next_group()
         self._groups.add(len(group))
         by_region: dict[str, list[tuple[Call, Answer]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)
         for region, part in by_region.items():
             self._commit_in(region, part)
+
+    def _next_group(self) -> list[tuple[Call, Answer]]:
+        """The collected writes. Those that are too many for this turn of the loop follow in the next one."""
+        group = self._group
+        if self._group_size <= _LARGE_GROUP or len(group) == 1:
+            self._group, self._group_size = [], 0
+            return group
+        count = size = 0
+        for count, (call, _) in enumerate(group):
+            if count and size + len(call.body) > _LARGE_GROUP:
+                break
+            size += len(call.body)
+        self._group = group[count:]
+        self._group_size -= size
+        self._loop.call_soon(self.commit)
+        return group[:count]
 
     def _commit_in(self, region: str, group: list[tuple[Call, Answer]]) -> None:
         requests = [(call.operation, call.body) for call, _ in group]
