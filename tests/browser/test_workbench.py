@@ -659,16 +659,28 @@ def elsewhere(request: Any, database: isotone.Database) -> Iterator[str]:
         yield started.url
 
 
-def test_an_engine_elsewhere_is_shown_and_edited(chrome, elsewhere):
+def test_an_engine_elsewhere_is_shown_and_edited(chrome, elsewhere, tmp_path):
     backend, close = open_backend(
         elsewhere, region="us-east-1", credentials=isotone.Credentials("local", "local")
     )
     if "Orders" not in backend.execute("ListTables", {})["TableNames"]:
         load(backend)
-    pages = Pages(backend, target=elsewhere, writable=False, remote=True, is_endpoint=False)
+    pages = Pages(
+        backend,
+        target=elsewhere,
+        writable=False,
+        remote=True,
+        is_endpoint=False,
+        snapshots=tmp_path,
+    )
     with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
         context = chrome.new_context(viewport={"width": 1440, "height": 900})
         bench = Workbench(context.new_page(), url)
+        bench.open("#/t/Orders/snapshots")
+        bench.page.get_by_role("button", name="Take a snapshot").press("Enter")
+        bench.page.locator(".snapshot a").press("Enter")  # it is read when that is asked for
+        bench.page.get_by_role("button", name="Compare", exact=True).press("Enter")
+        bench.page.get_by_text("60 items are the same").wait_for()
         bench.open("#/t/Orders/items?pk=%5B%22S%3A2b5a41c0%22%5D&order=desc")
         bench.wait_for_items(20)
         assert bench.items()[0] == "2019-10-04T05:00:00.000029"

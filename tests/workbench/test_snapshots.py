@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.moving.tables import NAME, create, fill, items, key_of, order
+from tests.oracle import local
 from tests.workbench.page import Browserless
 
 import isotone
@@ -95,33 +98,41 @@ def change(database: isotone.Database) -> None:
     database.execute("PutItem", {"TableName": NAME, "Item": added})
 
 
-@pytest.mark.parametrize("where", ["memory", "file", "elsewhere"])
+@pytest.mark.parametrize("where", ["memory", "file", "elsewhere", "dynamodb-local"])
 def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
+    if where == "dynamodb-local" and not (os.environ.get("ISOTONE_ORACLE") and local.is_here()):
+        pytest.skip("DynamoDB Local runs with ISOTONE_ORACLE=1, once it is fetched")
+    is_remote = where in ("elsewhere", "dynamodb-local")
     with ExitStack() as stack:
         target = ":memory:" if where == "memory" else str(tmp_path / "shop.db")
-        database = stack.enter_context(isotone.open(target))
-        create(database)
-        fill(database, ORDERS)
-        backend: Any = database
-        if where == "elsewhere":
-            there = stack.enter_context(running_server(database))
+        database: Any = stack.enter_context(isotone.open(target))
+        backend = database
+        if is_remote:
+            there = (
+                stack.enter_context(local.DynamoDBLocal()).url
+                if where == "dynamodb-local"
+                else stack.enter_context(running_server(database))
+            )
             keys = isotone.Credentials("local", "local")
             backend, close = open_backend(there, region="us-east-1", credentials=keys)
             stack.callback(close)
         pages = Workbench(
             backend,
             target=target,
-            remote=where == "elsewhere",
-            snapshots=tmp_path / "folder" if where == "elsewhere" else None,
+            remote=is_remote,
+            snapshots=tmp_path / "folder" if is_remote else None,
         )
         page = Browserless(stack.enter_context(running_server(database, pages=pages)))
+        database = backend
+        create(database)
+        fill(database, ORDERS)
         before = items(database)
         identity = take(page, HOSTILE)
         change(database)
         after = items(database)
         listed = page.call("snapshots")
         (snapshot,) = listed["snapshots"]
-        assert (snapshot["name"], snapshot["moment"]) == (HOSTILE, where != "elsewhere")
+        assert (snapshot["name"], snapshot["moment"]) == (HOSTILE, not is_remote)
         assert [(each["name"], each["items"]) for each in snapshot["tables"]] == [(NAME, ORDERS)]
         assert snapshot["bytes"] == listed["place"]["bytes"] > 10_000
         assert listed["place"]["temporary"] is (where == "memory")
@@ -299,6 +310,57 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     left = {each.suffix for each in (tmp_path / "snapshots").iterdir()}
     assert left <= {".db", ".json"}
     assert len(list((tmp_path / "snapshots").glob("*.db"))) == 1
+
+
+def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
+    begun, gate = threading.Event(), threading.Event()
+
+    class Slow:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+            if operation == "Scan":
+                begun.set()
+                gate.wait(30)
+            return database.execute(operation, request, deadline)
+
+    backend: Any = Slow()
+    pages = Workbench(backend, target="slow", remote=True, snapshots=tmp_path)
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        assert page.call("snapshot_take", {"name": "slow"})["state"] == "running"
+        begun.wait(30)
+        assert page.call("snapshots")["taking"]["name"] == "slow"
+        error = page.call("snapshot_take", {"name": "another"})["error"]
+        assert "being taken already" in error["message"]
+        page.call("snapshot_stop")
+        gate.set()
+        assert ended(page, "snapshot_taking", {}, "taking")["state"] == "stopped"
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_snapshot_is_deleted_while_it_is_compared(database, tmp_path):
+    begun = threading.Event()
+    first = True
+
+    class Slow:
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+            if operation == "Scan" and not first:
+                begun.set()
+                time.sleep(0.05)
+            few = {"Limit": 1} if operation == "Scan" else {}
+            return database.execute(operation, {**request, **few}, deadline)
+
+    backend: Any = Slow()
+    pages = Workbench(backend, target="slow", remote=True, snapshots=tmp_path)
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        identity = take(page)
+        first = False
+        names = {"from": identity, "to": "now", "table": NAME}
+        assert page.call("comparison", {**names, "start": True})["comparison"]["state"] == "running"
+        begun.wait(30)
+        assert page.call("snapshot_delete", {"id": identity}) == {}
+        assert page.call("comparison", names) == {"comparison": None}
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_comparison_begins_only_when_it_is_asked_for(serve, database):

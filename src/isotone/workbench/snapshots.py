@@ -49,6 +49,7 @@ _SUMMARY: Final = 6  # attributes of a row
 _TEXT: Final = 120
 _REFUSED_SHOWN: Final = 20
 _SEARCHED: Final = 100_000  # keys by one call
+_LOOK: Final = 0.02
 _PATIENCE: Final = 0.5  # seconds that an answer waits for a job, which is short as a rule
 _NAME: Final = 100
 _OVER: Final = ("failed", "stopped")
@@ -179,12 +180,18 @@ class Snapshots:
         return {}
 
     async def delete(self, given: Mapping[str, Any]) -> Answer:
-        """Delete a snapshot: `{"id"}`."""
+        """Delete a snapshot: `{"id"}`. Comparisons with it end."""
         identity = _text(given, "id")
         known = (*self._compared.values(), *self._undoable)
         uses = [each for each in known if identity in (each.before, each.after)]
-        if any(each.is_busy for each in uses):
-            raise UsageError("this snapshot is being compared; wait for it, or stop that first")
+        if any(each.put_back is not None and each.put_back.is_running for each in uses):
+            raise UsageError(
+                "items are being put back from this snapshot; wait for that, or stop it"
+            )
+        for each in uses:
+            each.stop.set()
+            while each.is_running:
+                await asyncio.sleep(_LOOK)
         for each in uses:
             await in_thread(self._forget, each)
         await in_thread(self._folder.delete, identity)
@@ -491,7 +498,7 @@ async def _soon(job: Job, told: Callable[[], Answer]) -> Answer:
     """The answer after a while, or as soon as the job is over."""
     until = time.monotonic() + _PATIENCE
     while job.is_running and time.monotonic() < until:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(_LOOK)
     return told()
 
 

@@ -132,7 +132,7 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
             if (!taking) void take();
           }}
         >
-          <input ref={input} aria-label="Name of the snapshot" placeholder="before the migration" maxLength={100} value={name} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />
+          <input ref={input} aria-label="Name of the snapshot" placeholder="Name, e.g. before the migration" maxLength={100} value={name} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />
           {table && (
             <select aria-label="What it keeps" value={isWhole ? "all" : "one"} onChange={(event) => setWhole(event.currentTarget.value === "all")}>
               <option value="one">{table.name}</option>
@@ -250,11 +250,13 @@ function Place({ listed }: { listed: Snapshots }) {
     <section class="quiet place">
       {place.temporary ? (
         <p>
-          The database is in memory, so its snapshots are in a temporary folder, {size(place.bytes)}. They are deleted when the workbench ends.
+          The database is in memory, so its snapshots are in a temporary folder{place.bytes ? `, ${size(place.bytes)}` : ""}. They are deleted when the
+          workbench ends.
         </p>
       ) : (
         <p>
-          Snapshots are Isotone files in <code>{place.path}</code>, {size(place.bytes)}; {size(place.free)} are free. <code>isotone diff</code>,{" "}
+          Snapshots are Isotone files in <code>{place.path}</code>{place.bytes ? `, ${size(place.bytes)}` : ""}; {size(place.free)} are free.{" "}
+          <code>isotone diff</code>,{" "}
           <code>isotone scan</code> and <code>isotone copy</code> read them, too.
         </p>
       )}
