@@ -255,6 +255,17 @@ def test_on_a_full_disk_the_line_goes_to_the_log_of_the_server(
     assert json.loads(whole)["action"] == "GetItem", "after half a line a new one begins"
 
 
+def test_a_large_request_leaves_one_line_when_it_is_answered(database, tmp_path):
+    target = tmp_path / "audit.log"
+    with running_server(database, audit_log=target) as url:
+        for size in (10, 70_000, 200_000):
+            client(url).put_item(TableName="Orders", Item={**KEY, "text": {"S": "x" * size}})
+        with pytest.raises(ClientError):
+            client(url).put_item(TableName="Orders", Item={"text": {"S": "x" * 70_000}})
+    found = [(each["action"], each["tables"], each["outcome"]) for each in lines(target)]
+    assert found == [("PutItem", ["Orders"], "ok")] * 3 + [("PutItem", ["Orders"], "error")]
+
+
 def test_requests_are_answered_while_the_disk_is_full(database, tmp_path, monkeypatch, caplog):
     target = Path("/dev/full")
     if not target.exists():

@@ -44,7 +44,7 @@ from isotone.operations.item_validation import INVALID
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 
-_EFFORT: Final = 8.0  # microseconds to compile a condition, or a value of one
+_EFFORT: Final = 15.0  # microseconds to compile a condition or an update, or a value of one
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
 _SETS: Final = frozenset({"SS", "NS", "BS"})

@@ -98,11 +98,14 @@ class Door:
         caller = call.caller
         assert caller is not None
         assert caller.user is not None
+        permissions = self._permissions.get(caller.user)
+        if permissions is None:  # removed meanwhile
+            raise UnrecognizedClientException(UNKNOWN_KEY)
         context = Context(
             caller.user, account, call.region, caller.source, caller.secure, self._clock.now()
         )
         for access in needed:
-            refused = self._permissions[caller.user].refusal(access, context)
+            refused = permissions.refusal(access, context)
             if refused is not None:
                 raise refused
 
