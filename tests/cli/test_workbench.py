@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -77,3 +78,38 @@ def test_a_file_that_does_not_exist_is_one_sentence(isotone):
     found = isotone("workbench", "nowhere.db", "--no-open")
     assert (found.code, found.out) == (1, "")
     assert found.err.startswith("isotone: the file nowhere.db does not exist")
+
+
+ENDLESS = """
+import threading
+from isotone import Attr, Entity, Key, Table, field
+from isotone.advisor.simulation import Workload
+
+class Thing(Entity, table=Table("things")):
+    name: Attr[str] = field()
+    primary = Key("THING", name).sort("THING")
+
+load = Workload("endless", tables=[Thing.__schema__.table])
+
+@load.action(per_second=1)
+def wait(call):
+    threading.Event().wait()
+"""
+
+
+def test_work_that_goes_on_does_not_delay_the_end(tmp_path):
+    """A simulation that never ends. The process is a new one: one that was forked would not wait for its threads."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "isotone", "workbench", ":memory:", "--no-open"]
+    process = subprocess.Popen(
+        [*command, "--workload", "endless"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().rpartition(" ")[2].partition("/workbench/")[0]
+        assert "running" in Browserless(url).call("simulation")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.communicate()
