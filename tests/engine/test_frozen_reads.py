@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.moving.tables import NAME, create, fill, key_of, order
+from tests.moving.tables import NAME, REQUEST, create, fill, key_of, order
 
 import isotone
 from isotone.engine import frozen_reads
-from isotone.errors import ResourceInUseException, ResourceNotFoundException
+from isotone.errors import ResourceInUseException, ResourceNotFoundException, UsageError
 
 ITEMS = 250
 
@@ -55,7 +55,7 @@ def test_what_is_written_meanwhile_is_not_read(database):
     with database.frozen([NAME]) as pages_of:
         write(database, 0)
         for place, page in enumerate(pages_of(NAME)):
-            read += [json for _, json in page]
+            read += [json for _, json, _ in page]
             write(database, 2 + 20 * place)
     assert [msgspec.json.decode(json) for json in read] == before
     assert scanned(database) != before
@@ -64,9 +64,29 @@ def test_what_is_written_meanwhile_is_not_read(database):
 def test_items_come_in_the_order_of_a_scan_with_what_they_sort_by(database):
     with database.frozen([NAME]) as pages_of:
         entries = [entry for page in pages_of(NAME) for entry in page]
-    assert [msgspec.json.decode(json) for _, json in entries] == scanned(database)
-    keys = [key for key, _ in entries]
+    assert [msgspec.json.decode(json) for _, json, _ in entries] == scanned(database)
+    keys = [key for key, _, _ in entries]
     assert keys == sorted(set(keys))
+
+
+def test_what_is_read_is_added_to_another_table(database):
+    keys_alone = {"GlobalSecondaryIndexes": None, "LocalSecondaryIndexes": None}
+    definitions = {"AttributeDefinitions": REQUEST["AttributeDefinitions"][:2]}
+    with isotone.open() as copy, database.frozen([NAME]) as pages_of:
+        create(copy, **keys_alone, **definitions)
+        for page in pages_of(NAME):
+            copy.add_frozen(NAME, page)
+        assert scanned(copy) == scanned(database)
+        tables = [
+            each.execute("DescribeTable", {"TableName": NAME})["Table"] for each in (copy, database)
+        ]
+        assert tables[0]["ItemCount"] == tables[1]["ItemCount"]
+        assert tables[0]["TableSizeBytes"] == tables[1]["TableSizeBytes"]
+        assert copy.check() == []
+        with pytest.raises(UsageError, match="none of them"):
+            copy.add_frozen(NAME, page)
+        with pytest.raises(UsageError, match="no index"):
+            database.add_frozen(NAME, page)
 
 
 def test_a_thread_reads_while_others_write(database):

@@ -471,7 +471,7 @@ class Database(Native):
         """These tables as they are now, for a thread that reads them from end to end while others write.
 
         The block gets a function from a table's name to its items, page by page in the order of a Scan: for each the
-        bytes that it sorts by, and its JSON. A page has at most 2,000 items and some megabytes. A file's log grows until
+        bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some megabytes. A file's log grows until
         the block ends; a table in memory cannot be deleted before.
         """
         engine = self.engine
@@ -484,6 +484,14 @@ class Database(Native):
         own = Engine(store, clock=engine.clock, region=engine.home.region)
         with closing(own), frozen_reads.in_file(own.regions[engine.region], tables) as pages:
             yield pages
+
+    def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
+        """Add items that `frozen` has read from a table with the same keys; costs a fifth of putting them.
+
+        They are in their order, and the table has none of them, no index and no stream; otherwise it raises `UsageError`.
+        """
+        with self._unbroken(), self.engine.writing:
+            frozen_reads.add(self.engine, table, entries)
 
     def check(self, progress: integrity.Progress | None = None) -> list[str]:
         """The consistency check: a list of problems, empty if there are none. Reads everything once.

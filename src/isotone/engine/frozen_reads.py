@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from isotone.engine import views
+from isotone.engine import items, views
 from isotone.engine.engine import Engine
-from isotone.engine.layout import body_of
+from isotone.engine.layout import body_of, size_of, size_prefix
 from isotone.engine.table_indexes import Table
-from isotone.errors import ResourceNotFoundException
+from isotone.errors import ResourceNotFoundException, UsageError
 
 ITEMS: Final = 2000  # of a page, at most
 _BYTES: Final = 4 << 20
 _ITEMS_LOCKED: Final = 500  # that are read from memory while its lock is held
 
-Entry: TypeAlias = tuple[bytes, bytes]
-"""The bytes that an item sorts by in its table, and its DynamoDB JSON."""
+Entry: TypeAlias = tuple[bytes, bytes, int]
+"""The bytes that an item sorts by in its table, its DynamoDB JSON, and its size."""
 
 PagesOf: TypeAlias = Callable[[str], Iterator[list[Entry]]]
 """The name of a table → its items, page by page in the order of a Scan."""
@@ -64,6 +64,16 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
                 views.close(engine, view)
 
 
+def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
+    """Put entries of a table with the same keys into one that has none of them, no index and no stream, in their order."""
+    (table,) = _tables(engine, [name]).values()
+    new = [(key, size_prefix(size) + json, None) for key, json, size in entries]
+    if table.stream is not None or table.secondary or not items.add(engine, table, new):
+        raise UsageError(
+            f"table {name!r} takes entries only if it has none of them, no index and no stream"
+        )
+
+
 def _tables(engine: Engine, names: Sequence[str]) -> dict[str, Table]:
     known = engine.catalog.tables
     for name in names:
@@ -79,7 +89,7 @@ def _pages(records: Iterable[tuple[bytes, bytes]]) -> Iterator[list[Entry]]:
     page: list[Entry] = []
     size = 0
     for key, record in records:
-        page.append((key, body_of(record)))
+        page.append((key, body_of(record), size_of(record)))
         size += len(record)
         if len(page) == ITEMS or size > _BYTES:
             yield page

@@ -14,8 +14,8 @@ import msgspec
 from isotone.moving.comparing import KeyDifference
 from isotone.values.types import Item
 
-Entry = tuple[bytes, bytes]
-"""The bytes that an item sorts by, and its DynamoDB JSON."""
+Entry = tuple[bytes, bytes, int]
+"""The bytes that an item sorts by, its DynamoDB JSON, and its size."""
 
 _decode: Final = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # plain dicts, unchecked
 

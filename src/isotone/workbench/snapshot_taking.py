@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
@@ -31,8 +29,8 @@ _ITEMS_A_PAGE: Final = 500
 _MAPPED: Final = 32 << 20
 
 Report = Callable[[Progress], object]
-ReadPage = tuple[Sequence[Any], float]
-"""Items, as dicts or in JSON, and the units that they cost."""
+CopiedPage = tuple[int, float]
+"""A number of items, and the units that reading them has cost."""
 
 
 def is_moment(backend: Backend) -> bool:
@@ -70,13 +68,11 @@ def copy_tables(
     sources = {definition.name: name for name, definition in definitions.items()}
     for name, definition in definitions.items():
         copy.execute("CreateTable", keys_alone(definition, name))
-    with _reading(backend, list(sources), stop) as pages_of:
+    with _copying(backend, list(sources), copy, stop) as copied:
         for source, name in sources.items():
             meter.table = source
-            writer = BatchWriter(copy, name, Pace())
-            for items, units in pages_of(source):
-                writer.write([put(item) for item in items])
-                meter.add(len(items), read_units=units)
+            for items, units in copied(source, name):
+                meter.add(items, read_units=units)
                 report(meter.progress())
                 if stop.is_set():
                     raise Stopped
@@ -111,28 +107,38 @@ def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
 
 
 @contextmanager
-def _reading(
-    backend: Backend, names: Sequence[str], stop: threading.Event
-) -> Iterator[Callable[[str], Iterator[ReadPage]]]:
-    """A function that reads one of these tables from end to end."""
+def _copying(
+    backend: Backend, names: Sequence[str], copy: embedded.Database, stop: threading.Event
+) -> Iterator[Callable[[str, str], Iterator[CopiedPage]]]:
+    """A function that copies one of these tables into another one, page by page."""
     frozen = getattr(backend, "frozen", None)
     if frozen is None:
         with ThreadPoolExecutor(_SEGMENTS, "isotone-snapshot") as pool:
-            yield lambda name: _scanned(backend, name, pool, stop)
-    else:
-        with frozen(names) as pages_of:
-            yield lambda name: (
-                ([msgspec.Raw(json) for _, json in page], 0.0) for page in pages_of(name)
-            )
+            yield lambda source, name: _scanned(backend, source, copy, name, pool, stop)
+        return
+    with frozen(names) as pages_of:
+
+        def added(source: str, name: str) -> Iterator[CopiedPage]:
+            for page in pages_of(source):
+                copy.add_frozen(name, page)
+                yield len(page), 0.0
+
+        yield added
 
 
 def _scanned(
-    backend: Backend, name: str, pool: ThreadPoolExecutor, stop: threading.Event
-) -> Iterator[ReadPage]:
-    """The pages of a table, one of each segment at a time: the pool has no work that goes on for long."""
+    backend: Backend,
+    source: str,
+    copy: embedded.Database,
+    name: str,
+    pool: ThreadPoolExecutor,
+    stop: threading.Event,
+) -> Iterator[CopiedPage]:
+    """Copy a table, a page of each segment at a time: the pool has no work that goes on for long."""
     pace = Pace(stop=stop)
+    writer = BatchWriter(copy, name, Pace())
     left = [
-        pages(backend, Segment(name, number, _SEGMENTS), pace, items_a_page=_ITEMS_A_PAGE)
+        pages(backend, Segment(source, number, _SEGMENTS), pace, items_a_page=_ITEMS_A_PAGE)
         for number in range(_SEGMENTS)
     ]
     while left:
@@ -140,4 +146,5 @@ def _scanned(
         left = [segment for segment, page in zip(left, found, strict=True) if page is not None]
         for page in found:
             if page is not None:
-                yield page.items, page.units
+                writer.write([put(item) for item in page.items])
+                yield len(page.items), page.units
