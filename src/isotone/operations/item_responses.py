@@ -8,7 +8,7 @@ import msgspec
 
 from isotone import limits
 from isotone.effort import give_way
-from isotone.engine.layout import body_of, item_of
+from isotone.engine.layout import SIZE_BYTES, body_of, item_of
 from isotone.expressions import Projection, Update
 from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
@@ -21,7 +21,7 @@ LARGE: Final = 8 * limits.KB
 def item_in_response(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
     """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
-        return msgspec.Raw(body_of(record))
+        return msgspec.Raw(record[SIZE_BYTES:])
     return projection.project(item_of(record))
 
 
