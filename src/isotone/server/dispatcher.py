@@ -154,8 +154,8 @@ class Dispatcher:
         """Let a function see each request before it runs; None ends it."""
         self._see = see
 
-    def think(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Compute something in the thread for long work; pass it to `then` on the event loop. `work` must not raise."""
+    def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Call `work`, which must not raise, in the thread for long work; pass what it returns to `then` on the event loop."""
         self._metrics.long_work += 1
         self._long_work.run(work, then)
 
@@ -205,7 +205,7 @@ class Dispatcher:
 
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
-        self.think(partial(_rest, rest, call.operation), answer)
+        self.run_long(partial(_rest, rest, call.operation), answer)
 
     def _send_long(self, call: Call) -> bytes:
         return self._service.in_region(call.region).send_long(call.operation, call.body)

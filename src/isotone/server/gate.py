@@ -111,7 +111,7 @@ class Door:
 
 
 class Permit(NamedTuple):
-    """What a request needs permission for, as far as anybody wants to know, and the error if its user has it not."""
+    """What a request needs permission for, as far as anybody wants to know, and the error if its user does not have it."""
 
     needed: Sequence[Access] = ()
     refused: ApiError | None = None
@@ -221,7 +221,7 @@ class Gate:
             except Postponed:
                 pass
         look_up = partial(self._permit_elsewhere, call, asks)
-        self._dispatcher.think(look_up, partial(self._go_on_later, call, answer))
+        self._dispatcher.run_long(look_up, partial(self._go_on_later, call, answer))
         return None
 
     def _asks(self, call: Call) -> bool:
