@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-LARGEST_CHUNK = 60
+LARGEST_CHUNK = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
