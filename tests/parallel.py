@@ -194,6 +194,7 @@ def work(session: pytest.Session, parent: Connection, others: list[Connection]) 
             parent.send(("end", number))
             number = following
     except (KeyboardInterrupt, pytest.exit.Exception):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal and the parent both send it
         session._setupstate.teardown_exact(None)
 
 
