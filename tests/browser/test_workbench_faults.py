@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import WAIT_SECONDS, Workbench  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,9 @@ class Held:
             route.fallback()
 
     def until_held(self) -> None:
+        end = time.monotonic() + WAIT_SECONDS
         while not self._routes:
+            assert time.monotonic() < end, "the page never asked for it"
             self._bench.page.wait_for_timeout(10)
 
     def let_go(self) -> None:
@@ -423,9 +426,12 @@ def test_forgotten_pages_are_not_asked_for_again_and_again(bench, make):
     bench.wait_for_items(10)
     bench.page.locator(".scroller").hover()
     last = "[...document.querySelectorAll('.row.item .sort-cell')].map((each) => each.innerText).sort().at(-1)"
-    while bench.page.evaluate(last) < "2000":
+    for _ in range(60):
+        if bench.page.evaluate(last) >= "2000":
+            break
         bench.page.keyboard.press("End")
         bench.settle()
+    assert bench.page.evaluate(last) >= "2000"
     asked: list[Any] = []
 
     def fail(route: Any) -> None:

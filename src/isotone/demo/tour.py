@@ -6,7 +6,6 @@ items it read, and the collection around them is read once more, to show what wa
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from isotone.demo.samples import tables
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.workbench.recognition import recognized
+from isotone.workbench.threads import in_thread
 
 CHAPTERS: Final[Sequence[Chapter]] = (
     *sorting.CHAPTERS,
@@ -57,7 +57,7 @@ class Tour:
 
     def _threaded(self, function: Callable[[Mapping[str, Any]], Answer]) -> Callable[..., Any]:
         async def call(given: Mapping[str, Any]) -> Answer:
-            return await asyncio.to_thread(function, given)
+            return await in_thread(function, given)
 
         return call
 
