@@ -236,8 +236,12 @@ def test_a_token_is_remembered_as_long_as_it_says(memory: Store, clock: ManualCl
 
 def test_it_costs_what_is_said(clock: ManualClock) -> None:
     requests = Requests()
+    table = Counter.layout(
+        "costs"
+    )  # its own: whatever other tests bind to the usual one is recorded at once
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
-        counter, sharded = Counter(store, "c"), ShardedCounter(store, "s", 250)
+        counter = Counter(store, "c", table=table)
+        sharded = ShardedCounter(store, "s", 250, table=table)
         counter.create_table()
         requests.taken()
         counter.add()
@@ -248,16 +252,16 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         assert requests.taken() == {"BatchGetItem": 1, "TransactWriteItems": 1}
         counter.reset()
         assert requests.taken() == {"BatchGetItem": 1}
-        brief = Counter(store, "b", expires=timedelta(seconds=1))
+        brief = Counter(store, "b", expires=timedelta(seconds=1), table=table)
         for expected in ({"UpdateItem": 1}, {"UpdateItem": 1, "PutItem": 1}):
             brief.add()
             assert requests.taken() == expected
             clock.advance(2)
         sharded.value()
         assert requests.taken() == {"BatchGetItem": 3}
-        Sequence(store, "other").next()
+        Sequence(store, "other", table=table).next()
         assert requests.taken() == {"GetItem": 1, "UpdateItem": 2}  # the first records the keys
-        numbers = Sequence(store, "n", block=100)
+        numbers = Sequence(store, "n", block=100, table=table)
         assert [numbers.next() for _ in range(201)] == list(range(1, 202))
         assert requests.taken() == {"UpdateItem": 3}
 
