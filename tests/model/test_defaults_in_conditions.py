@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
@@ -241,6 +241,7 @@ def numbers(orders: Any) -> list[int]:
 
 
 @given(questions)
+@example((Order.status == "OPEN", lambda order: order.status == "OPEN"))
 @settings(
     max_examples=examples(900),
     deadline=None,
@@ -254,7 +255,9 @@ def test_a_condition_is_right_of_a_missing_attribute(store: Store, question: Que
     assert numbers(store.all(query)) == right
     assert store.count(query) == len(right)
     assert numbers(store.load(Order.primary.scan()).where(condition)) == right
-    assert numbers(store.all(Order.match(condition, scan=True))) == right
+    matched = Order.match(condition, scan=True)
+    by_index = "by_status" in repr(matched)  # in which the item that lacks everything is not
+    assert numbers(store.all(matched)) == [each for each in right if each != 1 or not by_index]
     for number in (1, 2):
         assert is_satisfied(store, number, condition) is (number in right)
 
