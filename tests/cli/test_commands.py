@@ -388,15 +388,23 @@ def test_check_of_a_broken_file(isotone, shop):
     assert re.search(r": \d+ problems?\n$", outcome.out)
 
 
-def test_a_command_that_needs_no_database_does_not_load_it():
-    program = (
-        "import sys; from isotone.cli import main; main(['version', '--short']);"
-        "print(sorted({'isotone.engine', 'apsw', 'asyncio', 'boto3', 'msgspec'} & set(sys.modules)))"
-    )
+def loaded_by(program: str, modules: set[str]) -> str:
+    """Which of these modules a program has loaded when it ends."""
+    program = f"import sys; {program}; print(sorted({modules} & set(sys.modules)))"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert lines(ran.stdout)[1] == "[]"
+    return lines(ran.stdout)[-1]
+
+
+def test_a_command_that_needs_no_database_does_not_load_it():
+    program = "from isotone.cli import main; main(['version', '--short'])"
+    modules = {"isotone.engine", "apsw", "asyncio", "boto3", "msgspec"}
+    assert loaded_by(program, modules) == "[]"
+
+
+def test_a_server_starts_without_the_modelling_library():
+    assert loaded_by("import isotone.cli.serving", {"isotone.model", "boto3"}) == "[]"
 
 
 def test_python_m_isotone_is_the_command():

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any, Final
 
 import isotone
-from isotone import Store
 from isotone.backends.addresses import is_file
 from isotone.errors import UsageError
 
@@ -119,7 +118,7 @@ def _table_of(found: object) -> isotone.Table | None:
 
 
 @contextlib.contextmanager
-def connect_store(address: str, table_prefix: str) -> Iterator[Store]:
+def connect_store(address: str, table_prefix: str) -> Iterator[isotone.Store]:
     """Open a store for a walk over a whole table, for the length of the block.
 
     Of a file, which must exist, only a part is mapped into memory, or the walk would map it all. Its writes do not wait
