@@ -57,7 +57,7 @@ oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
 		tests/model/test_defaults_in_conditions.py tests/model/test_rewriting_on_dynamodb_local.py \
 		tests/model/test_verification.py tests/moving/test_engines.py
-	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples -k dynamodb-local
+	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples tests/workbench tests/browser -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)
 	ISOTONE_REDIS_EXAMPLES=400 $(BIN)/pytest --processes auto -rs tests/structures/test_sorted_set_redis.py
