@@ -677,7 +677,7 @@ def test_an_engine_elsewhere_is_shown_and_edited(chrome, elsewhere, tmp_path):
         context = chrome.new_context(viewport={"width": 1440, "height": 900})
         bench = Workbench(context.new_page(), url)
         bench.open("#/t/Orders/snapshots")
-        bench.page.get_by_role("button", name="Take a snapshot").press("Enter")
+        bench.page.get_by_role("button", name="Take a snapshot", disabled=False).press("Enter")
         bench.page.locator(".snapshot a").press("Enter")  # it is read when that is asked for
         bench.page.get_by_role("button", name="Compare", exact=True).press("Enter")
         bench.page.get_by_text("60 items are the same").wait_for()
