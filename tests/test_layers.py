@@ -17,7 +17,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from tests.docs.file_map import PAGE, files, summary, text
+from tests.docs.file_map import PAGE, browser_files, browser_summary, files, summary, text
 
 SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
@@ -248,12 +248,13 @@ def test_every_module_says_what_it_is() -> None:
 def test_the_map_is_that_of_the_source() -> None:
     written = PAGE.read_text(encoding="utf-8")
     assert written == text(), "docs/design/files.md differs from the docstrings: make files"
-    assert len(re.findall(r"^\| \[`", written, re.MULTILINE)) == len(files())
+    assert len(re.findall(r"^\| \[`", written, re.MULTILINE)) == len(files()) + len(browser_files())
 
 
 def test_a_file_says_what_it_decides_in_one_line() -> None:
-    for path in files():
-        line = summary(path)
+    said = {path: summary(path) for path in files()}
+    said |= {path: browser_summary(path) for path in browser_files()}
+    for path, line in said.items():
         assert line.endswith((".", "?")), f"{path}: a sentence ends with a full stop: {line!r}"
         assert len(line) <= LONGEST_SUMMARY, (
             f"{path}: {len(line)} characters do not fit into a tooltip: {line!r}"

@@ -1,4 +1,4 @@
-"""The limits of DynamoDB: sizes and numbers of items, indexes and tables; how long tokens and records live.
+"""The limits of DynamoDB, as constants: sizes of keys, items and pages; entries of batches and transactions; lifetimes.
 
 Sizes are in bytes, times in seconds, unless the name says otherwise.
 """

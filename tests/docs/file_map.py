@@ -1,4 +1,4 @@
-"""The map of the source, docs/design/files.md: one line for each file, from the first line of its docstring.
+"""The map of the source, docs/design/files.md: one line for each file, from its docstring or its first comment.
 
 python -m tests.docs.file_map        # write it again
 """
@@ -6,6 +6,7 @@ python -m tests.docs.file_map        # write it again
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,7 @@ from tests.docs.pages import ROOT
 
 SOURCE = ROOT / "src" / "isotone"
 PAGE = ROOT / "docs" / "design" / "files.md"
+BROWSER = ROOT / "workbench" / "src"
 
 # In the order in which a reader of the API meets them: from the command line and the library down to the floor.
 PACKAGES = (
@@ -44,8 +46,8 @@ PACKAGES = (
 _HEAD = """# Which file decides what
 
 One line for each file of `src/isotone`, in alphabetical order within its package: the first line of the file's
-docstring. [How Isotone is built](README.md) has the layers and the ways of a request through them. `make files` writes
-this page, and a test compares it.
+docstring. The last table has the TypeScript files of the workbench's page. [How Isotone is built](README.md) has the
+layers and the ways of a request through them. `make files` writes this page, and a test compares it.
 """
 
 
@@ -64,6 +66,17 @@ def summary(path: Path) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
+def browser_files() -> list[Path]:
+    """The TypeScript files of the workbench's page."""
+    return sorted(path for path in BROWSER.rglob("*.ts*") if not path.name.endswith(".d.ts"))
+
+
+def browser_summary(path: Path) -> str:
+    """The first paragraph of the comment that begins a TypeScript file, as one line."""
+    head = re.match(r"/\*\*(.*?)(?:\*/|\n \*\n)", path.read_text(encoding="utf-8"), re.DOTALL)
+    return " ".join(head[1].replace("\n *", "\n").split()) if head else ""
+
+
 def package_of(path: Path) -> str:
     """The package at the top that a file is in; empty for a module beside the packages."""
     parts = path.relative_to(SOURCE).parts
@@ -79,9 +92,17 @@ def lines() -> Iterator[str]:
         yield "| file | what is decided there |\n|---|---|"
         for path in paths:
             name = path.relative_to(SOURCE / package).as_posix()
-            link = f"../../{path.relative_to(ROOT).as_posix()}"
-            yield f"| [`{name}`]({link}) | {summary(path).replace('|', chr(92) + '|')} |"
+            yield _line(name, path, summary(path))
         yield ""
+    yield "## The workbench's page: `workbench/src`\n"
+    yield "| file | what is decided there |\n|---|---|"
+    for path in browser_files():
+        yield _line(path.relative_to(BROWSER).as_posix(), path, browser_summary(path))
+
+
+def _line(name: str, path: Path, said: str) -> str:
+    link = f"../../{path.relative_to(ROOT).as_posix()}"
+    return f"| [`{name}`]({link}) | {said.replace('|', chr(92) + '|')} |"
 
 
 def text() -> str:

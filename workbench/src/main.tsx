@@ -1,3 +1,5 @@
+/** The page begins here: its styles, the list of tables, and the frame. */
+
 import { render } from "preact";
 
 import "./styles/tokens.css";

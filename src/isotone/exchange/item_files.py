@@ -1,4 +1,4 @@
-"""The files of exports and imports: items and changes in DynamoDB JSON, Ion and CSV, read from any position.
+"""The records of AWS's exports and imports: lines of DynamoDB JSON, Ion and CSV to items and changes, and back.
 
 A position is a number of bytes of the (decompressed) content, always between two lines. A reader goes forward only: a
 later position is reached by reading on, which needs no decoding.

@@ -1,4 +1,4 @@
-"""Files with items in lines: JSON, DynamoDB JSON, Ion and CSV, written as bytes and read as records.
+"""Item files with a line per item: plain JSON and typed CSV, and through `exchange` AWS's DynamoDB JSON and Ion.
 
     jsonl          {"customer": "ann", "total": 12.5}              plain, as the command line writes items
     dynamodb-json  {"Item":{"customer":{"S":"ann"},…}}             as exports of AWS have them

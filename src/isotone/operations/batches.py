@@ -1,4 +1,4 @@
-"""The actions on many items, each independent of the others: BatchGetItem and BatchWriteItem, and how many."""
+"""BatchGetItem and BatchWriteItem: many items, each independent of the others; refuses duplicates and too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A durable queue: a message is held by one consumer at a time, retried if it fails, and finally a dead letter.
+"""A durable queue: a claim holds a message for `hold` seconds; failed messages are retried, then become dead letters.
 
     mails = Queue(store, "mails")
     mails.put({"to": "ann@example.com"})

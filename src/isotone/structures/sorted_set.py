@@ -25,10 +25,10 @@ from decimal import Decimal
 from typing import Any, Final, Literal
 
 from isotone import model
-from isotone.errors import RankingIncomplete, UsageError
-from isotone.model import CONTENTION, Local, Query, Steps, Table
+from isotone.errors import UsageError
+from isotone.model import Local, Query, Steps, Table
 from isotone.structures.exact_numbers import EXACT, Number, score_of
-from isotone.structures.ranking import Ranking, ranking_key
+from isotone.structures.ranking import Ranking
 from isotone.structures.sorted_set_changes import Changes, Progress, plus
 from isotone.structures.sorted_set_ranges import Range, ScoreRange, TextRange
 from isotone.structures.sorted_set_reads import (
@@ -63,7 +63,6 @@ _AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
 }
 _MOST_REPEATED: Final = 1_000_000  # members that one zrandmember returns, if they may repeat
 _PAGE: Final = 100  # members of a scan, by default
-_RANK_ATTEMPTS: Final = 20  # while others change the member's score
 _LONGEST_POLL: Final = 0.5  # seconds between two polls of an empty set
 
 
@@ -632,22 +631,11 @@ class SortedSet(Structure[S]):
     # Shared by the commands
 
     def _rank(self, member: str, withscore: bool, cast: Cast, *, reverse: bool) -> Steps[Any]:
-        for attempt in range(1, _RANK_ATTEMPTS + 1):
-            score = yield from self._members.score(member)
-            if score is None:
-                return None
-            if self.ranking is None:
-                rank = yield from self._members.count_before(member, score, reverse=reverse)
-                return [rank, cast(score)] if withscore else rank
-            place = yield from self.ranking.place(ranking_key(score, member))
-            if place is not None:
-                rank = place.greater if reverse else place.smaller
-                return [rank, cast(score)] if withscore else rank
-            yield CONTENTION.pause(attempt)  # others have changed the score meanwhile
-        raise RankingIncomplete(
-            f"{member!r} was not found among the ranks of {self.name!r} in {_RANK_ATTEMPTS} attempts: try again "
-            "if its score changes all the time; if it was written by other means, rerank() gives it a rank"
-        )
+        found = yield from self._members.rank(member, reverse=reverse)
+        if found is None:
+            return None
+        rank, score = found
+        return [rank, cast(score)] if withscore else rank
 
     def _range(
         self, wanted: Range, withscores: bool = False, cast: Cast = Decimal

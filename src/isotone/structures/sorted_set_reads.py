@@ -1,4 +1,4 @@
-"""Reads of a sorted set: its items, scores, ranges by score and by text, ties, ranks without a ranking, and scans.
+"""Reads of a sorted set: its items, scores, ranges by score and by text, ties, ranks, and scans.
 
 A member is an item. Its sort key is the member's text, so members are stored in the order of their bytes. Its
 score is a number and the key of a local index, so the database can add to it, and the index can be read
@@ -21,10 +21,9 @@ from decimal import Decimal
 from operator import gt, lt
 from typing import Any, Final, NamedTuple
 
-from isotone.errors import (
-    UsageError,
-)
+from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import (
+    CONTENTION,
     Attr,
     Calls,
     Entity,
@@ -41,6 +40,7 @@ from isotone.structures.ranking import (
     Ranking,
     after_score,
     before_score,
+    ranking_key,
     read_ranking_key,
 )
 from isotone.structures.sharding import shard_of
@@ -60,6 +60,7 @@ INDEX: Final = "by_score"
 SCORE: Final = "score"
 
 _STRIDE: Final = 100  # items that are read at once while members of one score are looked for
+_RANK_ATTEMPTS: Final = 20  # while others change the member's score
 
 
 class SortedSetMember(Entity):
@@ -286,7 +287,27 @@ class Members:
             return self._counted(EVERY_SCORE)
         return self.ranking.size()
 
-    def count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:
+    def rank(self, member: str, *, reverse: bool) -> Steps[tuple[int, Decimal] | None]:
+        """The number of members before one, or after it, and its score; None if it is not a member.
+
+        With ranks, reads the score and the path in the ranking; otherwise the score and the members before.
+        """
+        for attempt in range(1, _RANK_ATTEMPTS + 1):
+            score = yield from self.score(member)
+            if score is None:
+                return None
+            if self.ranking is None:
+                return (yield from self._count_before(member, score, reverse=reverse)), score
+            place = yield from self.ranking.place(ranking_key(score, member))
+            if place is not None:
+                return place.greater if reverse else place.smaller, score
+            yield CONTENTION.pause(attempt)  # others have changed the score meanwhile
+        raise RankingIncomplete(
+            f"{member!r} was not found among the ranks of {self.name!r} in {_RANK_ATTEMPTS} attempts: try again "
+            "if its score changes all the time; if it was written by other means, rerank() gives it a rank"
+        )
+
+    def _count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:
         """The number of members before one with this score, or after it. Reads them."""
         beyond, is_beyond = f"({score}", gt if reverse else lt
         bounds = (beyond, "inf") if reverse else ("-inf", beyond)

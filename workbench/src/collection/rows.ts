@@ -1,5 +1,6 @@
-/** Lays out items as the books draw them: a partition begins after a gap, a run of one entity has the names of its
- * attributes above it, and attributes are columns for each entity. Heights are known before anything is drawn. */
+/** Lays out items: partitions, runs of one entity with the names of its attributes above, a column for each attribute.
+ *
+ * Heights are known before anything is drawn. */
 
 import { shortText } from "../values";
 import type { Entry } from "./window";

@@ -1,5 +1,6 @@
-/** The name of an attribute or of a map's member. One that is taken, or empty, is refused beside the field; until it is put
- * right, the form that it is in cannot be sent. */
+/** The name of an attribute or of a map's member; refuses an empty one and one that is taken, beside the field.
+ *
+ * Until it is put right, the form that it is in cannot be sent. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** What the server counts: its /metrics and /hotkeys, read every two seconds while they are shown, and what follows from them. */
+/** The /metrics and /hotkeys of a server, read every two seconds while they are shown, and what follows from them. */
 
 import { call, CallError, type Session } from "../api";
 import { Store } from "../store";

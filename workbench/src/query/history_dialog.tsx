@@ -1,3 +1,5 @@
+/** The dialog of queries: those that were run, and those that were saved under a name. */
+
 import { useState } from "preact/hooks";
 
 import { Dialog } from "../shell/dialog";

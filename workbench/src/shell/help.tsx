@@ -1,3 +1,5 @@
+/** The dialog of keyboard shortcuts: those of the view that is shown. */
+
 import { activeShortcuts, keyName } from "../shortcuts";
 import { Dialog } from "./dialog";
 

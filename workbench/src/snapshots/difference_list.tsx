@@ -1,4 +1,4 @@
-/** What differs, in the order of the keys: a line for each item. Only what can be seen is drawn, whatever the number of lines. */
+/** What differs, in the order of the keys: a line for each item. Draws only the lines that can be seen. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 

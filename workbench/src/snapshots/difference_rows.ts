@@ -1,4 +1,4 @@
-/** The differences of a comparison by their place in a list: pages are read when they are near, and forgotten when they are far. */
+/** The differences of a comparison as a list: pages are read when they are near, and forgotten when they are far. */
 
 import { call, CallError, type Recognized, type Segment } from "../api";
 import { learn } from "../collection/hues";
