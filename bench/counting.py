@@ -71,8 +71,8 @@ class _Uncounted(Connection):
                 self._outstanding = request.style, keep_alive, request.operation, 0.0
             else:
                 self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
-        if self._held and self._outstanding is None and not self._backlog:
-            self._release()
+        if self._held:
+            self._release_if_idle()
 
     def _answer(self, result: Any) -> None:
         assert self._outstanding is not None
@@ -80,10 +80,7 @@ class _Uncounted(Connection):
         self._outstanding = None
         keep_alive = keep_alive and not self._is_last()
         self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
-        if self._backlog or self._blocked:
-            self._work_off_backlog()
-        elif self._held:
-            self._release()
+        self._go_on()
 
 
 class _Server:

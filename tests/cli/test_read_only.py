@@ -14,9 +14,12 @@ import pytest
 from tests.programs import python
 
 import isotone
+from isotone.storage import file as file_store
+from isotone.storage import sqlite
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs permissions that bind root")
 
+COUNT = {"TableName": "Orders", "Select": "COUNT"}
 READS = [
     ("tables", "{file}"),
     ("get", "{file}", "Orders", "id=1"),
@@ -148,6 +151,23 @@ def test_a_reader_sees_what_another_user_begins_to_write(folder: Path) -> None:
                 client.put_item(TableName="Orders", Item={"id": {"S": str(number + 1)}})
             assert count() == number + 2
         reader.stdin.close()
+
+
+def test_a_writer_that_ends_while_the_file_is_opened_is_not_the_last_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log was there when somebody first looked. What is written later must be seen all the same."""
+    file = folder / "shop.db"
+    looks = iter([None])
+    state = file_store.state_without_log
+    monkeypatch.setattr(sqlite, "state_without_log", lambda path: next(looks, state(path)))
+    monkeypatch.setattr(file_store, "_is_read_only", lambda _: True)
+    with isotone.open(file) as reader:
+        monkeypatch.undo()
+        assert reader.execute("Scan", COUNT)["Count"] == 3
+        with isotone.open(file) as writer:
+            writer.execute("PutItem", {"TableName": "Orders", "Item": {"id": {"S": "4"}}})
+        assert reader.execute("Scan", COUNT)["Count"] == 4
 
 
 def test_a_log_that_cannot_be_read_is_not_ignored(folder: Path) -> None:

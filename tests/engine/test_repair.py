@@ -141,6 +141,27 @@ def test_rows_that_can_no_longer_be_found_in_their_page_are_told(
         target.unlink()
 
 
+def test_a_list_of_free_bytes_that_leads_back_to_itself_ends(
+    source: Path, wanted: flip_site.Reads, tmp_path: Path
+) -> None:
+    content = source.read_bytes()
+    damaged = bytearray(content)
+    changed = 0
+    for place in b_tree_pages(content):
+        header = 12 if content[place] == 0x02 else 8
+        unused = header + 2 * int.from_bytes(content[place + 3 : place + 5], "big")
+        if int.from_bytes(content[place + 5 : place + 7], "big") < unused + 4:
+            continue
+        damaged[place + 1 : place + 3] = unused.to_bytes(2, "big")
+        damaged[place + unused : place + unused + 4] = unused.to_bytes(2, "big") + bytes(2)
+        changed += 1
+    assert changed > 5
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(damaged)
+    assert isotone.repair(broken, tmp_path / "new.db").lost == []
+    assert read(tmp_path / "new.db") == wanted
+
+
 def free_pages(content: bytes) -> set[int]:
     """The numbers of free pages of a sound file."""
     free: set[int] = set()

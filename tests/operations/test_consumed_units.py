@@ -111,6 +111,24 @@ def test_vector_indexes_and_regions_have_their_own(ask: Asker) -> None:
     assert counted(ask.database, "eu-west-1") == {("tab", ""): (0.0, 2.0)}
 
 
+def test_an_addition_of_another_thread_is_not_lost(measured: Asker, monkeypatch) -> None:
+    """A long read is finished by a thread without the engine's lock. It may be interrupted wherever it calls a function."""
+    measured.table()
+    units = measured.database.engine.catalog.tables["tab"].units
+    assert units is not None
+    read_units = consumed_units.read_units
+
+    def interrupted(size: int, consistent: bool) -> float:
+        monkeypatch.setattr(consumed_units, "read_units", read_units)
+        put(measured)
+        measured("Scan", TableName="tab")
+        return read_units(size, consistent)
+
+    monkeypatch.setattr(consumed_units, "read_units", interrupted)
+    units.read(4096, consistent=True)
+    assert counted(measured.database) == {("tab", ""): (1.5, 1.0)}
+
+
 # The number of counters
 
 

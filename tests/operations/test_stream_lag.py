@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.operations.conftest import Asker
 from tests.operations.test_streams import describe, iterator, stream, switch
 
+import isotone
 from isotone.engine import stream_lag, streams
+from isotone.errors import DamagedItem
 
 LAG = "isotone_stream_lag_seconds"
 
@@ -20,10 +24,10 @@ def lags(ask: Asker) -> list[float]:
     return [value for _, value in sorted(found, key=lambda each: each[0]["shard"])]
 
 
-def put(ask: Asker, *keys: str) -> None:
+def put(ask: Asker, *keys: str, table: str = "tab") -> None:
     for key in keys:
         now = {"S": str(ask.clock.now())}
-        ask("PutItem", TableName="tab", Item={"p": {"S": key}, "at": now})
+        ask("PutItem", TableName=table, Item={"p": {"S": key}, "at": now})
 
 
 def get(ask: Asker, position: str, **more: Any) -> str | None:
@@ -31,6 +35,19 @@ def get(ask: Asker, position: str, **more: Any) -> str | None:
         "NextShardIterator"
     )
     return following
+
+
+def arn_of(ask: Asker, table: str) -> str:
+    arn: str = ask("DescribeTable", TableName=table)["Table"]["LatestStreamArn"]
+    return arn
+
+
+def get_latest(ask: Asker, table: str) -> None:
+    """Read the stream of a table, which has one shard, from now on."""
+    arn = arn_of(ask, table)
+    shard = describe(ask, arn)["Shards"][0]["ShardId"]
+    start = ask("GetShardIterator", StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST")
+    get(ask, start["ShardIterator"])
 
 
 @pytest.fixture
@@ -142,9 +159,45 @@ def test_positions_are_bounded(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> N
     ask.database.measure()
     for number in range(6):
         ask.table(f"tab{number}", **stream())
-        arn = ask("DescribeTable", TableName=f"tab{number}")["Table"]["LatestStreamArn"]
-        shard = describe(ask, arn)["Shards"][0]["ShardId"]
-        start = ask("GetShardIterator", StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST")
-        get(ask, start["ShardIterator"])
+        get_latest(ask, f"tab{number}")
     assert len(ask.database.engine.watched_streams or {}) == 3
     assert lags(ask) == [0.0] * 4
+
+
+def test_the_position_of_a_stream_that_is_read_stays(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_lag, "_MOST_WATCHED", 3)
+    ask.database.engine.stream_shards = 1
+    ask.table("old", **stream())
+    put(ask, "a", table="old")
+    ask.clock.advance(100)
+    ask.database.measure()
+    for number in range(6):
+        ask.table(f"tab{number}", **stream())
+        get_latest(ask, "old")
+        get_latest(ask, f"tab{number}")
+    assert lags(ask) == [0.0] * 7
+
+
+def test_a_stream_whose_record_is_damaged_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = isotone.ManualClock()
+    with isotone.open(tmp_path / "a.db", clock=clock, durability="none") as database:
+        ask = Asker(database, clock)
+        for name in ("one", "two"):
+            ask.table(name, **stream())
+        connection = apsw.Connection(str(tmp_path / "a.db"))
+        connection.execute(
+            "UPDATE tree_streams SET value = x'00' WHERE key >= CAST('sone' AS BLOB)"
+            " AND key < CAST('sonf' AS BLOB)"
+        )
+        connection.close()
+        database.measure()
+        with pytest.raises(DamagedItem):
+            ask("DescribeStream", StreamArn=arn_of(ask, "one"))
+        ask("PutItem", TableName="two", Item={"p": {"S": "a"}})
+        clock.advance(5)
+        assert 5.0 in lags(ask)
+    assert caplog.text.count("an entry of streams is damaged") == 1

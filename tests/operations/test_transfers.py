@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 from tests.operations.test_backups import by_hand, items_of
+from tests.storage.old_format import to_format_1
 
 import isotone
 from isotone.exchange import ion
@@ -500,9 +501,6 @@ def test_a_folder_that_cannot_be_written_fails_the_export(ask: Transfers) -> Non
     ask("DeleteTable", TableName="tab")  # it is not being read any more
 
 
-# Imports
-
-
 # Damage
 
 
@@ -574,6 +572,37 @@ def test_a_damaged_job_keeps_no_other_waiting(damaged: Transfers, caplog: Any) -
     damaged.database.finish_maintenance()
     assert items_of(damaged, "again") == [{"p": {"S": "x"}}]
     assert caplog.text.count("an entry of transfers is damaged") == 1
+
+
+def test_an_export_waits_until_the_items_of_an_old_file_have_their_checksums(
+    tmp_path: Path, by_hand: None
+) -> None:
+    clock, path = isotone.ManualClock(START), tmp_path / "file.db"
+    with isotone.open(path, clock=clock, s3=tmp_path / "buckets") as database:
+        asker = Transfers(database, clock, tmp_path / "buckets")
+        asker.table()
+        asker.recovery()
+        for name in ("first", "second", "third"):
+            asker.put(p={"S": name}, text={"S": f"the text of {name}"})
+        tree = database.engine.catalog.tables["tab"].tree
+    to_format_1(path)
+    connection = apsw.Connection(str(path))
+    connection.execute(
+        f"UPDATE tree_{tree} SET value = CAST(replace(value, '\"the text of second', '!') AS BLOB)"
+    )
+    connection.close()
+    with isotone.open(path, clock=clock, s3=tmp_path / "buckets") as database:
+        asker = Transfers(database, clock, tmp_path / "buckets")
+        begun = asker("ExportTableToPointInTime", TableArn="tab", S3Bucket="exports")
+        arn = begun["ExportDescription"]["ExportArn"]
+        while database._api.transfer() == 0.0:  # before the upgrade, which is another thread's work
+            pass
+        described = asker("DescribeExport", ExportArn=arn)["ExportDescription"]
+        assert described["ExportStatus"] == "IN_PROGRESS"
+        database.finish_maintenance()
+        described = asker("DescribeExport", ExportArn=arn)["ExportDescription"]
+        assert (described["ExportStatus"], described["FailureCode"]) == ("FAILED", "DamagedItem")
+        assert 'the item {"p": {"S": "second"}} of table tab is' in described["FailureMessage"]
 
 
 def test_a_bulk_operation_leaves_a_damaged_item_and_reports_it(damaged: Transfers) -> None:

@@ -320,6 +320,15 @@ def test_the_body_of_a_visit_is_held_until_it_is_answered():
         assert until(lambda size: size == 0, url) == 0  # the connection is still open
 
 
+def test_a_body_is_held_no_longer_than_until_its_large_answer_is_sent():
+    with running_server(FakeService()) as url, dial(url) as sock:
+        body = b'"big%b20000000"' % (b" " * 400_000)
+        sock.sendall(request_bytes("GetItem", body))
+        ((status, answer),) = answers(sock, 1)
+        assert (status, len(answer)) == (200, 20_000_002)
+        assert until(lambda size: size == 0, url) == 0  # the connection is still open
+
+
 @pytest.mark.parametrize("end", ["whole", "cut"])
 def test_nothing_is_held_in_the_end(end):
     with running_server(FakeService(), body_budget=100_000_000) as url:

@@ -1,8 +1,8 @@
 """The capacity units that requests have consumed, by table and index, since somebody began to count.
 
 A table and its indexes carry their counters (`units`), so that a request adds to them without a look-up; None while nobody
-counts. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: one addition to an
-attribute is not interrupted by other threads.
+counts. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: an addition to an
+attribute is not interrupted by other threads if no function is called in its statement.
 
 The number of counters is bounded. `MOST_TABLES` tables have their own, all others share one. That one also gets what
 deleted tables and indexes have consumed, so the sum of all counters never falls.
@@ -59,7 +59,8 @@ class TableUnits(Units):
         """Count one read of a number of bytes from the table or from an index."""
         units = self if index is None else index.units
         assert units is not None
-        units.read_units += read_units(size, consistent) * factor
+        consumed = read_units(size, consistent) * factor
+        units.read_units += consumed
 
     def write(self, old_size: int, new_size: int, factor: int = 1) -> None:
         """Count a write of an item, by the larger of its old and new size."""

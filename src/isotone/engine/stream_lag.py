@@ -19,6 +19,7 @@ from isotone.engine import streams
 from isotone.engine.engine import Engine
 from isotone.engine.stream_records import last_sequence, record_key, time_of
 from isotone.engine.streams import Shard, Stream
+from isotone.errors import StorageCorrupt
 
 MOST_STREAMS: Final = 200
 """Streams that are looked at; each costs a few reads."""
@@ -47,13 +48,12 @@ def watch(engine: Engine) -> None:
 
 def note(engine: Engine, stream: Stream, shard: Shard, following: int | None) -> None:
     """A reader got the records of a shard before `following`; None: all of a closed one."""
-    if engine.watched_streams is None:
+    known = engine.watched_streams
+    if known is None:
         return
-    watched = engine.watched_streams.get(stream.tree)
-    if watched is None:
-        if len(engine.watched_streams) >= _MOST_WATCHED:
-            del engine.watched_streams[next(iter(engine.watched_streams))]
-        watched = engine.watched_streams[stream.tree] = Watched()
+    watched = known[stream.tree] = known.pop(stream.tree, Watched())
+    if len(known) > _MOST_WATCHED:
+        del known[next(iter(known))]  # the one that was read the longest time ago
     end = (shard.last or 0) + 1 if following is None else following
     watched.positions[shard.number] = max(end, watched.positions.get(shard.number, 0))
 
@@ -64,14 +64,18 @@ def lags(engine: Engine) -> list[tuple[str, str, float]]:
     Of the first `MOST_STREAMS` enabled streams, by their tables' names.
     """
     found: list[tuple[str, str, float]] = []
-    if engine.watched_streams is None:
+    known = engine.watched_streams
+    if known is None:
         return found
     with engine.reading:
         enabled = list(islice(_enabled(engine), MOST_STREAMS))
     for stream in enabled:  # each by itself, so that requests need not wait for all of them
-        watched = engine.watched_streams.get(stream.tree) or Watched()
-        with engine.reading:
-            found += _lags_of(engine, stream, watched)
+        try:
+            with engine.reading:
+                watched = known.get(stream.tree) or Watched()
+                found += _lags_of(engine, stream, watched)
+        except StorageCorrupt as error:
+            engine.log_damage(error)
     return found
 
 
@@ -87,7 +91,8 @@ def _lags_of(engine: Engine, stream: Stream, watched: Watched) -> Iterator[tuple
 
 
 def _enabled(engine: Engine) -> Iterator[Stream]:
-    return (stream for stream in streams.known(engine) if stream.disabled is None)
+    known = streams.known(engine, on_damage=engine.log_damage)
+    return (stream for stream in known if stream.disabled is None)
 
 
 def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[Shard]:

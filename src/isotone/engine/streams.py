@@ -32,6 +32,7 @@ from isotone.engine.stream_records import (
     time_of,
 )
 from isotone.engine.table_schema import KeySchema, Policy, StreamSchema, StreamView, TableSchema
+from isotone.storage.interface import OnDamage
 
 HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
 SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open
@@ -117,11 +118,14 @@ def find(engine: Engine, table: str, label: str) -> Stream | None:
     return None if stored is None else _stream(stored)
 
 
-def known(engine: Engine, table: str | None = None) -> Iterator[Stream]:
-    """All streams, or those of one table, in the order of tables and labels."""
+def known(
+    engine: Engine, table: str | None = None, *, on_damage: OnDamage | None = None
+) -> Iterator[Stream]:
+    """All streams, or those of one table, in the order of tables and labels; `on_damage` is that of `Store.range`."""
     low = b"s" if table is None else _stream_key(table, "")
     high = b"t" if table is None else low[:-1] + b"\x01"
-    return (_stream(stored) for _, stored in engine.store.range(STREAMS, low, high))
+    entries = engine.store.range(STREAMS, low, high, on_damage=on_damage)
+    return (_stream(stored) for _, stored in entries)
 
 
 def recording(stream: Stream, opened: list[Shard]) -> StreamSchema:

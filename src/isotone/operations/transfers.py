@@ -1,6 +1,7 @@
 """The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
 
-A job whose records are damaged is logged, and keeps no other waiting.
+A job whose records are damaged is logged, and keeps no other waiting. While entries of an older format lack their checksums,
+all jobs wait: damage of these would not be noticed.
 
 It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
 network, so this work has a thread of its own, and holds the lock only while it reads or writes the database.
@@ -36,8 +37,8 @@ def step(engine: Engine) -> bool:
         return False
     with engine.reading:
         identities = transfers.running(engine)
-    if not identities:
-        return False
+        if not identities or engine.store.is_upgrading():
+            return False
     worker = _worker(engine)
     is_going_on = False
     with worker.lock, suppress(ObjectStoreClosed):

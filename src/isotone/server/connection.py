@@ -371,8 +371,8 @@ class Connection(asyncio.Protocol):
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)
-        if self._held and self._outstanding is None and not self._backlog:
-            self._release()
+        if self._held:
+            self._release_if_idle()
 
     def _answer(self, result: Result) -> None:
         """Send the answer to the outstanding request."""
@@ -402,8 +402,8 @@ class Connection(asyncio.Protocol):
         """Begin with the next request, after one whose answer came later."""
         if self._backlog or self._blocked:
             self._work_off_backlog()
-        elif self._held:
-            self._release()
+        if self._held:
+            self._release_if_idle()
 
     def _send(self, response: bytes, keep_alive: bool) -> None:
         if not response:  # the answer is lost, by order of a test
@@ -445,6 +445,11 @@ class Connection(asyncio.Protocol):
         log.warning("a request was refused: the bodies of all requests are over the budget")
         self._monitor.metrics.refused_bodies += 1
         self._refuse(TOO_MANY_BODIES)
+
+    def _release_if_idle(self) -> None:
+        """Bodies are held until their requests are answered, not until the client has read the answers."""
+        if self._outstanding is None and not self._backlog:
+            self._release()
 
     def _release(self) -> None:
         self._bodies.held -= self._held

@@ -31,6 +31,7 @@ _INTERIOR: Final = 0x02
 FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
 _BLOB: Final = 12
 _SMALLEST: Final = 16  # bytes of a row
+_SMALLEST_FREE: Final = 4  # bytes of an entry of the list of free bytes
 _PAGE_SIZES: Final = tuple(512 << power for power in range(8))
 _LOCK: Final = 1 << 30  # SQLite uses the page with this byte for locks alone
 _PREFIX: Final = "tree_"
@@ -259,7 +260,7 @@ class _Pages:
             size = int.from_bytes(page[free + 2 : free + 4], "big")
             used.append((free, free + size))
             following = int.from_bytes(page[free : free + 2], "big")
-            if following and following < free + size:  # they rise
+            if size < _SMALLEST_FREE or (following and following < free + size):  # they rise
                 raise _Damaged
             free = following
         gaps = []

@@ -114,7 +114,8 @@ class SQLiteStore:
             self.path, durability, busy_timeout, memory_map, self._waiting
         )
         self.read_only: bool = self._connection.readonly("main")
-        self._as_opened = state if self.read_only else None
+        # A log that was there at first may have been gone when the file was opened, so look again.
+        self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)
@@ -408,7 +409,7 @@ class SQLiteStore:
             self.path, "disk", self.busy_timeout, self._memory_map, self._waiting
         )
         self._execute = self._connection.cursor().execute
-        self._as_opened = state
+        self._as_opened = state or state_without_log(self.path)
         self._seen_version = -1  # of the connection before
         before.close(True)
 
