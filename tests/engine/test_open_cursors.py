@@ -38,7 +38,7 @@ def test_a_cursor_is_closed_before_the_lock_is_released(
             database.execute("PutItem", {"TableName": "tab", "Item": item})
         engine = database.engine
         events: list[str] = []
-        original = engine.store.range
+        original = engine.store.values
 
         def watched(*args: Any, **options: Any) -> Iterator[Any]:
             try:
@@ -56,7 +56,7 @@ def test_a_cursor_is_closed_before_the_lock_is_released(
 
         reading = engine.reading
         monkeypatch.setattr(engine, "reading", Lock())
-        monkeypatch.setattr(type(engine.store), "range", lambda self, *a, **o: watched(*a, **o))
+        monkeypatch.setattr(type(engine.store), "values", lambda self, *a, **o: watched(*a, **o))
         database.execute(operation, {"TableName": "tab", "Limit": 3, **members})
         monkeypatch.undo()
     assert events[:2] == ["closed", "released"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,15 +19,13 @@ from isotone.engine.pages import Page, Reader
 KB = 1024
 
 
-def entries(sizes: list[int]) -> list[tuple[bytes, bytes]]:
-    """Entries of items that say to be of these sizes."""
-    return [
-        (bytes([place]), pack({"n": {"N": str(place)}}, size)) for place, size in enumerate(sizes)
-    ]
+def records(sizes: list[int]) -> Iterator[bytes]:
+    """Records of items that say to be of these sizes."""
+    return (pack({"n": {"N": str(place)}}, size) for place, size in enumerate(sizes))
 
 
 def shown(page: Page) -> list[int]:
-    return [int(item_of(bytes(4) + bytes(raw))["n"]["N"]) for raw in page.items]
+    return [int(item_of(bytes(4) + json)["n"]["N"]) for json in page.items]
 
 
 def last(page: Page) -> int | None:
@@ -51,7 +50,7 @@ def last(page: Page) -> int | None:
 def test_a_page_ends_with_its_limit_or_behind_1_megabyte(
     sizes: list[int], limit: int | None, count: int, stopped_at: int | None
 ) -> None:
-    page = Reader(limit=limit).page(entries(sizes))
+    page = Reader(limit=limit).page(records(sizes))
     assert page.count == page.scanned == count
     assert shown(page) == list(range(count))
     assert last(page) == stopped_at
@@ -62,9 +61,9 @@ def test_a_filter_does_not_make_a_page_longer() -> None:
     def odd(item: dict[str, Any]) -> bool:
         return int(item["n"]["N"]) % 2 == 1
 
-    page = Reader(limit=4, matches=odd).page(entries([1] * 9))
+    page = Reader(limit=4, matches=odd).page(records([1] * 9))
     assert (page.count, page.scanned, shown(page), last(page)) == (2, 4, [1, 3], 3)
-    counted = Reader(limit=4, matches=odd, counting=True).page(entries([1] * 9))
+    counted = Reader(limit=4, matches=odd, counting=True).page(records([1] * 9))
     assert (counted.count, counted.scanned, counted.items, last(counted)) == (2, 4, [], 3)
 
 
@@ -72,9 +71,9 @@ def test_nothing_is_taken_beyond_the_page() -> None:
     taken = []
 
     def lazily() -> Any:
-        for entry in entries([1] * 9):
-            taken.append(entry)
-            yield entry
+        for record in records([1] * 9):
+            taken.append(record)
+            yield record
 
     Reader(limit=3).page(lazily())
     assert len(taken) == 3

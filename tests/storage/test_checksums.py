@@ -70,6 +70,10 @@ def test_a_range_ends_at_damage_or_goes_on_behind_it(
     with pytest.raises(DamagedItem):
         found.extend(key for key, _ in store.range("t", b"", None, reverse=reverse))
     assert found == wanted[:first]
+    values: list[bytes] = []
+    with pytest.raises(DamagedItem):
+        values.extend(store.values("t", b"", None, reverse=reverse))
+    assert values == [b"value of " + key for key in wanted[:first]]
     damage: list[DamagedItem] = []
     entries = store.range("t", b"", None, reverse=reverse, on_damage=damage.append)
     assert [key for key, _ in entries] == wanted

@@ -128,8 +128,15 @@ class Stores(RuleBasedStateMachine):
             assert store.get(tree, key) == self.model[tree].get(key)
 
     @precondition(lambda self: self.model)
-    @rule(data=st.data(), reverse=st.booleans(), limit=st.none() | st.integers(0, 3))
-    def range(self, data: st.DataObject, reverse: bool, limit: int | None) -> None:
+    @rule(
+        data=st.data(),
+        reverse=st.booleans(),
+        limit=st.none() | st.integers(0, 3),
+        expected=st.none() | st.integers(1, 3),
+    )
+    def range(
+        self, data: st.DataObject, reverse: bool, limit: int | None, expected: int | None
+    ) -> None:
         tree = self.some_tree(data)
         low, high = self.some_key(data, tree), self.some_key(data, tree)
         if data.draw(st.integers(0, 3)):
@@ -138,6 +145,8 @@ class Stores(RuleBasedStateMachine):
         wanted = entries(self.model, tree, low, bound, reverse)[:limit]
         for store in self.stores:
             assert list(islice(store.range(tree, low, bound, reverse=reverse), limit)) == wanted
+            values = store.values(tree, low, bound, reverse=reverse, expected=expected)
+            assert list(islice(values, limit)) == [value for _, value in wanted]
 
     @rule(tree=TREES)
     def use_a_tree_that_is_not_there(self, tree: str) -> None:
@@ -148,6 +157,8 @@ class Stores(RuleBasedStateMachine):
                 store.get(tree, b"")
             with pytest.raises(NoSuchTree):
                 store.range(tree, b"", None)
+            with pytest.raises(NoSuchTree):
+                store.values(tree, b"", None)
 
     def some_tree(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.model)))

@@ -32,8 +32,6 @@ from isotone.engine.layout import (
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.values.attribute_validation import Item
 
-Entries = Iterator[tuple[bytes, bytes]]
-
 _QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
 _QUICK_NODES = 5000  # of a filter, evaluated for all records together
 _QUICK_SIZE = 16 * limits.KB  # bytes of them
@@ -78,10 +76,15 @@ class Source:
         key = self.table.keyspace.key(start)
         return key if self.index is None else self.index.key(start, key)
 
-    def entries(
-        self, bounds: Bounds, start: bytes | None = None, *, reverse: bool = False
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """The entries within bounds, from just after `start`, in key order or in reverse."""
+    def records(
+        self,
+        bounds: Bounds,
+        start: bytes | None = None,
+        *,
+        reverse: bool = False,
+        expected: int | None = None,
+    ) -> Iterator[bytes]:
+        """The records within bounds, from just after `start`, in key order or in reverse; `expected` at most, if given."""
         low, high = bounds
         if start is not None:
             if reverse:
@@ -90,7 +93,7 @@ class Source:
                 low = max(low, start + b"\x00")
         if high is not None and low >= high:
             return iter(())
-        return self.engine.store.range(self.tree, low, high, reverse=reverse)
+        return self.engine.store.values(self.tree, low, high, reverse=reverse, expected=expected)
 
     def whole_item(self, record: bytes) -> bytes:
         """The table's record of the item of an index entry. Reads one item."""
@@ -108,12 +111,12 @@ def segment_bounds(segment: int | None, total: int | None) -> Bounds:
 class Page(msgspec.Struct):
     """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped.
 
-    `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
+    `items` are in JSON. `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
     milliseconds if `is_long`. `reached` is the record after which the page goes on, if not all of it has been read.
     """
 
     records: list[bytes] = []
-    items: list[msgspec.Raw] = []
+    items: list[bytes] = []
     count: int = 0
     scanned: int = 0
     size: int = 0
@@ -123,7 +126,7 @@ class Page(msgspec.Struct):
 
 
 class Reader(msgspec.Struct, frozen=True, gc=False):
-    """How to convert the entries of a page.
+    """How to convert the records of a page.
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
     `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
@@ -137,19 +140,21 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     counting: bool = False
     effort: int = 0
 
-    def page(self, entries: Entries) -> Page:
-        """Read one page, and make items of it."""
-        page = self.read(entries, part=limits.QUERY_PAGE)
+    def page(self, stored: Iterator[bytes]) -> Page:
+        """Read one page of these records, and make items of it."""
+        page = self.read(stored, part=limits.QUERY_PAGE)
         self.evaluate(page)
         return page
 
-    def read(self, entries: Entries, page: Page | None = None, *, part: int | None = None) -> Page:
+    def read(
+        self, stored: Iterator[bytes], page: Page | None = None, *, part: int | None = None
+    ) -> Page:
         """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
         if page is None:
             page = Page()
         if part is None:
             part = _PART if self.expand is None else _FETCHED_PART
-        records, size, is_part = _read(entries, page, self.limit, part)
+        records, size, is_part = _read(stored, page, self.limit, part)
         page.reached = records[-1] if is_part else None
         page.scanned += len(records)
         page.size = size
@@ -179,23 +184,23 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
                 page.count = page.scanned
                 return
             if self.project is None:
-                items = [msgspec.Raw(record[SIZE_BYTES:]) for record in records]
+                items = [record[SIZE_BYTES:] for record in records]
             else:
-                items = [msgspec.Raw(encode_item(self.project(_parsed(one)))) for one in records]
+                items = [encode_item(self.project(_parsed(record))) for record in records]
         else:
             items = self._matching(records, self.matches)
         page.count = len(items)
         if not self.counting:
             page.items = items
 
-    def _matching(self, records: list[bytes], matches: Callable[[Item], bool]) -> list[msgspec.Raw]:
+    def _matching(self, records: list[bytes], matches: Callable[[Item], bool]) -> list[bytes]:
         """The items that pass the filter, in the form of the response."""
         items = []
         for record in records:
             item = _parsed(record)
             if matches(item):
                 shown = None if self.project is None else encode_item(self.project(item))
-                items.append(msgspec.Raw(shown or body_of(record)))
+                items.append(shown or body_of(record))
         return items
 
 
@@ -207,7 +212,7 @@ def _parsed(record: bytes) -> Item:
 
 
 def _read(
-    entries: Entries, page: Page, limit: int | None, part: int
+    stored: Iterator[bytes], page: Page, limit: int | None, part: int
 ) -> tuple[list[bytes], int, bool]:
     """Records of a page from where it is on; its size with them; whether the page goes on after them.
 
@@ -219,8 +224,7 @@ def _read(
     part = min(part, wanted)
     chunk = min(part, _FIRST_CHUNK)
     while chunk:
-        # No name keeps an entry, so its tuple is used again for the next one.
-        found = [record for _, record in islice(entries, chunk)]
+        found = list(islice(stored, chunk))
         total = sum(chain.from_iterable(map(unpack_size, found)))
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)

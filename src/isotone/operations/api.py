@@ -55,6 +55,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 )
 from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
+from isotone.operations.item_responses import JsonItems, encode_response
 from isotone.operations.long_writes import evaluating_ahead
 from isotone.operations.permissions import Access, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode, explain
@@ -63,7 +64,7 @@ from isotone.values.plain_json import plain
 log = logging.getLogger("isotone")
 
 
-_encode: Final = msgspec.json.Encoder().encode
+_encode: Final = encode_response
 _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
@@ -169,7 +170,7 @@ class Api:
         if json_items and "Items" in answer:
             others = {**answer}
             del others["Items"]
-            return {**_decode(_encode(others)), "Items": answer["Items"]}
+            return {**_decode(_encode(others)), "Items": _separate(answer["Items"])}
         own: dict[str, Any] = _decode(_encode(answer))
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
@@ -279,6 +280,11 @@ class Api:
         except Exception:
             log.exception("%s failed", operation)
             return InternalServerError("Internal server error")
+
+
+def _separate(found: Any) -> Any:
+    """The Items of a response, each in JSON if it is stored so."""
+    return [*map(msgspec.Raw, found.items)] if type(found) is JsonItems else found
 
 
 def _finish(rest: Later) -> bytes:

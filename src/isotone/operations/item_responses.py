@@ -25,6 +25,24 @@ def item_in_response(record: bytes, projection: Projection | None) -> Item | msg
     return projection.project(item_of(record))
 
 
+class JsonItems:
+    """The items of a response, in JSON as they are stored. One value for the encoder, which joins them."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[bytes]) -> None:
+        self.items = items
+
+
+def _joined(value: Any) -> msgspec.Raw:
+    if type(value) is not JsonItems:
+        raise NotImplementedError  # the encoder says that it does not know the type
+    return msgspec.Raw(b"[%b]" % b",".join(value.items))
+
+
+encode_response: Final = msgspec.json.Encoder(enc_hook=_joined).encode
+
+
 Waiting = list[tuple[Any, Any, bytes, Projection]]
 """Places in a response, each a list or a dict with an index or a name, and what is to be there: a projection of a record."""
 

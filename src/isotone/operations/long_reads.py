@@ -54,5 +54,5 @@ def page_in_parts(
         yield
         start = source.position(source.last_key(page.reached))
         # No variable refers to the entries, so their cursor is closed before the lock is released.
-        reader.read(source.entries(bounds, start, reverse=reverse), page)
+        reader.read(source.records(bounds, start, reverse=reverse), page)
     return page

@@ -18,6 +18,7 @@ from isotone.expressions import Condition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Charged, Meter, meter_for
+from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
     INVALID,
     check_key_condition,
@@ -154,7 +155,9 @@ def query(engine: Engine, request: Query) -> Answer | Later:
         selection = Selection(source, request, filters, projection, binding.values)
         reverse = request.scan_index_forward is False
         # No variable refers to the entries, so their cursor is closed before the lock is released.
-        page = selection.reader.read(source.entries(bounds, start, reverse=reverse))
+        page = selection.reader.read(
+            source.records(bounds, start, reverse=reverse, expected=request.limit)
+        )
     if page.is_long:
         return Later(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
     return selection.answer(page)
@@ -185,7 +188,7 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
         bounds = segment_bounds(request.segment, request.total_segments)
         start = _scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
-        page = selection.reader.read(source.entries(bounds, start))
+        page = selection.reader.read(source.records(bounds, start, expected=request.limit))
     if page.is_long:
         return Later(partial(selection.answer_in_the_end, page, bounds, reverse=False))
     return selection.answer(page)
@@ -330,7 +333,7 @@ class Selection:
         self.reader.evaluate(page)
         answer: dict[str, Any] = {}
         if self.request.select != "COUNT":
-            answer["Items"] = page.items
+            answer["Items"] = JsonItems(page.items)
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
         if page.last is not None:

@@ -33,7 +33,13 @@ from isotone.expressions.partiql import (
 )
 from isotone.operations.action import Answer, Later
 from isotone.operations.capacity import Meter, meter_for
-from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
+from isotone.operations.item_responses import (
+    LARGE,
+    JsonItems,
+    Waiting,
+    completed,
+    item_in_response,
+)
 from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
 from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
@@ -251,7 +257,7 @@ def _parts(
     size = 0
     for bounds in ranges:
         reader = msgspec.structs.replace(selection.reader, limit=limit)
-        page = reader.read(selection.source.entries(bounds, start, reverse=reverse))
+        page = reader.read(selection.source.records(bounds, start, reverse=reverse, expected=limit))
         yield from page_in_parts(reader, selection.source, bounds, page, reverse=reverse)
         pages.append(page)
         size += page.size
@@ -266,11 +272,12 @@ def _parts(
 
 def _items(selection: Selection, pages: list[Page]) -> dict[str, Any]:
     """The items of the pages, and what reading them has consumed."""
-    answer: dict[str, Any] = {"Items": []}
+    items: list[bytes] = []
     meter = selection.meter
     for page in pages:
         selection.reader.evaluate(page)
-        answer["Items"] += page.items
+        items += page.items
+    answer: dict[str, Any] = {"Items": JsonItems(items)}
     if meter is not None:  # once nothing can be postponed any more
         for page in pages:
             selection.charge(meter, page)

@@ -28,6 +28,7 @@ Row = tuple[bytes, bytes, bytes | None]
 CHUNK: Final = 128  # rows that are checked together
 FIRST: Final = 2
 CHUNK_SIZE: Final = 64 * 1024  # bytes of them, as far as can be told before they are read
+_ASSUMED_SIZE: Final = 4096  # bytes of a row, before any was read
 
 _packed = Struct("<I").pack
 
@@ -43,11 +44,17 @@ class Sums:
     its sum, have `start` as their CRC, and many are checked by one call. One change in them always makes it another.
     """
 
-    __slots__ = ("_number", "start")
+    __slots__ = ("_number", "row_size", "start")
 
     def __init__(self, tree: str) -> None:
         self._number = crc32(tree.encode())
         self.start = crc32(self._number.to_bytes(4, "little"))
+        self.row_size = _ASSUMED_SIZE  # of the rows that were read last
+
+    def first_count(self, expected: int | None) -> int:
+        """How many rows to read first, if the caller takes as many as `expected`; all that there are, if that is None."""
+        most = CHUNK if expected is None else min(CHUNK, expected)
+        return max(1, min(most, CHUNK_SIZE // self.row_size))
 
     def of(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
         """The sum of a key, and that of the key and its value."""

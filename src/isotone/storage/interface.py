@@ -116,6 +116,20 @@ class Store(Protocol):
         raises in any case where the order of the tree is damaged.
         """
 
+    def values(
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        expected: int | None = None,
+    ) -> Iterator[bytes]:
+        """The values of the entries that `range` gives, in the same order, for a caller who takes many of them.
+
+        `expected` is how many the caller takes at most, if that is known.
+        """
+
     def changed_elsewhere(self) -> bool:
         """Whether another process has committed since the last call (always False in memory).
 

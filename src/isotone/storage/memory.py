@@ -157,6 +157,23 @@ class MemoryStore:
         keys, twins = tee(branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse))
         return zip(keys, map(branch.values.__getitem__, twins), strict=True)
 
+    def values(
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        expected: int | None = None,
+    ) -> Iterator[bytes]:
+        """The values of a range. O(log n), then O(1) per entry."""
+        try:
+            branch = self._trees[tree]
+        except KeyError:
+            raise NoSuchTree(tree) from None
+        keys = branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse)
+        return map(branch.values.__getitem__, keys)
+
     def changed_elsewhere(self) -> bool:
         """False: no other process can write here."""
         return False

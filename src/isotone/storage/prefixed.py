@@ -69,6 +69,19 @@ class PrefixedStore:
             self._prefix + tree, low, high, reverse=reverse, on_damage=on_damage
         )
 
+    def values(
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        expected: int | None = None,
+    ) -> Iterator[bytes]:
+        return self._whole.values(
+            self._prefix + tree, low, high, reverse=reverse, expected=expected
+        )
+
     def changed_elsewhere(self) -> bool:
         return self._whole.changed_elsewhere()
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain, islice
+from itertools import chain, islice, starmap
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 from zlib import crc32
@@ -27,7 +28,7 @@ from zlib import crc32
 import apsw
 
 from isotone.errors import DamagedItem, StorageError, UsageError
-from isotone.storage.checksums import CHUNK_SIZE, FIRST, Entry, Row, Sums, are_in_order, next_count
+from isotone.storage.checksums import CHUNK_SIZE, FIRST, Row, Sums, are_in_order, next_count
 from isotone.storage.file import (
     MEMORY,
     MEMORY_MAP,
@@ -61,6 +62,7 @@ _LOOK: Final = 0.25  # seconds between two looks whether the file is still at it
 # What SQLite and APSW raise for a row whose bytes have changed. SQLite's texts are decoded, so a changed type counts.
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
+_VALUES: Final = itemgetter(1)
 _MAX_PROBLEMS: Final = 100  # reported by one check
 
 
@@ -235,14 +237,21 @@ class SQLiteStore:
         on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
-        bounds = (low,) if high is None else (low, high)
-        cursor = self._connection.cursor()
-        try:
-            cursor.execute(self._statements[tree].range[high is None, reverse], bounds)
-        except _UNREADABLE as error:
-            raise self._read_failure(error, tree) from error
-        reading = _Range(self, cursor, tree, low, high, reverse, on_damage)
-        return chain.from_iterable(reading.chunks())
+        reading = _Range(self, tree, low, high, reverse, on_damage)
+        return chain.from_iterable(starmap(zip, reading.chunks(FIRST)))
+
+    def values(
+        self,
+        tree: str,
+        low: bytes,
+        high: bytes | None,
+        *,
+        reverse: bool = False,
+        expected: int | None = None,
+    ) -> Iterator[bytes]:
+        """The values of a range. O(log n), then O(1) per entry."""
+        reading = _Range(self, tree, low, high, reverse, None)
+        return chain.from_iterable(map(_VALUES, reading.chunks(reading.sums.first_count(expected))))
 
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last call. O(1).
@@ -545,15 +554,15 @@ class _Range:
         "_low",
         "_on_damage",
         "_reverse",
+        "_statements",
         "_store",
-        "_sums",
         "_tree",
+        "sums",
     )
 
     def __init__(
         self,
         store: SQLiteStore,
-        cursor: Any,
         tree: str,
         low: bytes,
         high: bytes | None,
@@ -561,59 +570,66 @@ class _Range:
         on_damage: OnDamage | None,
     ) -> None:
         self._store = store
-        self._cursor = cursor
         self._tree = tree
         self._low = low
         self._high = high
         self._reverse = reverse
         self._on_damage = on_damage
-        self._sums = store._statements[tree].sums
+        self._statements = statements = store._statements[tree]
+        self.sums = statements.sums
+        self._cursor = store._connection.cursor()
+        try:
+            self._cursor.execute(
+                statements.range[high is None, reverse], (low,) if high is None else (low, high)
+            )
+        except _UNREADABLE as error:
+            raise store._read_failure(error, tree) from error
 
-    def chunks(self) -> Iterator[Iterable[Entry]]:
-        """The entries, in growing chunks: the first has few, for callers who want no more."""
-        count = FIRST
+    def chunks(self, count: int) -> Iterator[tuple[Sequence[bytes], Sequence[bytes]]]:
+        """Keys and values, in growing chunks, of which the first has up to `count`."""
+        sums, cursor = self.sums, self._cursor
         latest: bytes | None = None
         is_first = True
         while True:
-            rows, error = self._read(count)
+            rows: list[Row] = []
+            error: Exception | None = None
+            damage: DamagedItem | None = None
+            try:
+                rows.extend(islice(cursor, count))
+            except _UNREADABLE as met:
+                error = met
             is_last = len(rows) < count
-            size = self._sums.size_of_sound(rows)
-            sound, damage = (rows, None) if size is not None else self._sound(rows)
-            if sound:
-                keys, values, _ = zip(*sound, strict=True)
+            size = sums.size_of_sound(rows)
+            if size is None:
+                rows, damage = self._sound(rows)
+            if rows:
+                keys, values, _ = zip(*rows, strict=True)
                 if not are_in_order(keys, after=latest, reverse=self._reverse):
                     raise self._store.describe_damage(self._tree, None)
                 latest = keys[-1]
-            if self._on_damage is None and (is_first or is_last) and not (damage or error):
+            if (is_first or is_last) and self._on_damage is None and not (damage or error):
                 self._check_ends(is_first, is_last, latest)
-            if sound:
-                yield zip(keys, values, strict=True)
+            if rows:
+                yield keys, values
             if damage is not None or error is not None:
-                self._cursor.close(True)  # the exception may keep this frame, and so its cursor
+                cursor.close(True)  # the exception may keep this frame, and so its cursor
             if damage is not None:
                 raise damage
             if error is not None:
                 raise self._store._read_failure(error, self._tree) from error
+            if size:
+                sums.row_size = size // len(rows)
             if is_last:
                 return
             is_first = False
             count = next_count(count, size or CHUNK_SIZE)
-
-    def _read(self, size: int) -> tuple[list[Row], Exception | None]:
-        """The next rows, and the error that ended them early."""
-        rows: list[Row] = []
-        try:
-            rows.extend(islice(self._cursor, size))
-        except _UNREADABLE as error:
-            return rows, error
-        return rows, None
 
     def _sound(self, rows: list[Row]) -> tuple[list[Row], DamagedItem | None]:
         """The rows that are not damaged, up to the first that is, and its exception."""
         reached = reached_in(self._store._connection, self._tree)
         sound: list[Row] = []
         for row in rows:
-            if self._sums.holds(row, reached):
+            if self.sums.holds(row, reached):
                 sound.append(row)
                 continue
             damage = self._store.describe_damage(self._tree, row[0])
@@ -641,7 +657,7 @@ class _Range:
                 below = low
             if is_last and high is not None:
                 above = low if latest is None else latest + b"\x00"
-        statements = self._store._statements[self._tree]
+        statements = self._statements
         check = self._store._check_neighbours
         if below is not None and above is not None:
             check(self._tree, statements.around, (below, above), low, high)
