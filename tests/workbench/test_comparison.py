@@ -14,6 +14,7 @@ from tests.effort import examples
 from tests.moving.tables import NAME, create, key_of, order, values
 
 import isotone
+from isotone.errors import ValidationException
 from isotone.moving import Stopped
 from isotone.moving.item_identity import canonical
 from isotone.moving.pacing import Pace
@@ -180,6 +181,42 @@ def test_what_somebody_wrote_meanwhile_is_not_lost():
         assert [get(after, item) for item in theirs] == theirs
         assert get(after, untouched) == {**untouched, "note": also["note"]}
         assert not any(write_back(after, result))
+
+
+def test_an_item_that_got_an_attribute_meanwhile_is_not_deleted():
+    """Nor is one overwritten that has more changes than fit into an update."""
+    wide = {**order(2), **{f"attribute {each}": {"S": "x"} for each in range(200)}}
+    for item, wanted in ((order(1), None), (wide, None), (wide, order(2))):
+        theirs = {**item, "theirs": {"S": "x"}}
+        with tables(theirs) as database:
+            change = Change(0, key_of(item), item, wanted)
+            assert list(write_changes(database, NAME, [change], Pace())) == [[(change, False)]]
+            assert get(database, item) == theirs
+
+
+class Elsewhere:
+    """An engine that is asked for one request at a time."""
+
+    def __init__(self, database: isotone.Database) -> None:
+        self.execute = database.execute
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
+    orders = [order(number) for number in range(4)]
+    refused = {**orders[1], "status": {"N": "1"}}  # the key of an index is a text
+    with tables() as database:
+        changes = [
+            Change(number, key_of(item), None, item)
+            for number, item in enumerate([orders[0], refused, *orders[2:]])
+        ]
+        backend: Any = database if is_here else Elsewhere(database)
+        written = []
+        with pytest.raises(ValidationException):
+            for part in write_changes(backend, NAME, changes, Pace()):
+                written += [change.number for change, is_made in part if is_made]
+        assert written == [0, 2, 3]
+        assert state_of(database).keys() == {text(key_of(orders[each])) for each in written}
 
 
 def test_a_write_that_was_answered_to_nobody_is_not_refused_when_it_is_sent_again():

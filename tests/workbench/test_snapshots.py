@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,10 +23,12 @@ from tests.workbench.page import Browserless
 
 import isotone
 from isotone import moving
+from isotone.backends.interface import Backend
 from isotone.backends.opening import open_backend
 from isotone.moving.job_state import locked
 from isotone.server import running_server
-from isotone.workbench import Workbench
+from isotone.workbench import Workbench, snapshot_folder, snapshots, threads
+from isotone.workbench.jobs import Job
 from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
@@ -36,6 +43,16 @@ def database() -> Iterator[isotone.Database]:
         create(database)
         fill(database, ORDERS)
         yield database
+
+
+class Elsewhere:
+    """An engine that is asked for one request at a time, and has no snapshot of one moment."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+        return self._backend.execute(operation, request, deadline)
 
 
 @pytest.fixture
@@ -411,12 +428,171 @@ def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path
         assert items(opened).keys() < items(database).keys() | {("c4", "4")}
 
 
-def test_nothing_can_be_put_back_while_it_is_being_put_back(serve, database):
+def test_nothing_is_put_back_twice_at_once(database, tmp_path):
+    """Nor is a snapshot deleted while items are put back from it; and the job can be stopped."""
+    begun, gate = threading.Event(), threading.Event()
+
+    class Slow(Elsewhere):
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+            if operation == "UpdateItem":
+                begun.set()
+                gate.wait(30)
+            return super().execute(operation, request, deadline)
+
+    pages = Workbench(Slow(database), target="slow", remote=True, snapshots=tmp_path)
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        identity = take(page)
+        database.execute("PutItem", {"TableName": NAME, "Item": order(3, total=999)})
+        found = compare(page, identity)
+        given = {"id": found["id"]}
+        error = page.call("put_back_progress", given)["error"]
+        assert "nothing was put back" in error["message"]
+        try:
+            assert page.call("put_back", {**given, "list": "all"})["state"] == "running"
+            assert begun.wait(30)
+            error = page.call("put_back", {**given, "list": "all"})["error"]
+            assert "being put back already" in error["message"]
+            error = page.call("snapshot_delete", {"id": identity})["error"]
+            assert "being put back from this snapshot" in error["message"]
+            assert page.call("comparison_stop", given) == {}
+        finally:
+            gate.set()
+        done = ended(page, "put_back_progress", given)
+        assert (done["state"], done["written"]) == ("stopped", 1)
+
+
+def test_a_snapshot_that_is_completed_during_a_sweep_stays(tmp_path, monkeypatch):
+    """A sweep finds no description of it, and gets its lock when it has one."""
+    folder = SnapshotFolder(tmp_path)
+    with ExitStack() as draft:
+        file = draft.enter_context(folder.draft("one"))
+        file.touch()
+
+        def complete_and_lock(path: Path) -> Any:
+            (tmp_path / "one.json").touch()
+            draft.close()
+            return locked(path)
+
+        monkeypatch.setattr(snapshot_folder, "locked", complete_and_lock)
+        folder.sweep()
+    assert file.exists()
+
+
+def test_two_windows_that_compare_the_same_see_one_comparison(serve, monkeypatch):
+    def late(function: Callable[..., Any], *arguments: Any) -> Any:
+        return threads.in_thread(lambda: (time.sleep(0.05), function(*arguments))[1])
+
+    monkeypatch.setattr(snapshots, "in_thread", late)
+    page = serve()
+    names = {"from": take(page), "to": "now", "table": NAME, "start": True}
+    with ThreadPoolExecutor(8) as windows:
+        found = list(windows.map(lambda _: page.call("comparison", names), range(8)))
+    assert len({each["comparison"]["id"] for each in found}) == 1
+
+
+def test_what_was_put_back_can_be_undone_after_other_comparisons(serve, database):
     page = serve()
     identity = take(page)
-    assert (
-        "nothing was put back"
-        in page.call("put_back_progress", {"id": compare(page, identity)["id"]})["error"]["message"]
+    change(database)
+    after = items(database)
+    found = compare(page, identity)
+    assert put_back(page, found, list="all")["written"] == 3
+    for number in range(5):
+        compare(page, identity, take(page, f"other {number}"))
+    assert put_back(page, found, list="all", undo=True)["written"] == 3
+    assert items(database) == after
+
+
+def test_a_table_that_is_made_again_has_its_settings_when_that_is_stopped(database, tmp_path):
+    expiry = {"AttributeName": "expires", "Enabled": True}
+    database.execute("UpdateTimeToLive", {"TableName": NAME, "TimeToLiveSpecification": expiry})
+
+    class Stopping(Elsewhere):
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+            if operation == "PutItem":
+                page.call("comparison_stop", {"id": found["id"]})
+            return super().execute(operation, request, deadline)
+
+    pages = Workbench(Stopping(database), target="x", remote=True, snapshots=tmp_path)
+    with running_server(database, pages=pages) as url:
+        page = Browserless(url)
+        identity = take(page)
+        database.execute("DeleteTable", {"TableName": NAME})
+        found = compare(page, identity)
+        assert put_back(page, found, list="all")["state"] == "stopped"
+    told = database.execute("DescribeTimeToLive", {"TableName": NAME})["TimeToLiveDescription"]
+    assert told["AttributeName"] == "expires"
+
+
+HUNG = """
+import sys, threading
+import isotone
+from isotone.server import serve
+from isotone.workbench import Workbench
+from tests.moving.tables import create, fill
+
+database = isotone.open()
+create(database)
+fill(database, 3)
+
+class Hung:
+    def execute(self, operation, request, deadline=None):
+        if operation == sys.argv[1]:
+            print("hung", flush=True)
+            threading.Event().wait()
+        return database.execute(operation, request, deadline)
+
+pages = Workbench(Hung(), target="x", remote=True, snapshots="snapshots")
+serve(database, pages=pages, ready=lambda url: print(url, flush=True))
+"""
+
+
+@pytest.mark.parametrize("operation", ["Scan", "DeleteItem"])
+def test_an_engine_that_does_not_answer_does_not_delay_the_end(operation, tmp_path):
+    """The process is a new one: one that was forked would not wait for its threads."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HUNG, operation],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
     )
+    try:
+        assert process.stdout is not None
+        page = Browserless(process.stdout.readline().strip())
+        if operation == "Scan":
+            page.call("snapshot_take", {"name": "never"})
+        else:
+            identity = take(page)
+            page.execute("PutItem", {"TableName": NAME, "Item": order(100)})
+            page.call("put_back", {"id": compare(page, identity)["id"], "list": "all"})
+        assert process.stdout.readline() == "hung\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_description_has_the_number_of_its_form(serve):
+    page = serve()
+    take(page)
     description = next(Path(page.call("snapshots")["place"]["path"]).glob("*.json"))
     assert msgspec.json.decode(description.read_bytes())["form"] == 1
+
+
+def test_a_job_whose_end_fails_is_over():
+    async def run() -> Job:
+        job = Job()
+
+        def fail() -> None:
+            raise OSError("no space left")
+
+        job.start(lambda: None, fail)
+        while job.is_running:
+            await asyncio.sleep(0.01)
+        return job
+
+    job = asyncio.run(asyncio.wait_for(run(), 10))
+    assert (job.state, job.error) == ("failed", "no space left")

@@ -54,7 +54,11 @@ class Job:
     def _run(self, work: Callable[[], object], ended: Callable[[], object] | None) -> None:
         state = "failed"
         try:
-            work()
+            try:
+                work()
+            finally:
+                if ended is not None:
+                    ended()
             state = "stopped" if self.stop.is_set() else "done"
         except Stopped:
             state = "stopped"
@@ -64,6 +68,4 @@ class Job:
             self.error = f"{type(error).__name__}: {error}"
             raise
         finally:
-            if ended is not None:
-                ended()
             self.state = state

@@ -1,25 +1,25 @@
 """Puts items back to what they were: each on the condition that it still is as the comparison found it.
 
 What somebody has written meanwhile is not lost: such an item is left alone and told. Undo is the same in the other direction.
-Only the attributes that differ are written, so others that were added meanwhile stay.
+Only the attributes that differ are written, so others that were added meanwhile stay. What is deleted, or has more changes than
+fit into an update, is read before: no condition can say that an item has no other attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.errors import ConditionalCheckFailedException
+from isotone.errors import ConditionalCheckFailedException, IsotoneError
 from isotone.moving import KeyDifference
 from isotone.moving.item_identity import canonical
 from isotone.moving.pacing import Pace
 from isotone.values.types import Item
+from isotone.workbench.threads import in_threads
 
 _TOGETHER: Final = 100  # writes of a database in this process that are committed at once
 _AT_ONCE: Final = 8  # writes to an engine elsewhere
@@ -28,6 +28,8 @@ _TESTED: Final = 90  # attributes; the service takes 300 operators in a conditio
 _encode: Final = msgspec.json.Encoder().encode
 
 Write = tuple[str, dict[str, Any]]
+Outcome = bool | BaseException
+"""Whether a change was made, or what prevented that."""
 
 
 class Change(NamedTuple):
@@ -42,15 +44,18 @@ class Change(NamedTuple):
 def write_changes(
     backend: Backend, table: str, changes: Iterable[Change], pace: Pace
 ) -> Iterator[list[tuple[Change, bool]]]:
-    """Write changes, some at a time; yields them with whether they were made. The others were changed by somebody else."""
+    """Write changes, some at a time; yields them with whether they were made. The others were changed by somebody else.
+
+    An error is raised after the changes that were made beside it.
+    """
     waiting = iter(changes)
-    with _sender(backend, pace) as send:
-        while part := list(islice(waiting, _TOGETHER)):
-            made = send([write_of(table, change) for change in part])
-            yield [
-                (change, is_made or _is_there(backend, table, change, pace))
-                for change, is_made in zip(part, made, strict=True)
-            ]
+    send = _sender(_Target(backend, table, pace))
+    while part := list(islice(waiting, _TOGETHER)):
+        outcomes = list(zip(part, send(part), strict=True))
+        yield [(change, is_made) for change, is_made in outcomes if isinstance(is_made, bool)]
+        for _, error in outcomes:
+            if isinstance(error, BaseException):
+                raise error
 
 
 def write_of(table: str, change: Change) -> Write:
@@ -63,7 +68,7 @@ def write_of(table: str, change: Change) -> Write:
         assert wanted is not None
         return "PutItem", {"TableName": table, "Item": wanted, **terms.members()}
     terms.test(f"attribute_exists({terms.name(partition)})")
-    differing = KeyDifference(key, present, wanted).attributes
+    differing = _differing(change)
     others = [name for name in present if name not in differing]
     tested = [name for name in (*differing, *others) if name not in key][:_TESTED]
     if wanted is None:
@@ -82,6 +87,10 @@ def write_of(table: str, change: Change) -> Write:
         "UpdateExpression": update,
         **terms.members(),
     }
+
+
+def _differing(change: Change) -> Mapping[str, Any]:
+    return KeyDifference(change.key, change.present, change.wanted).attributes
 
 
 class _Terms:
@@ -132,45 +141,66 @@ class _Terms:
         return text
 
 
-@contextmanager
-def _sender(backend: Backend, pace: Pace) -> Iterator[Callable[[Sequence[Write]], list[bool]]]:
-    """A function that sends writes, and returns of each whether its condition was true; raises any other error."""
+class _Target(NamedTuple):
+    """The table that is written to."""
+
+    backend: Backend
+    table: str
+    pace: Pace
+
+    def item(self, key: Item) -> Item | None:
+        """An item as it is now."""
+        request = {"TableName": self.table, "Key": key, "ConsistentRead": True}
+        return self.pace.execute(self.backend, "GetItem", request).get("Item")
+
+    def was_changed(self, change: Change) -> bool:
+        """Whether somebody has changed an item, where the condition of the write would not notice it."""
+        if change.present is None:
+            return False
+        if change.wanted is not None and len(_differing(change)) <= _TESTED:
+            return False
+        return not _is_same(self.item(change.key), change.present)
+
+    def outcome(self, change: Change, answer: object) -> Outcome:
+        """What became of a change that was answered so; None: it was not sent."""
+        if answer is not None and not isinstance(answer, ConditionalCheckFailedException):
+            return answer if isinstance(answer, Exception) else True
+        try:  # a request that was sent again finds its own change
+            return _is_same(self.item(change.key), change.wanted)
+        except IsotoneError as error:
+            return error
+
+
+def _sender(target: _Target) -> Callable[[Sequence[Change]], Sequence[Outcome]]:
+    """A function that writes changes."""
+    backend, table, pace = target
     send_many = getattr(backend, "send_many", None)
-    if send_many is not None:
+    if send_many is None:
 
-        def together(writes: Sequence[Write]) -> list[bool]:
-            pace.wait()
-            return [
-                _is_made(answer)
-                for answer in send_many([(action, _encode(body)) for action, body in writes])
-            ]
+        def one(change: Change) -> Outcome:
+            try:
+                is_sent = not target.was_changed(change)
+                answer = pace.execute(backend, *write_of(table, change)) if is_sent else None
+            except ConditionalCheckFailedException as error:
+                return target.outcome(change, error)
+            return target.outcome(change, answer)
 
-        yield together
-        return
+        return lambda changes: in_threads(one, changes, _AT_ONCE)
 
-    def one(write: Write) -> bool:
-        try:
-            pace.execute(backend, *write)
-        except ConditionalCheckFailedException as error:
-            return _is_made(error)
-        return True
+    def together(changes: Sequence[Change]) -> Sequence[Outcome]:
+        pace.wait()
+        is_sent = [not target.was_changed(change) for change in changes]
+        writes = [write_of(table, change) for change in compress(changes, is_sent)]
+        answers = iter(send_many([(action, _encode(body)) for action, body in writes]))
+        return [
+            target.outcome(change, next(answers) if was_sent else None)
+            for change, was_sent in zip(changes, is_sent, strict=True)
+        ]
 
-    with ThreadPoolExecutor(_AT_ONCE, "isotone-put-back") as pool:
-        yield lambda writes: list(pool.map(one, writes))
-
-
-def _is_made(answer: Any) -> bool:
-    if isinstance(answer, ConditionalCheckFailedException):
-        return False
-    if isinstance(answer, Exception):
-        raise answer
-    return True
+    return together
 
 
-def _is_there(backend: Backend, table: str, change: Change, pace: Pace) -> bool:
-    """Whether the item is what it shall be already: a request that was sent again finds its own change."""
-    request = {"TableName": table, "Key": change.key, "ConsistentRead": True}
-    item = pace.execute(backend, "GetItem", request).get("Item")
-    if item is None or change.wanted is None:
-        return item is None and change.wanted is None
-    return canonical(item) == canonical(change.wanted)
+def _is_same(one: Item | None, other: Item | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return canonical(one) == canonical(other)

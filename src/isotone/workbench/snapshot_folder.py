@@ -140,7 +140,8 @@ class SnapshotFolder:
             if file.with_suffix(".json").exists():
                 continue
             with suppress(InProgress), locked(file.with_suffix(".lock")):
-                self._unlink(file.stem)
+                if not file.with_suffix(".json").exists():  # it may have been completed just now
+                    self._unlink(file.stem)
                 file.with_suffix(".lock").unlink(missing_ok=True)
 
     def free(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from isotone.moving.progress import Meter
 from isotone.moving.scanning import Segment, pages
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.workbench.snapshot_folder import SnapshotTable
+from isotone.workbench.threads import in_threads
 
 _SEGMENTS: Final = 4  # of a table elsewhere
 _ITEMS_A_PAGE: Final = 500
@@ -113,8 +113,7 @@ def _copying(
     """A function that copies one of these tables into another one, page by page."""
     frozen = getattr(backend, "frozen", None)
     if frozen is None:
-        with ThreadPoolExecutor(_SEGMENTS, "isotone-snapshot") as pool:
-            yield lambda source, name: _scanned(backend, source, copy, name, pool, stop)
+        yield lambda source, name: _scanned(backend, source, copy, name, stop)
         return
     with frozen(names) as pages_of:
 
@@ -131,10 +130,9 @@ def _scanned(
     source: str,
     copy: embedded.Database,
     name: str,
-    pool: ThreadPoolExecutor,
     stop: threading.Event,
 ) -> Iterator[CopiedPage]:
-    """Copy a table, a page of each segment at a time: the pool has no work that goes on for long."""
+    """Copy a table, a page of each segment at a time."""
     pace = Pace(stop=stop)
     writer = BatchWriter(copy, name, Pace())
     left = [
@@ -142,9 +140,11 @@ def _scanned(
         for number in range(_SEGMENTS)
     ]
     while left:
-        found = list(pool.map(lambda segment: next(segment, None), left))
+        found = in_threads(lambda segment: next(segment, None), left, _SEGMENTS)
         left = [segment for segment, page in zip(left, found, strict=True) if page is not None]
         for page in found:
+            if isinstance(page, BaseException):
+                raise page
             if page is not None:
                 writer.write([put(item) for item in page.items])
                 yield len(page.items), page.units

@@ -55,6 +55,8 @@ _NAME: Final = 100
 _OVER: Final = ("failed", "stopped")
 
 Answer = dict[str, Any]
+Names = tuple[str, str, str]
+"""What is compared: a snapshot, another one or `now`, and the table."""
 
 
 @dataclass(kw_only=True)
@@ -81,9 +83,7 @@ class _Compared(Job):
     """A comparison with all that is open for it."""
 
     id: int
-    table: str
-    before: str
-    after: str
+    names: Names
     at: float
     files: ExitStack = field(default_factory=ExitStack)
     result: Comparison | None = None
@@ -92,6 +92,21 @@ class _Compared(Job):
     is_gone: bool = False
     put_back: _PutBack | None = None
     reading: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def before(self) -> str:
+        """The snapshot that is compared."""
+        return self.names[0]
+
+    @property
+    def after(self) -> str:
+        """The snapshot that it is compared with, or `now`."""
+        return self.names[1]
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.names[2]
 
     @property
     def is_busy(self) -> bool:
@@ -126,7 +141,7 @@ class Snapshots:
             else SnapshotFolder(given)
         )
         self._taking: _Taking | None = None
-        self._compared: dict[tuple[str, str, str], _Compared] = {}
+        self._compared: dict[Names, _Compared] = {}
         self._undoable: list[_Compared] = []
         self._last = 0
         weakref.finalize(self, _close_all, self._compared, self._undoable)
@@ -190,10 +205,11 @@ class Snapshots:
             )
         for each in uses:
             each.stop.set()
-            while each.is_running:
-                await asyncio.sleep(_LOOK)
+        while any(each.is_busy for each in uses):
+            await asyncio.sleep(_LOOK)
         for each in uses:
-            await in_thread(self._forget, each)
+            self._forget(each)
+        await in_thread(_close, uses)
         await in_thread(self._folder.delete, identity)
         return {}
 
@@ -248,8 +264,9 @@ class Snapshots:
         if given.get("again") is True and (found is None or not found.is_busy):
             is_wanted = True
         if is_wanted:
-            found = await in_thread(self._new, *names)
+            found, over = self._new(names)
             found.start(partial(self._compare, found), partial(_close_unless_ready, found))
+            await in_thread(_close, over)
         if found is None:
             return {"comparison": None}
         shown = found
@@ -307,43 +324,34 @@ class Snapshots:
             compared.put_back.stop.set()
         return {}
 
-    def _new(self, before: str, after: str, table: str) -> _Compared:
-        former = self._compared.pop((before, after, table), None)
-        if former is not None:
-            self._retire(former)
-        over = [each for each in self._compared.values() if not each.is_busy]
-        if len(self._compared) >= _KEPT:
-            if not over:
+    def _new(self, names: Names) -> tuple[_Compared, list[_Compared]]:
+        """A new comparison, in the place of the former one or of the oldest; and those that are to be closed."""
+        replaced = self._compared.get(names)
+        if replaced is None and len(self._compared) >= _KEPT:
+            replaced = next((each for each in self._compared.values() if not each.is_busy), None)
+            if replaced is None:
                 raise UsageError(f"{_KEPT} comparisons are running; wait for one of them")
-            self._forget(over[0])
+        over = [] if replaced is None else self._retire(replaced)
         self._last += 1
-        compared = _Compared(
-            id=self._last,
-            table=table,
-            before=before,
-            after=after,
-            at=time.time(),
-            state="running",
-        )
-        self._compared[before, after, table] = compared
-        return compared
+        compared = self._compared[names] = _Compared(id=self._last, names=names, at=time.time())
+        return compared, over
 
-    def _retire(self, compared: _Compared) -> None:
-        """Close a comparison that was made anew, unless what it has put back may be undone."""
+    def _retire(self, compared: _Compared) -> list[_Compared]:
+        """Take a comparison from the list; what some have put back last can be undone. Returns those that are to be closed."""
+        del self._compared[compared.names]
         if compared.put_back is None:
-            compared.close()
-            return
+            return [compared]
         self._undoable.append(compared)
-        for each in self._undoable[:-_KEPT]:
+        over = [each for each in self._undoable[:-_KEPT] if not each.is_busy]
+        for each in over:
             self._undoable.remove(each)
-            each.close()
+        return over
 
     def _forget(self, compared: _Compared) -> None:
         if compared in self._undoable:
             self._undoable.remove(compared)
-        else:
-            self._compared.pop((compared.before, compared.after, compared.table), None)
-        compared.close()
+        elif self._compared.get(compared.names) is compared:
+            del self._compared[compared.names]
 
     def _compare(self, compared: _Compared) -> None:
         backend, name = self._source.backend, compared.table
@@ -411,11 +419,11 @@ class Snapshots:
         if compared.is_busy:
             raise UsageError("items are being put back already; wait for that, or stop it")
         numbers, name = given.get("numbers"), ALL if given.get("numbers") else _list(given)
-        if numbers is not None and not all(type(each) is int for each in numbers):
+        if numbers is not None and not _are_numbers(numbers):
             raise UsageError(f"numbers={numbers!r} are no numbers of differences")
         job = compared.put_back = _PutBack(undo=given.get("undo") is True)
         job.start(
-            partial(self._put_back, compared, job, numbers, name),
+            partial(self._put_back, compared, job, numbers and sorted(set(numbers)), name),
             partial(self._written, compared.table),
         )
         return await _soon(job, lambda: _told_of_put_back(job))
@@ -442,18 +450,20 @@ class Snapshots:
             make_table(backend, plan, sleep=job.stop.wait)
             job.notes = list(plan.missing)
         changes = _changes(result, numbers, name, undo=job.undo)
-        for written in write_changes(backend, compared.table, changes, Pace(stop=job.stop)):
-            for change, is_made in written:
-                job.written += is_made
-                job.refused += not is_made
-                if not is_made and len(job.refused_first) < _REFUSED_SHOWN:
-                    job.refused_first.append(change)
-            meter.add(len(written))
-            job.note(meter.progress())
-            if job.stop.is_set():
-                return
-        if plan is not None:
-            job.notes += apply_settings(backend, plan, sleep=job.stop.wait)
+        try:
+            for written in write_changes(backend, compared.table, changes, Pace(stop=job.stop)):
+                for change, is_made in written:
+                    job.written += is_made
+                    job.refused += not is_made
+                    if not is_made and len(job.refused_first) < _REFUSED_SHOWN:
+                        job.refused_first.append(change)
+                meter.add(len(written))
+                job.note(meter.progress())
+                if job.stop.is_set():
+                    return
+        finally:
+            if plan is not None:  # also of one that is stopped: the next comparison finds a table
+                job.notes += apply_settings(backend, plan, sleep=job.stop.wait)
 
 
 def _changes(
@@ -465,7 +475,7 @@ def _changes(
         part = (
             result.numbers(name, at, _MOST_ROWS)
             if numbers is None
-            else sorted(set(numbers))[at : at + _MOST_ROWS]
+            else numbers[at : at + _MOST_ROWS]
         )
         for row in result.rows(part):
             wanted, present = (row.after, row.before) if undo else (row.before, row.after)
@@ -476,6 +486,11 @@ def _close_all(compared: dict[Any, _Compared], undoable: list[_Compared]) -> Non
     for each in (*compared.values(), *undoable):
         if not each.is_busy:
             each.close()
+
+
+def _close(comparisons: Sequence[_Compared]) -> None:
+    for each in comparisons:
+        each.close()
 
 
 def _close_unless_ready(compared: _Compared) -> None:
@@ -596,6 +611,10 @@ def _are_names(tables: Any) -> bool:
     return (
         isinstance(tables, list) and bool(tables) and all(isinstance(each, str) for each in tables)
     )
+
+
+def _are_numbers(numbers: Any) -> bool:
+    return isinstance(numbers, list) and all(type(each) is int for each in numbers)
 
 
 def _list(given: Mapping[str, Any]) -> str:

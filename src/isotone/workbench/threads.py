@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 
 def in_thread(
@@ -38,3 +40,32 @@ def in_thread(
 
     threading.Thread(target=run, name="isotone-workbench", daemon=True).start()
     return future
+
+
+def in_threads(
+    function: Callable[[V], R], values: Sequence[V], threads: int
+) -> list[R | BaseException]:
+    """Call a function with each value, in so many threads at once; returns the results, or what was raised, in their order."""
+    waiting: SimpleQueue[int] = SimpleQueue()
+    for place in range(len(values)):
+        waiting.put(place)
+    outcomes: dict[int, R | BaseException] = {}
+
+    def run() -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                place = waiting.get_nowait()
+                try:
+                    outcomes[place] = function(values[place])
+                except BaseException as error:  # noqa: BLE001 - it is returned
+                    outcomes[place] = error
+
+    running = [
+        threading.Thread(target=run, name="isotone-workbench", daemon=True)
+        for _ in range(min(threads, len(values)))
+    ]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    return [outcomes[place] for place in range(len(values))]
