@@ -182,7 +182,7 @@ def bounded(database: isotone.Database, *requests: tuple[str, bytes]) -> list[An
     """The results in a thread that may not compute for long, as an event loop gets them."""
     database.allow_waiting(False)
     try:
-        return list(database.send_many(requests))
+        return list(database.begin_many(requests))
     finally:
         database.allow_waiting(True)
 
@@ -279,7 +279,17 @@ def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, lengt
 
 def test_elsewhere_a_write_takes_as_long_as_it_takes(database):
     for request in LONG_WRITES.values():
-        assert not any(callable(each) for each in database.send_many([request]))
+        assert not any(callable(each) for each in database.begin_many([request]))
+
+
+def test_who_sends_gets_answers_even_in_the_thread_of_an_event_loop(database):
+    database.allow_waiting(False)
+    try:
+        for request in LONG_WRITES.values():
+            answers = database.send_many([request, ("GetItem", body(**on(Key={"p": {"S": "x"}})))])
+            assert all(isinstance(each, bytes | ApiError) for each in answers)
+    finally:
+        database.allow_waiting(True)
 
 
 def evaluating(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> list[str]:

@@ -67,7 +67,7 @@ class FakeService:
 
     begin = send_long = send
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         self.hold.wait(5)
         self.groups.append(list(requests))
         answers: list[bytes | ApiError] = []

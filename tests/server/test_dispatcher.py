@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
     def full(requests):
         raise StorageFull("no room left on the disk")
 
-    monkeypatch.setattr(service, "send_many", full)
+    monkeypatch.setattr(service, "begin_many", full)
     answers = []
 
     def steps(loop):

@@ -98,9 +98,9 @@ import sys, time
 from isotone.server import serve
 from tests.server.fakes import FakeService
 class Slow(FakeService):
-    def send_many(self, requests):
+    def begin_many(self, requests):
         time.sleep(0.5 if requests[0][1] == b"1" else 0)
-        return super().send_many(requests)
+        return super().begin_many(requests)
     def close(self):
         print("closed", flush=True)
         time.sleep(float(sys.argv[1]))

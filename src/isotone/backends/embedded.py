@@ -22,7 +22,7 @@ from isotone.engine import frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
-from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt, UsageError
+from isotone.errors import ApiError, IsotoneError, StorageBusy, StorageCorrupt, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations.api import STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
@@ -330,13 +330,18 @@ class Database(Native):
         """Execute one request as `send` does; what it computes for long leaves the database to others."""
         return self._api.send_long(operation, body)
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
-        """Execute requests in one transaction; each is answered as if it were alone.
-
-        Only in a thread that may not wait, the result of one that takes long is a function that executes it.
-        """
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """Execute requests in one transaction; each is answered as if it were alone."""
         with self._unbroken():
             return self._api.send_many(requests)
+
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+        """Execute requests as `send_many` does; of one that takes long, return a function that executes it, in any thread.
+
+        It does so only in a thread that may not wait.
+        """
+        with self._unbroken():
+            return self._api.begin_many(requests)
 
     def health(self) -> str:
         """Why this database cannot be read or written now; empty if it can."""
@@ -357,7 +362,7 @@ class Database(Native):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and `begin` and `send_many` return functions
+        If not, they raise `StorageBusy` at once while another process writes, and `begin` and `begin_many` return functions
         that execute in another thread what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed

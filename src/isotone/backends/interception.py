@@ -83,6 +83,8 @@ class Intercepted:
                 answers.append(error)
         return answers
 
+    begin_many = send_many
+
     def maintain(self) -> float:
         delay: float = self._api.maintain()
         return delay

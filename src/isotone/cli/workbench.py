@@ -156,7 +156,7 @@ class _PagesAlone:
     def send_long(self, operation: str, body: bytes) -> bytes:
         return self.send(operation, body)
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 
     def is_grouped(self, operation: str, body: bytes) -> bool:

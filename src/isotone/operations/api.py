@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -200,12 +200,18 @@ class Api:
             return False
         return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. In a thread whose turns
-        are bounded, a request that takes long is not executed: the result is a function that does it, for another thread.
-        Raises `StorageBusy` only in a thread that may not wait.
+        Each gets the response that it would get alone. None is answered before all are on the disk. Raises `StorageBusy`
+        only in a thread that may not wait.
+        """
+        return cast("list[bytes | ApiError]", self._answers(requests))
+
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+        """Execute requests as `send_many` does. In a thread whose turns are bounded, one that takes long is not executed.
+
+        Its result is a function that executes it, in any thread.
         """
         turn.left = A_TURN if turn.is_bounded else inf
         try:
@@ -232,7 +238,7 @@ class Api:
 
     @staticmethod
     def bound_turns(bounded: bool) -> None:
-        """Whether `begin` and `send_many` compute no longer than a turn of an event loop in this thread."""
+        """Whether `begin` and `begin_many` compute no longer than a turn of an event loop in this thread."""
         turn.is_bounded = bounded
 
     def maintain(self) -> float:
@@ -263,7 +269,7 @@ class Api:
         try:
             answer = self._begun(operation, body)
             # A long read may be here by mistake (`_SELECT`).
-            return answer if turn.is_bounded or isinstance(answer, bytes) else answer()
+            return answer if isinstance(answer, bytes) or turn.left != inf else answer()
         except Postponed:
             return partial(self.send_long, operation, body)
         except ApiError as error:

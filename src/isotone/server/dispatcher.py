@@ -80,7 +80,7 @@ class Service(Protocol):
     def send_long(self, operation: str, body: bytes) -> bytes:
         """As `send`; what it computes for long leaves the service to other threads."""
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result | Rest]:
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result | Rest]:
         """The results of requests that are committed together; of one that takes long, a function that executes it."""
 
     def health(self) -> str:
@@ -290,7 +290,7 @@ class Dispatcher:
     def _results(self, region: str, requests: Requests) -> Results:
         """The results of a group; raises `StorageBusy` if another process is writing and this thread may not wait."""
         try:
-            return self._service.in_region(region).send_many(requests)
+            return self._service.in_region(region).begin_many(requests)
         except StorageBusy:
             raise
         except ApiError as error:

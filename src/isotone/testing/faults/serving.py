@@ -46,7 +46,7 @@ class FaultyService:
 
     begin = send_long = send
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         return [self.send(*request) for request in requests]
 
     def health(self) -> str:
