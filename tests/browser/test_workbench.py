@@ -31,29 +31,6 @@ MANY = 1_000_000 if LONG else 5_000
 ANN = "pk=%5B%22S%3AREPO%23ann%23notes%22%5D"
 
 
-@pytest.fixture
-def database() -> Iterator[isotone.Database]:
-    with isotone.open() as database:
-        load(database)
-        yield database
-
-
-@pytest.fixture
-def url(database: isotone.Database) -> Iterator[str]:
-    with running_server(database, pages=Pages(database, target=":memory:")) as url:
-        yield url
-
-
-@pytest.fixture
-def bench(chrome: Any, url: str) -> Iterator[Workbench]:
-    context = chrome.new_context(viewport={"width": 1440, "height": 900})
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    bench = Workbench(context.new_page(), url)
-    yield bench
-    bench.check()
-    context.close()
-
-
 def create(
     database: isotone.Database,
     name: str,

@@ -26,7 +26,7 @@ from tests.browser.workbench_page import WAIT_SECONDS, Workbench  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def samples() -> Iterator[isotone.Database]:
+def database() -> Iterator[isotone.Database]:
     """The sample tables, for tests that write to tables of their own."""
     with isotone.open() as database:
         load(database)
@@ -34,24 +34,14 @@ def samples() -> Iterator[isotone.Database]:
 
 
 @pytest.fixture
-def bench(chrome: Any, samples: isotone.Database) -> Iterator[Workbench]:
-    with running_server(samples, pages=Pages(samples, target=":memory:")) as url:
-        context = chrome.new_context(viewport={"width": 1440, "height": 900})
-        bench = Workbench(context.new_page(), url)
-        yield bench
-        bench.check()
-        context.close()
-
-
-@pytest.fixture
-def make(samples: isotone.Database) -> Iterator[Callable[..., None]]:
+def make(database: isotone.Database) -> Iterator[Callable[..., None]]:
     """Makes a table with items for one test."""
     made = []
 
     def make(name: str, items: Any, **more: Any) -> None:
         key = [("pk", "HASH"), ("sk", "RANGE")]
         names = {"pk": "S", "sk": "S", **more.pop("types", {})}
-        samples.execute(
+        database.execute(
             "CreateTable",
             {
                 "TableName": name,
@@ -65,11 +55,11 @@ def make(samples: isotone.Database) -> Iterator[Callable[..., None]]:
         )
         made.append(name)
         for item in items:
-            samples.execute("PutItem", {"TableName": name, "Item": item})
+            database.execute("PutItem", {"TableName": name, "Item": item})
 
     yield make
     for name in made:
-        samples.execute("DeleteTable", {"TableName": name})
+        database.execute("DeleteTable", {"TableName": name})
 
 
 def numbered(count: int) -> list[Any]:
@@ -111,7 +101,7 @@ def stored(database: isotone.Database, table: str, **key: str) -> Any:
 # What an index leaves out
 
 
-def test_an_item_is_edited_when_the_whole_of_it_is_there(bench, samples, make):
+def test_an_item_is_edited_when_the_whole_of_it_is_there(bench, database, make):
     item = {
         "pk": {"S": "one"},
         "sk": {"S": "a"},
@@ -140,10 +130,10 @@ def test_an_item_is_edited_when_the_whole_of_it_is_there(bench, samples, make):
     page.get_by_label("note", exact=True).fill("changed")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Saved").wait_for()
-    assert stored(samples, "Marked", pk="one", sk="a") == {**item, "note": {"S": "changed"}}
+    assert stored(database, "Marked", pk="one", sk="a") == {**item, "note": {"S": "changed"}}
 
 
-def test_an_item_that_is_gone_from_the_table_says_so(bench, samples, make):
+def test_an_item_that_is_gone_from_the_table_says_so(bench, database, make):
     index = {
         "IndexName": "marks",
         "KeySchema": [{"AttributeName": "mark", "KeyType": "HASH"}],
@@ -154,7 +144,7 @@ def test_an_item_that_is_gone_from_the_table_says_so(bench, samples, make):
     bench.open("#/t/Going/items?index=marks")
     bench.wait_for_items()
     key = {"pk": item["pk"], "sk": item["sk"]}
-    samples.execute("DeleteItem", {"TableName": "Going", "Key": key})
+    database.execute("DeleteItem", {"TableName": "Going", "Key": key})
     bench.rows.first.dblclick()
     bench.page.get_by_text("The table has no such item any more").wait_for()
     bench.page.locator("button:disabled", has_text="Edit").wait_for()
@@ -163,7 +153,7 @@ def test_an_item_that_is_gone_from_the_table_says_so(bench, samples, make):
 # The form of an item
 
 
-def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, make):
+def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, database, make):
     members = {"first": {"S": "1"}, "second": {"S": "2"}}
     item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": members}, "other": {"S": "x"}}
     make("Named", [item])
@@ -190,7 +180,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, mak
     page.keyboard.press("Control+Enter")  # from within the field
     page.get_by_text("Saved").wait_for()
     changed = {"first": {"S": "1"}, "third": {"S": "2"}}
-    assert stored(samples, "Named", pk="one", sk="a") == {
+    assert stored(database, "Named", pk="one", sk="a") == {
         "pk": {"S": "one"},
         "sk": {"S": "a"},
         "map": {"M": changed},
@@ -198,7 +188,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, samples, mak
     }
 
 
-def test_elements_and_texts_of_several_lines_are_kept_whole(bench, samples, make):
+def test_elements_and_texts_of_several_lines_are_kept_whole(bench, database, make):
     item = {
         "pk": {"S": "one"},
         "sk": {"S": "a"},
@@ -216,13 +206,13 @@ def test_elements_and_texts_of_several_lines_are_kept_whole(bench, samples, make
     page.get_by_label("text", exact=True).fill("a\nc")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Saved").wait_for()
-    found = stored(samples, "Lines", pk="one", sk="a")
+    found = stored(database, "Lines", pk="one", sk="a")
     assert len(found["lines"]["SS"]) == 2
     assert "four\nfive" in found["lines"]["SS"]
     assert found["text"] == {"S": "a\r\nc"}
 
 
-def test_a_type_that_was_chosen_by_mistake_takes_nothing(bench, samples, make):
+def test_a_type_that_was_chosen_by_mistake_takes_nothing(bench, database, make):
     item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": {"deep": {"N": "7"}}}}
     make("Typed", [item])
     page = bench.page
@@ -237,7 +227,7 @@ def test_a_type_that_was_chosen_by_mistake_takes_nothing(bench, samples, make):
     assert page.get_by_label("map.deep", exact=True).input_value() == "7"
 
 
-def test_attributes_may_have_the_names_that_objects_have(bench, samples, make):
+def test_attributes_may_have_the_names_that_objects_have(bench, database, make):
     plain = {"pk": {"S": "one"}, "sk": {"S": "a"}}
     make("Cars", [plain, {**plain, "sk": {"S": "b"}, "constructor": {"S": "Lotus"}}])
     page = bench.page
@@ -254,7 +244,7 @@ def test_attributes_may_have_the_names_that_objects_have(bench, samples, make):
     page.get_by_label("constructor", exact=True).fill("Brabham")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Saved").wait_for()
-    assert stored(samples, "Cars", pk="one", sk="a")["constructor"] == {"S": "Brabham"}
+    assert stored(database, "Cars", pk="one", sk="a")["constructor"] == {"S": "Brabham"}
 
 
 # The query
@@ -354,7 +344,7 @@ def test_a_statement_is_saved_as_it_is_written(bench):
     bench.until("location.hash.includes('total+FROM+Orders')")
 
 
-def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, samples):
+def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, database):
     page = bench.page
     bench.open("#/new-table")
     page.get_by_label("Name of the table").fill("slowly")
@@ -367,7 +357,7 @@ def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, samples)
     page.locator(".tables").get_by_text("slowly").wait_for()
     bench.settle()
     assert page.url.endswith("#/t/Words/items")
-    samples.execute("DeleteTable", {"TableName": "slowly"})
+    database.execute("DeleteTable", {"TableName": "slowly"})
 
 
 # What is not there, for a while
@@ -377,8 +367,8 @@ def answer_nothing(route: Any) -> None:
     route.fulfill(status=200, body="this is not JSON")
 
 
-def test_pages_that_follow_go_on_after_an_error(bench, samples):
-    with isotone.connect(samples, report=None) as store:
+def test_pages_that_follow_go_on_after_an_error(bench, database):
+    with isotone.connect(database, report=None) as store:
         queue = Queue(store, "jobs")
         queue.create_table()
         queue.put("one")
@@ -388,7 +378,7 @@ def test_pages_that_follow_go_on_after_an_error(bench, samples):
         bench.page.unroute("**/api/structure")
         bench.page.locator(".lanes article").wait_for()
         assert bench.page.locator(".failure").count() == 0
-    samples.execute("DeleteTable", {"TableName": "queues"})
+    database.execute("DeleteTable", {"TableName": "queues"})
 
 
 HIDE = """(hidden) => {
@@ -397,8 +387,8 @@ HIDE = """(hidden) => {
 }"""
 
 
-def test_pages_that_follow_rest_while_nobody_sees_them(bench, samples):
-    with isotone.connect(samples, report=None) as store:
+def test_pages_that_follow_rest_while_nobody_sees_them(bench, database):
+    with isotone.connect(database, report=None) as store:
         queue = Queue(store, "jobs")
         queue.create_table()
         queue.put("one")
@@ -417,7 +407,7 @@ def test_pages_that_follow_rest_while_nobody_sees_them(bench, samples):
         assert asked.count("structure") <= before + 1  # one was on its way
         bench.page.evaluate(HIDE, False)
         bench.until("document.querySelectorAll('.lanes article').length === 2")
-    samples.execute("DeleteTable", {"TableName": "queues"})
+    database.execute("DeleteTable", {"TableName": "queues"})
 
 
 def test_forgotten_pages_are_not_asked_for_again_and_again(bench, make):
@@ -468,12 +458,12 @@ def test_tables_that_the_list_does_not_describe_are_opened(bench, monkeypatch):
     bench.wait_for_items(12)
 
 
-def test_sample_requests_wait_for_safe_mode_to_be_opened(chrome, samples):
+def test_sample_requests_wait_for_safe_mode_to_be_opened(chrome, database):
     async def chapters(given: Any) -> Any:
         return {"chapters": []}
 
-    pages = Pages(samples, target=":memory:", writable=False, tour={"tour": chapters})
-    with running_server(samples, pages=pages) as url:
+    pages = Pages(database, target=":memory:", writable=False, tour={"tour": chapters})
+    with running_server(database, pages=pages) as url:
         context = chrome.new_context(viewport={"width": 1280, "height": 900})
         bench = Workbench(context.new_page(), url)
         bench.open("#/metrics")

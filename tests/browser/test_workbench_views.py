@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.browser.chromium import chromium
-from tests.workbench.sample_tables import load, put_all
+from tests.workbench.sample_tables import put_all
 from tests.workbench.test_simulations import workload
 
 import isotone
@@ -25,23 +24,6 @@ pytest.importorskip("playwright")
 from tests.browser.workbench_page import Workbench  # noqa: E402
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
-
-
-@pytest.fixture
-def database() -> Iterator[isotone.Database]:
-    with isotone.open() as database:
-        load(database)
-        yield database
-
-
-@pytest.fixture
-def bench(chrome: Any, database: isotone.Database) -> Iterator[Workbench]:
-    with running_server(database, pages=Pages(database, target=":memory:")) as url:
-        context = chrome.new_context(viewport={"width": 1280, "height": 900})
-        bench = Workbench(context.new_page(), url)
-        yield bench
-        bench.check()
-        context.close()
 
 
 SCREENS = [(320, "dark"), (1280, "light"), (3840, "dark")]
