@@ -22,6 +22,8 @@ from isotone.errors import ApiError
 A_TURN: Final = (
     4000.0  # microseconds that the requests of one turn of an event loop may compute in all
 )
+A_BYTE: Final = 0.01
+"""Microseconds to hash, to decompress or to parse a byte of a request."""
 LARGE_PIECE: Final = 64 * limits.KB
 """Bytes that hold Python's lock for about a millisecond while they are parsed."""
 _A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests

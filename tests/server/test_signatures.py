@@ -15,6 +15,7 @@ from tests.server.signing import ANN, HOST, NOW, signed
 
 from isotone.clock import ManualClock
 from isotone.errors import ApiError
+from isotone.server import signatures
 from isotone.server.signatures import Verifier, derived_key
 from isotone.server.users import AccessKey, User, Users
 
@@ -502,3 +503,21 @@ def test_a_changed_chunk_is_refused(data):
     except ApiError:
         return
     assert found.body == b'{"Limit": 5, "ExclusiveStartTableName": "Orders"}'  # A for a in a size
+
+
+def test_a_secret_that_is_replaced_while_a_thread_verifies_is_not_kept(clock, monkeypatch):
+    new = Credentials(ANN.access_key, "a new secret")
+    users = Users(
+        {"ann": User(keys=[AccessKey(access_key_id="ISOTANN", secret_access_key=new.secret_key)])}
+    )
+    verifier = Verifier(USERS.find_key, clock)
+
+    def replaced(*given):
+        monkeypatch.undo()
+        verifier.use(users.find_key)
+        return derived_key(*given)
+
+    monkeypatch.setattr(signatures, "derived_key", replaced)
+    assert verify(verifier, signed()).login.name == "ann"  # it began before
+    assert verify(verifier, signed(credentials=new)).login.name == "ann"
+    assert refusal(verifier, signed()).code == "InvalidSignatureException"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from isotone.effort import A_BYTE, Postponed, spend, turn
 from isotone.errors import InternalServerError, SerializationException
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
@@ -12,6 +13,10 @@ BODY_LIMIT: Final = 16 * 1024 * 1024
 COMPRESSED_FROM: Final = 4096
 """Bytes of a response body; compressing a smaller one costs more than it saves."""
 
+_PIECE: Final = (
+    64 * 1024
+)  # bytes that are decompressed at once; what follows a member in one is copied
+_EFFORT: Final = 10.0  # microseconds to begin a member
 _CODINGS: Final = {b"gzip": 31, b"deflate": 15}
 """The codings of bodies, and zlib's number for each; the better known comes first."""
 
@@ -42,7 +47,7 @@ def _weight(parameters: bytes) -> float:
 
 
 def decompressed(encoding: bytes, body: bytes) -> bytes:
-    """The decompressed body, cut off at one byte over the limit."""
+    """The decompressed body, cut off at one byte over the limit. Raises `Postponed` if it is too large for this turn."""
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
@@ -58,17 +63,25 @@ def decompressed(encoding: bytes, body: bytes) -> bytes:
 
 def _inflated(body: bytes, wbits: int) -> bytes:
     """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
-    decoded = b""
-    while True:
-        inflate = zlib.decompressobj(wbits)
-        decoded += inflate.decompress(body, BODY_LIMIT + 1 - len(decoded))
-        if len(decoded) > BODY_LIMIT:
-            return decoded
-        if not inflate.eof:
+    most = int(max(1, min(BODY_LIMIT + 1, turn.left / A_BYTE)))
+    parts: list[bytes] = []
+    size = 0
+    rest, inflate = memoryview(body), zlib.decompressobj(wbits)
+    while size < most:
+        piece = rest[:_PIECE]
+        spend(_EFFORT + len(piece) * A_BYTE)
+        parts.append(inflate.decompress(piece, most - size))
+        size += len(parts[-1])
+        rest = rest[len(piece) - len(inflate.unused_data) :]
+        if inflate.eof:
+            if not rest:
+                return b"".join(parts)
+            inflate = zlib.decompressobj(wbits)
+        elif not rest and size < most:
             raise zlib.error("the body ends early")
-        body = inflate.unused_data
-        if not body:
-            return decoded
+    if size <= BODY_LIMIT:
+        raise Postponed
+    return b"".join(parts)
 
 
 def compressed(coding: bytes, body: bytes) -> bytes:

@@ -20,14 +20,16 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import httptools
 
+from isotone.effort import Postponed, one_turn
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
-from isotone.server.dispatcher import Dispatcher, Result
+from isotone.server.dispatcher import LARGE_BODY, Dispatcher, Result
 from isotone.server.gate import Gate
 from isotone.server.metrics import EVERY, Observe
 from isotone.server.monitor import Monitor
@@ -35,7 +37,9 @@ from isotone.server.pages import Visited, Visits
 from isotone.server.request import (
     SINGLE_HEADERS,
     Call,
+    Note,
     Read,
+    Received,
     Spelling,
     by_lower_name,
     read,
@@ -70,6 +74,8 @@ _REFUSED: Final = "refused"  # counts as an action: what was wrong before one wa
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a connection that is lost
+
+_Request: TypeAlias = Call | Page | Refusal | Visited | Received
 
 log = logging.getLogger("isotone.server")
 
@@ -108,6 +114,7 @@ class Connection(asyncio.Protocol):
         "_in_head",
         "_known_hosts",
         "_monitor",
+        "_notes",
         "_observe",
         "_on_lost",
         "_on_made",
@@ -143,6 +150,7 @@ class Connection(asyncio.Protocol):
         self._gate = gate
         self._telemetry = telemetry
         self._read: Read = read
+        self._notes: list[Note] = []
         self._admission = admission
         self._known_hosts = admission.known_hosts
         self._visits = visits
@@ -170,7 +178,7 @@ class Connection(asyncio.Protocol):
         self._fault: Page | None = None  # of the headers so far
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[Style, bool, str, float] | None = None
-        self._backlog: deque[tuple[Call | Page | Refusal | Visited, bool]] = deque()
+        self._backlog: deque[tuple[_Request, bool]] = deque()
         self._blocked = False
         self._finishing = False  # the next answer is the last one
         self._deaf = False
@@ -183,8 +191,9 @@ class Connection(asyncio.Protocol):
         self._observe = self._monitor.metrics.observer(transport.get_extra_info("peername"))
         if self._gate is not None:
             self._read = self._gate.reader(transport)
+            self._notes += self._gate.notes(transport)
         if self._telemetry is not None:
-            self._read = self._telemetry.reader(self._read)
+            self._notes.append(self._telemetry.note)
         self._on_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -293,11 +302,15 @@ class Connection(asyncio.Protocol):
         method = self._parser.get_method()
         url = self._url[0] if len(self._url) == 1 else b"".join(self._url)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        request: Call | Page | Refusal | Visited | None = None
+        request: _Request | None = None
         if self._visits is not None and not (url == b"/" and method == b"POST"):
             request = self._visits.visited(method, url, self._headers, body)
         if request is None:
-            request = self._read(method, url, self._headers, self._spelling, body)
+            spelled = self._spelling
+            if len(body) <= LARGE_BODY and spelled.ordinary and not self._notes:
+                request = self._read(method, url, self._headers, spelled, body)
+            else:
+                request = self._read_soon(Received(method, url, self._headers, spelled, body))
         keep_alive = self._parser.should_keep_alive()
         self._url.clear()
         self._headers.clear()
@@ -310,6 +323,35 @@ class Connection(asyncio.Protocol):
             self._backlog.append((request, keep_alive))
             if len(self._backlog) >= _BACKLOG_LIMIT:
                 self._transport.pause_reading()
+
+    def _read_soon(self, received: Received) -> Call | Page | Refusal | Received:
+        """What a request is; the request as it arrived if that takes long to find out."""
+        try:
+            with one_turn():
+                request = self._read(*received)
+        except Postponed:
+            return received._replace(headers=dict(received.headers))
+        return self._noted(request, received)
+
+    def _noted(self, request: Call | Page | Refusal, received: Received) -> Call | Page | Refusal:
+        for note in self._notes:
+            request = note(request, received)
+        return request
+
+    def _read_later(self, received: Received, keep_alive: bool) -> None:
+        """Read a request in the thread for long work, and start it then."""
+        self._outstanding = ORDINARY, keep_alive, "", 0.0
+        reading = partial(_read_or_broken, self._read, received)
+        self._dispatcher.run_long(reading, partial(self._start_read, received))
+
+    def _start_read(self, received: Received, request: Call | Page | Refusal) -> None:
+        assert self._outstanding is not None
+        keep_alive = self._outstanding[1]
+        self._outstanding = None
+        if not self._transport.is_closing():
+            self._start(self._noted(request, received), keep_alive)
+        if self._outstanding is None:
+            self._go_on()
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Parse the request again without its Upgrade header; the parser stopped before the body."""
@@ -333,7 +375,7 @@ class Connection(asyncio.Protocol):
     def _is_last(self) -> bool:
         return self._finishing and not self._backlog
 
-    def _start(self, request: Call | Page | Refusal | Visited, keep_alive: bool) -> None:
+    def _start(self, request: _Request, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._is_last()
         if type(request) is Call:
             operation = request.operation
@@ -352,6 +394,8 @@ class Connection(asyncio.Protocol):
             assert self._visits is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             self._visits.start(request, self._answer_with_page)
+        elif type(request) is Received:
+            self._read_later(request, keep_alive)
         elif request is METRICS:
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
@@ -519,3 +563,11 @@ class Connection(asyncio.Protocol):
                 self._refuse(TIMED_OUT)
         elif self._quiet > patience.idle:
             self._transport.close()
+
+
+def _read_or_broken(reading: Read, received: Received) -> Call | Page | Refusal:
+    try:
+        return reading(*received)
+    except Exception:
+        log.exception("a request could not be read")
+        return BROKEN

@@ -156,7 +156,6 @@ class Dispatcher:
 
     def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Call `work`, which must not raise, in the thread for long work; pass what it returns to `then` on the event loop."""
-        self._metrics.long_work += 1
         self._long_work.run(work, then)
 
     def local_nodes(self, own: Address) -> bytes:
@@ -205,6 +204,7 @@ class Dispatcher:
 
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
+        self._metrics.long_work += 1
         self.run_long(partial(_rest, rest, call.operation), answer)
 
     def _send_long(self, call: Call) -> bytes:

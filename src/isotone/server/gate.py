@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,8 +34,9 @@ from isotone.server.policies import Access, Context, Permissions, check_user
 from isotone.server.request import (
     Call,
     Caller,
+    Note,
     Read,
-    Spelling,
+    Received,
     by_lower_name,
     operation_of,
     read,
@@ -44,6 +45,8 @@ from isotone.server.request import (
 from isotone.server.response import Page, Refusal
 from isotone.server.signatures import UNKNOWN_KEY, Verifier
 from isotone.server.users import Users, read_users, readable_by_others
+
+T = TypeVar("T")
 
 _AWS_CHUNKED: Final = b"aws-chunked"
 
@@ -148,52 +151,39 @@ class Gate:
 
     def reader(self, transport: asyncio.BaseTransport) -> Read:
         """What reads the requests of a connection."""
-        secure = transport.get_extra_info("sslcontext") is not None
-        source = _source(transport)
-        reading: Read = partial(self._unverified, source, secure)
-        if self._door is not None:
-            verify = partial(self._door.verified, source, secure)
-            reading = partial(read_verified, verify=verify)
-        return reading if self._audit is None else partial(self._audited, source, reading)
+        if self._door is None:
+            return read
+        verify = partial(self._door.verified, _source(transport), _is_secure(transport))
+        return partial(read_verified, verify=verify)
+
+    def notes(self, transport: asyncio.BaseTransport) -> list[Note]:
+        """What sees the requests of a connection that were read, for the audit log if there is one."""
+        if self._audit is None:
+            return []
+        return [partial(self._note, self._audit, _source(transport), _is_secure(transport))]
 
     @staticmethod
-    def _unverified(
+    def _note(
+        audit: AuditLog,
         source: str,
         secure: bool,
-        method: bytes,
-        url: bytes,
-        headers: Mapping[bytes, bytes],
-        spelled: Spelling,
-        body: bytes,
+        request: Call | Page | Refusal,
+        received: Received,
     ) -> Call | Page | Refusal:
-        """Read a request whose signature nobody verifies, and note whose it claims to be."""
-        request = read(method, url, headers, spelled, body)
+        """Note whose a request claims to be that nobody verifies; what is refused already leaves its line now."""
         if type(request) is Call:
-            caller = Caller(_claimed_key(headers, url) or "", None, source, secure)
-            request = msgspec.structs.replace(request, caller=caller)
-        return request
-
-    def _audited(
-        self,
-        source: str,
-        reading: Read,
-        method: bytes,
-        url: bytes,
-        headers: Mapping[bytes, bytes],
-        spelled: Spelling,
-        body: bytes,
-    ) -> Call | Page | Refusal:
-        """Read a request; what is refused already leaves its line now."""
-        request = reading(method, url, headers, spelled, body)
+            if request.caller is not None:
+                return request
+            key = _claimed_key(received.headers, received.url) or ""
+            return msgspec.structs.replace(request, caller=Caller(key, None, source, secure))
         if type(request) is Refusal or (type(request) is Page and request.status >= 400):
-            assert self._audit is not None
             entry = Entry(
-                key=_claimed_key(headers, url),
+                key=_claimed_key(received.headers, received.url),
                 source=source,
-                action=operation_of(headers),
+                action=operation_of(received.headers),
             )
             result = request.error if isinstance(request, Refusal) else request.status
-            self._audit.write(entry, result)
+            audit.write(entry, result)
         return request
 
     def refused(self, transport: asyncio.BaseTransport, page: Page) -> None:
@@ -283,6 +273,13 @@ class Gate:
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)
+
+    def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._dispatcher.run_long(work, then)
+
+
+def _is_secure(transport: asyncio.BaseTransport) -> bool:
+    return transport.get_extra_info("sslcontext") is not None
 
 
 def _source(transport: asyncio.BaseTransport) -> str:

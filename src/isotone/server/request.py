@@ -15,6 +15,9 @@ comparisons, and leaves all others to `_read_carefully`, which checks the rules 
 
 Where signatures are verified (`read_verified`), that comes before the body is decompressed or decoded.
 
+To hash, to decompress or to parse a large body takes long. In a turn that is too short for it (`effort.one_turn`), reading
+raises `Postponed`; the request is read again in a thread.
+
 A client spells its header names the same way in every request. A `Spelling`, cached by the tuple of names,
 holds the client's spelling of the headers that matter.
 """
@@ -27,6 +30,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from isotone.effort import A_BYTE, Postponed, spend
 from isotone.errors import (
     ApiError,
     UnknownOperationException,
@@ -120,6 +124,20 @@ class Call(msgspec.Struct, frozen=True):
 Read = Callable[[bytes, bytes, Mapping[bytes, bytes], Spelling, bytes], Call | Page | Refusal]
 """Decodes a request: `read`, or a reader that verifies its signature, too."""
 
+
+class Received(NamedTuple):
+    """A request as it arrived: the arguments of a reader."""
+
+    method: bytes
+    url: bytes
+    headers: Mapping[bytes, bytes]
+    spelled: Spelling
+    body: bytes
+
+
+Note = Callable[[Call | Page | Refusal, Received], Call | Page | Refusal]
+"""Sees what was read of a request, on the event loop; what it returns takes the place of that."""
+
 Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, bytes]]
 """Who sent a request, its region, and its body without the signatures in it. Raises the service's error.
 
@@ -206,6 +224,8 @@ def read_verified(
             if operation is not None:
                 try:
                     caller, region, body = verify(method, url, lowered, body)
+                except Postponed:
+                    raise
                 except ApiError as error:
                     return Refusal(error, ORDINARY)
                 return Call(operation, body, ORDINARY, region, caller)
@@ -261,6 +281,8 @@ def _read_carefully(
         if verify is None:
             operation = _operation(headers.get(b"x-amz-target", b""))
             region = _claimed_region(headers, query, body)
+    except Postponed:
+        raise
     except ApiError as error:
         return Refusal(error, style)
     return Call(operation, body, style, region, caller)
@@ -271,6 +293,7 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     refused = signature_error(headers, query)
     if refused is not None:
         if body:
+            spend(len(body) * A_BYTE)
             read_json(body, dict[str, msgspec.Raw])  # the service checks this before the signature
         raise refused
     return _region(headers, query)

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from isotone.clock import Clock
+from isotone.effort import A_BYTE, LARGE_PIECE, spend
 from isotone.errors import (
     ApiError,
     ExpiredTokenException,
@@ -89,13 +90,15 @@ class _Form(NamedTuple):
 
 
 class Verifier:
-    """Verifies requests of the users whose keys `find_key` knows. Not for several threads."""
+    """Verifies requests of the users whose keys `find_key` knows, in any thread."""
 
     def __init__(self, find_key: FindKey, clock: Clock) -> None:
         self._find_key = find_key
         self._now = clock.now
         self._forms: dict[tuple[bytes, tuple[bytes, ...]], _Form] = {}
-        self._derived: dict[tuple[str, str, str], bytes] = {}
+        self._derived: dict[
+            tuple[str, str, str], bytes
+        ] = {}  # by secret: another thread may use an old one
 
     def use(self, find_key: FindKey) -> None:
         """Look keys up in another place from now on."""
@@ -112,6 +115,8 @@ class Verifier:
         secure: bool,
     ) -> Verified:
         """Who signed a request; raises the service's error. Names of headers are in lower case.
+
+        Raises `Postponed` if the body is too large to be hashed in this turn.
 
         `secure`: the connection is encrypted, so a body may be left unsigned.
         """
@@ -133,6 +138,8 @@ class Verifier:
             pairs = [pair for pair in pairs if pair[0] != b"X-Amz-Signature"]
         login = self._login(form, token)
         self._check_time(stamp, form.day, expires)
+        if len(body) > LARGE_PIECE:
+            spend(len(body) * A_BYTE)
         payload = _payload_hash(headers, body, secure=secure)
         canonical = form.template % (*[headers[name] for name in form.signed], payload)
         if url != b"/" or method != b"POST" or _has_blanks(canonical):
@@ -196,7 +203,7 @@ class Verifier:
 
     def _signing_key(self, form: _Form, key: AccessKey) -> bytes:
         """The key of a day and a region, which is derived once."""
-        wanted = form.access_key_id, form.day, form.region
+        wanted = key.secret_access_key, form.day, form.region
         known = self._derived.get(wanted)
         if known is None:
             known = derived_key(key.secret_access_key, form.day, form.region)

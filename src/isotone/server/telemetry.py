@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from opentelemetry import propagate, trace
@@ -25,7 +25,7 @@ from isotone.server.dispatcher import Address, Answer, Dispatcher, Result
 from isotone.server.exposition import Family, Sample
 from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
-from isotone.server.request import Call, Read, Spelling, operation_of
+from isotone.server.request import Call, Received, Spelling, operation_of
 from isotone.server.response import Page, Refusal
 
 _NAME: Final = "isotone.server"
@@ -35,6 +35,7 @@ _LONGEST: Final = 255  # characters of a table's name
 _MOST_TABLES: Final = 100
 _FRESH: Final = 0.5  # seconds for which the instruments of one export share what was collected
 
+T = TypeVar("T")
 Attributes = dict[str, str | int | Sequence[str]]
 
 log = logging.getLogger("isotone.server")
@@ -65,21 +66,10 @@ class Telemetry:
 
     # Spans
 
-    def reader(self, reading: Read) -> Read:
-        """What reads the requests of a connection: `reading`, with the trace in their headers."""
-        return partial(self._read, reading)
-
-    def _read(
-        self,
-        reading: Read,
-        method: bytes,
-        url: bytes,
-        headers: Mapping[bytes, bytes],
-        spelled: Spelling,
-        body: bytes,
-    ) -> Call | Page | Refusal:
-        request = reading(method, url, headers, spelled, body)
-        if type(request) is Call and self._has_context(spelled):
+    def note(self, request: Call | Page | Refusal, received: Received) -> Call | Page | Refusal:
+        """Add the trace in its headers to a request; what is refused already leaves its span now."""
+        headers = received.headers
+        if type(request) is Call and self._has_context(received.spelled):
             return msgspec.structs.replace(request, trace=_context(headers))
         if type(request) is Refusal:
             span = self._span(operation_of(headers) or "refused", _context(headers))
@@ -116,6 +106,9 @@ class Telemetry:
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)
+
+    def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._dispatcher.run_long(work, then)
 
     # Instruments
 
