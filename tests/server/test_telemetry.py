@@ -6,7 +6,9 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.server.exposition_reader import read
@@ -20,7 +22,7 @@ from isotone.server import running_server
 
 pytest.importorskip("opentelemetry.sdk")
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -48,7 +50,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
     """The metrics that a program's provider exports."""
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
-    monkeypatch.setattr("opentelemetry.metrics._internal.get_meter_provider", lambda: provider)
+    monkeypatch.setattr(metrics, "get_meter_provider", lambda: provider)
     yield reader
     provider.shutdown()
 
@@ -117,6 +119,7 @@ def test_a_fault_of_the_server_is_a_failed_span(spans):
         (b'{"TransactItems": [{"Put": {"TableName": "a"}}, {"Get": {"TableName": "a"}}]}', ("a",)),
         (b'{"TableName": 5}', None),
         (b"[", None),
+        (b'{"x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", None),
         (rb'{"TableName": "\ud800"}', None),
         (b'{"TableName": "' + b"x" * (1 << 20) + b'"}', None),
         (b'{"TableName": "' + b"x" * 1000 + b'"}', ("x" * 255,)),
@@ -147,15 +150,18 @@ def test_a_span_that_is_not_sampled_looks_at_no_request(database, monkeypatch):
 
 
 def numbers(reader: InMemoryMetricReader) -> dict[tuple[str, frozenset[Any]], float]:
-    """The values of a collection by instrument and attributes."""
+    """The values of a collection by instrument and attributes; each is there once."""
     data = reader.get_metrics_data()
-    return {
-        (metric.name, frozenset((point.attributes or {}).items())): point.value
+    points = [
+        ((metric.name, frozenset((point.attributes or {}).items())), point.value)
         for resource in ([] if data is None else data.resource_metrics)
         for scope in resource.scope_metrics
         for metric in scope.metrics
         for point in metric.data.data_points
-    }
+    ]
+    found = dict(points)
+    assert len(found) == len(points)
+    return found
 
 
 def test_instruments_and_metrics_are_one_count(database, exported):
@@ -163,19 +169,50 @@ def test_instruments_and_metrics_are_one_count(database, exported):
         for _ in range(3):
             call(url, "PutItem", PUT)
         call(url, "Sing")
+        where = {("server.address", "127.0.0.1"), ("server.port", urlsplit(url).port)}
         found = numbers(exported)
         scrape = read(ask(url, "GET", "/metrics")[1])
     for name, family in scrape.items():
         if name.startswith("process_"):
             continue
         for (sample, labels), value in family.samples.items():
-            if not sample.endswith("_bucket"):
-                known = found[sample.removesuffix("_total"), labels]
-                assert known == pytest.approx(value) or name == "isotone_connections"
-    assert found["isotone_requests", frozenset({("action", "PutItem")})] == 3
-    where = {("region", "us-east-1"), ("table", "tab"), ("index", "")}
-    assert found["isotone_consumed_write_units", frozenset(where)] == 3
+            known = found[sample.removesuffix("_total"), labels | where]
+            assert known == pytest.approx(value) or name == "isotone_connections"
+    assert found["isotone_requests", frozenset({("action", "PutItem")}) | where] == 3
+    table = frozenset({("region", "us-east-1"), ("table", "tab"), ("index", "")})
+    assert found["isotone_consumed_write_units", table | where] == 3
     assert numbers(exported) == {}  # the server has stopped
+
+
+def test_servers_of_one_program_share_the_instruments(
+    exported: InMemoryMetricReader, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    def puts_by_port() -> dict[Any, float]:
+        return {
+            dict(attributes).get("server.port"): value
+            for (name, attributes), value in numbers(exported).items()
+            if name == "isotone_requests" and ("action", "PutItem") in attributes
+        }
+
+    with isotone.open() as memory, isotone.open(tmp_path / "a.db") as file:
+        for each in (memory, file):
+            each.execute("CreateTable", TABLE)
+        with running_server(memory, otel=True) as one:
+            call(one, "PutItem", PUT)
+            with running_server(file, otel=True) as two:
+                for _ in range(2):
+                    call(two, "PutItem", PUT)
+                ports = [urlsplit(each).port for each in (one, two)]
+                assert puts_by_port() == {ports[0]: 1, ports[1]: 2}
+                found = numbers(exported)
+                (size,) = [each for name, each in found if name == "isotone_file_bytes"]
+                assert ("server.port", ports[1]) in size
+            assert puts_by_port() == {ports[0]: 1}
+        with running_server(memory, otel=True) as one:  # the first ones have stopped
+            call(one, "PutItem", PUT)
+            assert puts_by_port() == {urlsplit(one).port: 1}
+    assert "has been created already" not in caplog.text
+    assert puts_by_port() == {}
 
 
 def test_a_program_without_a_provider_is_told(database, caplog, monkeypatch):

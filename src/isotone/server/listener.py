@@ -144,6 +144,8 @@ class Listener:
         )
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         self._service.measure()
+        if self._telemetry is not None:
+            self._telemetry.start(listening.getsockname()[:2])
         self._service.start_maintenance()
         return url_of(listening, secure=self._certificate is not None)
 

@@ -1,7 +1,8 @@
 """OpenTelemetry: a span for each request, and what the server counts as observable instruments.
 
 A server that was not told to do this does not import it, and no request passes through here. The providers are those that the
-program has configured. Nothing is counted a second time: the instruments read what `/metrics` shows.
+program has configured. Nothing is counted a second time: the instruments read what `/metrics` shows. A provider has one
+instrument of each name, so all servers of a program share them, and each value has the address of its server.
 
 Spans follow the conventions for databases and DynamoDB. The parent is taken from the headers by the program's propagators, so from
 `traceparent` by default. A span begins when the request is whole, and ends with its answer.
@@ -10,15 +11,17 @@ Spans follow the conventions for databases and DynamoDB. The parent is taken fro
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
-from opentelemetry import propagate, trace
-from opentelemetry.metrics import CallbackOptions, Observation, get_meter
+from opentelemetry import metrics, propagate, trace
+from opentelemetry.metrics import CallbackOptions, Observation
 
 from isotone.errors import ApiError
 from isotone.server.dispatcher import Address, Answer, Dispatcher, Result
@@ -27,6 +30,7 @@ from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
 from isotone.server.request import Call, Received, Spelling, operation_of
 from isotone.server.response import Page, Refusal
+from isotone.values.request_body import REFUSED
 
 _NAME: Final = "isotone.server"
 _SYSTEM: Final = "aws.dynamodb"
@@ -46,7 +50,8 @@ class Telemetry:
 
     def __init__(self, dispatcher: Dispatcher | Gate, monitor: Monitor) -> None:
         self._dispatcher = dispatcher
-        self._monitor: Monitor | None = monitor
+        self._monitor = monitor
+        self._where: Attributes = {}
         self._collected: dict[str, list[Sample]] = {}
         self._collected_at = float("-inf")
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
@@ -56,13 +61,16 @@ class Telemetry:
             )
         fields = propagate.get_global_textmap().fields
         self._fields = frozenset(field.lower().encode() for field in fields)
-        released = version("isotone")
-        self._tracer = trace.get_tracer(_NAME, released)
-        self._create_instruments(get_meter(_NAME, released), monitor.families())
+        self._tracer = trace.get_tracer(_NAME, version("isotone"))
+
+    def start(self, address: Address) -> None:
+        """Export the metrics, as those of the server with this address."""
+        self._where = {"server.address": address[0], "server.port": address[1]}
+        _INSTRUMENTS.add(self, self._monitor.families())
 
     def stop(self) -> None:
-        """End the instruments: they have no values any more."""
-        self._monitor = None
+        """Export no metrics any more."""
+        _INSTRUMENTS.remove(self)
 
     # Spans
 
@@ -110,35 +118,60 @@ class Telemetry:
     def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         self._dispatcher.run_long(work, then)
 
-    # Instruments
+    # Metrics
 
-    def _create_instruments(self, meter: Any, families: Iterable[Family]) -> None:
-        for family in families:
-            if family.name.startswith("process_"):
-                continue  # OpenTelemetry has its own
-            for name, kind, suffix in _instruments(family):
-                make = (
-                    meter.create_observable_counter
-                    if kind == "counter"
-                    else meter.create_observable_gauge
-                )
-                observe = partial(self._observe, family.name, suffix)
-                make(name, callbacks=[observe], unit=_unit(name), description=family.help)
+    def observed(self, name: str, suffix: str) -> Iterator[Observation]:
+        """The values of an instrument; called by the thread of an exporter."""
+        if time.monotonic() - self._collected_at > _FRESH:
+            self._collected = {family.name: family.samples for family in self._monitor.families()}
+            self._collected_at = time.monotonic()
+        for sample in self._collected.get(name, ()):
+            if sample.suffix == suffix:
+                yield Observation(sample.value, {**dict(sample.labels), **self._where})
+
+
+class _Instruments:
+    """The instruments of each provider, and the servers whose values they have."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: WeakKeyDictionary[metrics.MeterProvider, set[str]] = WeakKeyDictionary()
+        self._servers: tuple[Telemetry, ...] = ()
+
+    def add(self, server: Telemetry, families: Iterable[Family]) -> None:
+        """Export what a server counts; creates the instruments that no server before it had."""
+        provider = metrics.get_meter_provider()
+        meter = provider.get_meter(_NAME, version("isotone"))
+        with self._lock:
+            self._servers += (server,)
+            names = self._names.setdefault(provider, set())
+            for family in families:
+                if family.name.startswith("process_"):
+                    continue  # OpenTelemetry has its own
+                for name, kind, suffix in _instruments(family):
+                    if name not in names:
+                        names.add(name)
+                        self._create(meter, family, name, kind, suffix)
+
+    def remove(self, server: Telemetry) -> None:
+        """A server has ended: its values are exported no more."""
+        with self._lock:
+            self._servers = tuple(each for each in self._servers if each is not server)
+
+    def _create(
+        self, meter: metrics.Meter, family: Family, name: str, kind: str, suffix: str
+    ) -> None:
+        make: Any = (
+            meter.create_observable_counter if kind == "counter" else meter.create_observable_gauge
+        )
+        observe = partial(self._observe, family.name, suffix)
+        make(name, callbacks=[observe], unit=_unit(name), description=family.help)
 
     def _observe(self, name: str, suffix: str, options: CallbackOptions) -> list[Observation]:
-        """The values of an instrument; called by the thread of an exporter."""
-        monitor = self._monitor
-        if monitor is None:
-            return []
-        now = time.monotonic()
-        if now - self._collected_at > _FRESH:
-            self._collected = {family.name: family.samples for family in monitor.families()}
-            self._collected_at = now
-        return [
-            Observation(sample.value, dict(sample.labels))
-            for sample in self._collected.get(name, ())
-            if sample.suffix == suffix
-        ]
+        return [value for server in self._servers for value in server.observed(name, suffix)]
+
+
+_INSTRUMENTS: Final = _Instruments()
 
 
 def _context(headers: Mapping[bytes, bytes]) -> Any:
@@ -199,7 +232,7 @@ def tables_of(body: bytes) -> list[str]:
         return []
     try:
         found = _decode_tables(body)
-    except (msgspec.MsgspecError, ValueError):
+    except REFUSED:
         return []  # the service says what is wrong
     names = [found.table_name, *found.request_items]
     names += [each.table_name for entry in found.transact_items for each in entry.values()]
@@ -218,15 +251,15 @@ def consumed_in(answer: bytes) -> list[str]:
 
 
 def _instruments(family: Family) -> Iterator[tuple[str, str, str]]:
-    """The instruments of a family: name, kind, and the suffix of the samples. A histogram's are its sum and its count."""
+    """The instruments of a family: name, kind, and the suffix of the samples. There is no observable histogram."""
     if family.kind == "histogram":
-        for suffix in ("_sum", "_count"):
+        for suffix in ("_bucket", "_sum", "_count"):
             yield family.name + suffix, "counter", suffix
     else:
         yield family.name.removesuffix("_total"), family.kind, ""
 
 
 def _unit(name: str) -> str:
-    if "_seconds" in name and not name.endswith("_count"):
+    if "_seconds" in name and not name.endswith(("_bucket", "_count")):
         return "s"
     return "By" if name.endswith("_bytes") else "1"
