@@ -86,7 +86,7 @@ def test_an_async_file_answers_from_a_thread(tmp_path: Path) -> None:
     [
         ("", "the address is empty"),
         ("sqlite:///shop.db", "is not an address"),
-        (42, "42 does not answer requests"),
+        (42, "cannot connect to 42"),
     ],
 )
 def test_what_is_no_address(target: Any, said: str) -> None:

@@ -78,6 +78,14 @@ def test_into_files(isotone: Run, shop: Path, tmp_path: Path) -> None:
     assert "<dt>stored" not in (tmp_path / "o.html").read_text(encoding="utf-8")
 
 
+def test_conditions_are_not_required(isotone: Run, shop: Path) -> None:
+    code, _, err = isotone("explain", shop)
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "isotone explain: error: the following arguments are required: WHAT",
+    )
+
+
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
     ("words", "message"),

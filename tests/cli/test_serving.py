@@ -146,7 +146,7 @@ def test_an_open_address_with_credentials(tmp_path, isotone):
         (("--credentials", "x", "--insecure"), "--insecure is for a server without --credentials"),
         (
             ("--credentials", "x", "--faults"),
-            "--faults lets everybody order faults, so it excludes",
+            "--faults lets everybody order faults, so it cannot be",
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_memory_and_a_file_exclude_each_other(isotone, tmp_path):
     outcome = isotone("serve", tmp_path / "x.db", "--memory")
     assert (outcome.code, outcome.err) == (
         1,
-        "isotone: --memory and FILE exclude each other; use one of them\n",
+        "isotone: --memory cannot be combined with FILE; use one of them\n",
     )
 
 

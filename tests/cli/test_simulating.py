@@ -84,8 +84,9 @@ def test_prices(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "said"),
     [
         (["nothing_there"], "there is no module 'nothing_there'"),
+        (["json"], "module 'json' declares no isotone.advisor.simulation.Workload"),
         (["{module}:other"], "has no 'other'"),
-        (["{module}:people"], "is not a Workload"),
+        (["{module}:people"], "not an isotone.advisor.simulation.Workload"),
         (["nothing.toml"], "the workload in nothing.toml cannot be read"),
         (["{module}", "--members", "3"], "members=3 are too few"),
     ],

@@ -213,5 +213,5 @@ def test_settings_are_checked(site: str, isotone: Run) -> None:
     outcome = isotone("worker", f"{site}:notes", "site.db", "--create", "--once", "--batch", 5000)
     assert (outcome.code, outcome.err) == (
         1,
-        "isotone: batch is from 1 to 1000 records, not 5000\n",
+        "isotone: batch must be 1 to 1000, not 5000\n",
     )

@@ -261,7 +261,7 @@ def test_a_write_goes_where_the_other_program_looks(database: isotone.Database) 
             "field 'shop': 'a:' contains '::' or ends as it begins",
         ),
         (lambda: Reading(sensor="a#b", at=START), "field 'sensor': 'a#b' contains '#'"),
-        (lambda: User(user_id=-7), "field 'user_id': -7 is negative.*declare a minimum"),
+        (lambda: User(user_id=-7), "field 'user_id': -7 does not fit.*declare a minimum"),
         (lambda: Reading(sensor="a", at=START.replace(microsecond=1)), "field 'at': .* is finer"),
     ],
 )
@@ -321,7 +321,7 @@ class Page(Entity, table=other):
 
 
 def test_a_key_that_may_be_of_another_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"could also be that of Page: .*'PAGE_DATA'"):
+    with pytest.raises(UsageError, match=r"could equal one of Page: .*'PAGE_DATA'"):
 
         class Data(Entity, table=other):
             number: Attr[int] = field(max=99)

@@ -125,16 +125,18 @@ class Choice(Entity, table=choices):
 
 @pytest.mark.parametrize("wrong", [["x"], {"x": 1}, {"x"}, "z", 1, True])
 def test_only_its_values_fit_a_literal(wrong: Any) -> None:
-    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is wanted"):
+    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is expected"):
         Choice.kind == wrong  # noqa: B015
-    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is wanted"):
+    with pytest.raises(UsageError, match=r"field 'kind': .* one of 'x', 'y' is expected"):
         Choice.kind.is_in([wrong])
 
 
 def test_a_flag_is_not_the_number_that_it_equals() -> None:
-    with pytest.raises(UsageError, match="field 'rank': True is a bool, but one of 1, 2 is wanted"):
+    with pytest.raises(
+        UsageError, match="field 'rank': True is a bool, but one of 1, 2 is expected"
+    ):
         Choice.rank == True  # noqa: B015, E712
     wrong: Any = 1
-    with pytest.raises(UsageError, match="field 'flag': 1 is an int, but one of True is wanted"):
+    with pytest.raises(UsageError, match="field 'flag': 1 is an int, but one of True is expected"):
         Choice.flag == wrong  # noqa: B015
     assert repr(Choice.rank == 1) == "rank == 1"

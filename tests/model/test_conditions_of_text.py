@@ -49,5 +49,5 @@ def test_an_enum_and_a_literal_can_begin_with_a_text_that_is_none_of_their_value
 
 @pytest.mark.parametrize("prefix", [3, None, Grade.LOW])
 def test_nothing_else_begins(prefix: Any) -> None:
-    with pytest.raises(UsageError, match=r"begins_with takes a text or bytes, not .*between"):
+    with pytest.raises(UsageError, match=r"begins_with takes a string or bytes, not .*between"):
         Thing.grade.begins_with(prefix)

@@ -122,7 +122,7 @@ def test_an_optional_enum_or_literal_has_its_order() -> None:
     ],
 )
 def test_a_value_of_another_type_is_refused(ask: Any) -> None:
-    with pytest.raises(UsageError, match=r"^field .* is wanted"):
+    with pytest.raises(UsageError, match=r"^field .* is expected"):
         ask()
 
 

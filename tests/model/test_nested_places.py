@@ -118,7 +118,7 @@ WRONG_PLACES = [
     (lambda: User.car["plat"], r"car has no 'plat'; did you mean 'plate'\?"),
     (lambda: User.prefs["theem"], r"prefs has no 'theem'; did you mean 'theme'\?"),
     (lambda: User.spot[2], r"spot has 2 elements"),
-    (lambda: User.scores[0], r"scores is a map.*a text"),
+    (lambda: User.scores[0], r"scores is a map.*a string"),
     (lambda: User.by_level["middle"], r"by_level has no 'middle'"),
     (lambda: User.either["nome"], r"either has no 'nome'"),
     (lambda: User.name["first"], r"name is a str.*nothing inside"),

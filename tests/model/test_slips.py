@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.model.orders import START, Order, order, shop
 
-from isotone import ManualClock, Store, aconnect, connect
+import isotone
+from isotone import Attr, Entity, ManualClock, Store, Table, aconnect, connect, field
 from isotone.errors import ConditionFailed, InvalidCursor, InvalidItem, UsageError
 
 FIRST = Order.primary.where(Order.customer_id == "2b5a41c0")
@@ -26,15 +27,50 @@ def store() -> Iterator[Store]:
 @pytest.mark.parametrize("call", ["create_tables", "drop_tables", "differences", "add_indexes"])
 def test_tables_are_given_one_by_one(store: Store, call: str) -> None:
     ask: Any = getattr(store, call)
-    with pytest.raises(UsageError, match=rf"{call}\(Order\) is given an entity; .*Order.*'shop'"):
+    with pytest.raises(UsageError, match=rf"{call} takes tables, and Order is an entity; .*'shop'"):
         ask(Order)
     with pytest.raises(UsageError, match=rf"write {call}\(\*tables\)"):
         ask([shop])
-    with pytest.raises(UsageError, match=rf"{call}\(\) is given no table"):
+    with pytest.raises(UsageError, match=rf"{call}\(\) needs a table"):
         ask()
     with pytest.raises(UsageError, match=rf"{call} takes tables, .*not 'shop'"):
         ask("shop")
     assert store.differences(shop) == []
+
+
+def test_a_table_is_not_its_name() -> None:
+    name: Any = "shop"
+    with pytest.raises(UsageError, match=r"Slip: table='shop' is not a table; write table=Table"):
+
+        class Slip(Entity, table=name):
+            number: Attr[int] = field()
+
+
+@pytest.mark.parametrize(
+    ("indexes", "said"),
+    [({"GSI1": "PK1"}, "index 'GSI1' is 'PK1'; write"), (["GSI1"], "is not a dict; write")],
+)
+def test_indexes_are_a_dict_of_layouts(indexes: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"{said} indexes={{'GSI1': Global"):
+        Table("shop", indexes=indexes)
+
+
+def test_a_field_has_attr_in_its_type() -> None:
+    with pytest.raises(UsageError, match=r"field 'number' has the type int, not Attr\[…\]"):
+
+        class Slip(Entity, table=Table("slips")):
+            number: int = field()  # type: ignore[assignment] # the slip
+
+
+def test_a_new_value_is_given_by_set(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"to change it, write Order\.status\.set\(…\)"):
+        store.update(Order, customer_id="a", number=1, status="SHIPPED")
+
+
+@pytest.mark.parametrize("make", [connect, isotone.open])
+def test_a_durability_is_checked_in_memory_as_well(make: Any) -> None:
+    with pytest.raises(UsageError, match="'fast' is not a durability; use one of disk, process"):
+        make(":memory:", durability="fast")
 
 
 @pytest.mark.parametrize(
@@ -50,8 +86,8 @@ def test_tables_are_given_one_by_one(store: Store, call: str) -> None:
         ("observe", print, "a list"),
         ("observe", [1], "a list"),
         ("tape", 3, "a path"),
-        ("region", 3, "a text"),
-        ("profile", b"work", "a text"),
+        ("region", 3, "a string"),
+        ("profile", b"work", "a string"),
         ("credentials", ("a", "b"), "isotone.Credentials"),
         ("retries", 3, "isotone.Retries"),
         ("timeouts", 3, "isotone.Timeouts"),
@@ -152,7 +188,7 @@ def test_a_transaction_reads_before_it_writes(store: Store) -> None:
 def test_batches_take_several(store: Store) -> None:
     for call in (store.put_many, store.delete_many):
         wrong: Any = call
-        with pytest.raises(UsageError, match=r"not a Order; write \w+\(\[…\]\)"):
+        with pytest.raises(UsageError, match=r"a list of entities, not Order; write \w+\(\[…\]\)"):
             wrong(order(1))
     with pytest.raises(
         UsageError, match=r"no change was given; write one such as Order\.status\.set"

@@ -213,7 +213,7 @@ def test_names_that_cannot_be(spy: Spy) -> None:
         connected(spy, table_prefix="a-", table_names=lambda name: name)
     with pytest.raises(UsageError, match="give a dict"):
         connected(spy, table_names="shop-eu")
-    with pytest.raises(UsageError, match="give a text"):
+    with pytest.raises(UsageError, match="give a string"):
         connected(spy, table_prefix=3)
     assert spy.named <= {"one"}
 

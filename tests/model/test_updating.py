@@ -431,7 +431,7 @@ class Letter(Entity, table=shop):
         (Letter.tags.discard(set()), "an empty set changes nothing"),
         (
             Letter.tags.add("x"),
-            r"'tags': add takes a number or a set.*'x'; write a set of one member",
+            r"'tags': add takes a number or a set.*'x'; for one member of a set, write",
         ),  # type: ignore[arg-type]
         (Letter.lines.add(["x"]), r"'lines': add takes a number or a set.*\.append"),
         (Letter.lines.discard(["x"]), r"'lines': add takes a number or a set"),

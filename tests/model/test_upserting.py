@@ -149,7 +149,7 @@ def test_a_condition_is_asked(upserts: Any) -> None:
 
 def test_a_condition_on_what_is_not_there_does_not_hold(upserts: Any) -> None:
     changes = [Score.level.set("x"), Score.points.add(5)]
-    with pytest.raises(ConditionFailed, match="it does not exist"):
+    with pytest.raises(ConditionFailed, match="the item does not exist"):
         upserts.store.upsert(Score, *changes, when=Score.points > 3, game="g")
 
 

@@ -242,6 +242,13 @@ def test_a_backup_is_not_restored_over_itself(database: isotone.Database) -> Non
         isotone.restore("copy.db", "./copy.db", force=True)
 
 
+def test_a_database_is_not_backed_up_over_itself(database: isotone.Database) -> None:
+    database.close()
+    with pytest.raises(UsageError, match="is the database itself; give another file"):
+        isotone.backup("shop.db", "./shop.db", force=True)
+    assert numbers_in("shop.db") == set(range(200))
+
+
 def test_compaction_gives_space_back(database: isotone.Database) -> None:
     write(database, range(200, 3000))
     delete(database, range(100, 3000))

@@ -322,14 +322,14 @@ def test_a_sequence_that_everybody_wants_says_so(memory: Store) -> None:
 
 
 def test_what_makes_no_sense_is_refused(memory: Store) -> None:
-    with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
+    with pytest.raises(errors.UsageError, match="shards must be 1 to 1000"):
         ShardedCounter(memory, "c", 0)
     for expires in (timedelta(0), timedelta(minutes=-1), timedelta(days=40_000)):
         with pytest.raises(errors.UsageError, match="expires must be more than 0 seconds"):
             Counter(memory, "c", expires=expires)
-    with pytest.raises(errors.UsageError, match="1 number or more"):
+    with pytest.raises(errors.UsageError, match="count must be 1 or more"):
         Sequence(memory, "n").reserve(0)
-    with pytest.raises(errors.UsageError, match="1 number or more"):
+    with pytest.raises(errors.UsageError, match="count must be 1 or more"):
         Sequence(memory, "n", block=0)
 
 

@@ -891,7 +891,7 @@ def test_what_is_refused(memory: Store) -> None:
     for name in names:
         with pytest.raises(UsageError):
             board.record(name, 1)
-    with pytest.raises(UsageError, match="counts for 1"):
+    with pytest.raises(UsageError, match="must be 1 or more, not 0"):
         board.record("a", 1, count=0)
     with pytest.raises(UsageError, match="naive"):
         Leaderboard(memory, window="day").record("a", 1, at=datetime(2022, 8, 13))

@@ -490,11 +490,11 @@ def test_a_number_without_decimals_is_an_int(queue: Queue) -> None:
         ((1, 2), "is of type tuple, .*; put a list"),
         (datetime(2026, 1, 1, tzinfo=UTC), r"is of type datetime, .*; put its isoformat\(\)"),
         (date(2026, 1, 1), r"is of type date, .*; put its isoformat\(\)"),
-        ({1: "a"}, "keys of a dict in a body are texts, not 1; put '1'"),
+        ({1: "a"}, "keys of a dict in a body must be strings, not 1; put '1'"),
         (set(), "is of type set, .*; put None, or a list"),
         ({"a", 1}, "cannot be a set"),
         ("\ud800", "has half of a surrogate"),
-        (object(), "is of type object, .*; put texts, ints"),
+        (object(), "is of type object, .*; put strings, ints"),
     ],
 )
 def test_a_body_that_would_come_back_as_another_is_refused(
@@ -907,16 +907,16 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
 def test_what_makes_no_sense_is_refused(memory: Store) -> None:
     with pytest.raises(errors.UsageError, match="1 to 1000 shards"):
         Queue(memory, "q", shards=0)
-    with pytest.raises(errors.UsageError, match="once or more, not 0 times"):
+    with pytest.raises(errors.UsageError, match="attempts must be 1 or more, not 0"):
         Queue(memory, "q", attempts=0)
-    with pytest.raises(errors.UsageError, match=r"Queue\(priorities=…\)"):
+    with pytest.raises(errors.UsageError, match=r"Queue\(…, priorities=…\)"):
         Queue(memory, "q").put(1, priority=1)
     with pytest.raises(errors.UsageError, match="no delay and no priority"):
         Queue(memory, "q").put(1, group="g", delay=1)
     for number in (0, -1, -10):
-        with pytest.raises(errors.UsageError, match=f"^batch={number}: claim one message or more"):
+        with pytest.raises(errors.UsageError, match=f"^batch must be 1 or more, not {number}"):
             list(Queue(memory, "q").consume(batch=number, idle=0))
-        with pytest.raises(errors.UsageError, match=f"^most={number}: claim one message or more"):
+        with pytest.raises(errors.UsageError, match=f"^most must be 1 or more, not {number}"):
             Queue(memory, "q").claim(number)
 
 

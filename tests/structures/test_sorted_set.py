@@ -567,7 +567,7 @@ def test_a_member_that_is_not_a_text_is_refused_with_what_to_write(
 ) -> None:
     ranks = SortedSet(memory, "ranks")
     ranks.create_table()
-    with pytest.raises(errors.UsageError, match=f"members are texts, so write {instead}"):
+    with pytest.raises(errors.UsageError, match=f"members are strings, so write {instead}"):
         ranks.zadd({member: 1})
 
 

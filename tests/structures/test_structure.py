@@ -154,7 +154,7 @@ class Named(Tallies[S]):
         ({"hold": None}, "Named(hold=None): hold takes float, not None"),
         (
             {"window": "daily"},
-            "Named(window='daily'): window takes 'hour' | 'day' | timedelta, not str",
+            "Named(window='daily'): window takes 'hour' | 'day' | timedelta, not 'daily'",
         ),
         ({"order": "up"}, "order takes Callable[[str], str], not str"),
     ],

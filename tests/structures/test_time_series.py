@@ -519,7 +519,7 @@ def test_what_is_refused(memory: Store) -> None:
         series.summaries("s", HOUR, NOW, NOW + DAY)
     with pytest.raises(UsageError, match="ends after"):
         series.chart("s", NOW, NOW)
-    with pytest.raises(UsageError, match="1 point or more, not 0"):
+    with pytest.raises(UsageError, match="size must be 1 or more, not 0"):
         series.page("s", size=0)
     wrong: list[dict[str, Any]] = [
         {"shards": 0},

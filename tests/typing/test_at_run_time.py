@@ -119,15 +119,15 @@ def two_primary_keys(table: Table) -> None:
         (unknown_index, "declares no index 'GSI2' (it has: GSI1); add it to Table(indexes={...})"),
         (undeclared_width, "10 would come before 2"),
         (missing_type, "field 'name' has no type; declare it as `name: Attr[…] = field(…)`"),
-        (missing_declaration, "field 'size' is not declared; write `= field()` after its type"),
+        (missing_declaration, "field 'size' has a type but no field(); write `= field()`"),
         (
             plain_type,
             "'size' is not a field, so it would not be stored; declare it as `size: Attr[…]",
         ),
         (no_order_in_a_list, "cannot be part of a string key"),
         (no_sort_key, "key 'primary' has no sort parts; add .sort(…)"),
-        (no_primary_key, "it has no primary key to be found by; declare one"),
-        (two_primary_keys, "declare an index by Index(…)"),
+        (no_primary_key, "it has no primary key; declare one"),
+        (two_primary_keys, "declare all but one as an index: Index(…)"),
     ],
 )
 def test_a_declaration_that_cannot_work_is_refused(
@@ -161,11 +161,11 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a wrong type in a comparison": (
         lambda shop: shop.order.number == "157",
-        "field 'number': '157' is a str, but an int is wanted",
+        "field 'number': '157' is a str, but an int is expected",
     ),
     "a wrong choice in a comparison": (
         lambda shop: shop.order.status == "LOST",
-        "field 'status': 'LOST' is a str, but one of 'PLACED', 'SHIPPED' is wanted",
+        "field 'status': 'LOST' is a str, but one of 'PLACED', 'SHIPPED' is expected",
     ),
     "a wrong type in a change": (
         lambda shop: shop.store.update(
@@ -199,7 +199,7 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a group that is not given": (
         lambda shop: shop.order.primary.where(shop.order.number == 1),
-        "a query must give customer_id == …",
+        "a query needs customer_id == …",
     ),
     "an order that is not the key's": (
         lambda shop: shop.order.by_status.where(
@@ -237,11 +237,11 @@ WRONG_CALLS: dict[str, tuple[Callable[[Shop], object], str]] = {
     ),
     "a dict in place of an entity": (
         lambda shop: shop.store.put_many([{"number": 1}]),
-        "{'number': 1} is not an entity of a table",
+        "{'number': 1} is not an entity with a table",
     ),
     "something else in place of a class": (
         lambda shop: shop.store.delete("Order", number=1),
-        "'Order' is not an entity of a table",
+        "'Order' is not an entity with a table",
     ),
     "a page of nothing": (
         lambda shop: shop.store.page(

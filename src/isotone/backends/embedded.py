@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, Self, cast, get_args
 
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
@@ -208,6 +208,9 @@ def _store(path: str, durability: Durability, memory_map: int | None, busy_timeo
         raise UsageError(
             f"busy_timeout={busy_timeout!r} is not a number of seconds; give 0 or more"
         )
+    if durability not in get_args(Durability):
+        names = ", ".join(get_args(Durability))
+        raise UsageError(f"{durability!r} is not a durability; use one of {names}")
     if path == MEMORY:
         return MemoryStore()
     from isotone.storage.sqlite import SQLiteStore

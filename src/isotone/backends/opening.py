@@ -293,8 +293,8 @@ def _backend_of(target: Any) -> Backend:
     if (send := getattr(target, "send", None) or _send_of_client(target)) is not None:
         return OverTransport(send)
     raise UsageError(
-        f"{target!r} does not answer requests; give a path, an address, an isotone.Database, a boto3 "
-        "client, or an object with execute(operation, request)"
+        f"cannot connect to {target!r}; give a path, an address, an isotone.Database, a boto3 client, or an "
+        "object with execute(operation, request)"
     )
 
 

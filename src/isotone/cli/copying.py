@@ -28,7 +28,7 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help=ADDRESSES)
     parser.add_argument("target", metavar="TARGET", help="the same, for the other side")
     tables = "a table; TABLE=OTHER if it is called otherwise at the target; all if none is given"
-    parser.add_argument("tables", metavar="TABLE", nargs="*", help=tables)
+    parser.add_argument("tables", metavar="TABLE", nargs="*", default=[], help=tables)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +164,7 @@ def _confirm_no_writers(arguments: argparse.Namespace) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            "--cut-over needs the source's writers to have stopped; give --yes when they have"
+            "before --cut-over, stop all programs that write to the source; then give --yes"
         )
     sys.stderr.write(f"have all programs stopped writing to {arguments.source}? [y/N] ")
     sys.stderr.flush()

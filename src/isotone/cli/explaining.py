@@ -35,7 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("what", metavar="WHAT", help=what)
     conditions = "of a key or a table, such as customer=ann or 'total > 10'"
-    add("conditions", metavar="CONDITION", nargs="*", help=conditions)
+    add("conditions", metavar="CONDITION", nargs="*", default=[], help=conditions)
     add(
         "--call",
         metavar="ACTION",

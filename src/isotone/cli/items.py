@@ -13,7 +13,12 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.cli.program import Command, complain
 from isotone.cli.table_keys import table_of
-from isotone.errors import IsotoneError, UsageError, ValidationException
+from isotone.errors import (
+    IsotoneError,
+    UnknownOperationException,
+    UsageError,
+    ValidationException,
+)
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
@@ -244,7 +249,12 @@ def _call(arguments: argparse.Namespace) -> int:
         request = msgspec.json.decode(arguments.request, type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise UsageError(f"the request is not a JSON object: {error}") from None
-    answer = arguments.connection.execute(arguments.operation, request)
+    try:
+        answer = arguments.connection.execute(arguments.operation, request)
+    except UnknownOperationException:
+        raise UsageError(
+            f"there is no action {arguments.operation!r}; write one such as DescribeTable"
+        ) from None
     encoded = msgspec.json.format(msgspec.json.encode(answer), indent=2)
     sys.stdout.write(encoded.decode() + "\n")
     return 0

@@ -40,13 +40,12 @@ def plan_query(table: Table, conditions: Sequence[Condition], index: str | None)
     equal = {condition.name for condition in conditions if condition.operator == "="}
     usable = [keys for keys in candidates if equal.issuperset(keys.partition)]
     if not usable:
-        ways = "; ".join(
-            f"{keys.index or 'the table itself'}: {' and '.join(f'{n}=…' for n in keys.partition)}"
+        ways = " or ".join(
+            f"{' '.join(f'{n}=…' for n in keys.partition)} ({f'index {keys.index}' if keys.index else 'the table'})"
             for keys in candidates
         )
         raise UsageError(
-            f"a query needs the whole partition key. For table {table.name}: {ways}. "
-            "isotone scan reads everything"
+            f"a query of {table.name} needs a whole partition key: {ways}; isotone scan reads everything"
         )
     keys = max(usable, key=lambda keys: len(_on_keys(keys, conditions)))
     on_keys = _on_keys(keys, conditions)

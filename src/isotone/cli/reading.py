@@ -151,7 +151,11 @@ isotone query http://localhost:8000 Orders customer=ann --format jsonl
 def _scan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument(
-        "conditions", metavar="CONDITION", nargs="*", help="such as 'total > 10' or 'gift exists'"
+        "conditions",
+        metavar="CONDITION",
+        nargs="*",
+        default=[],
+        help="such as 'total > 10' or 'gift exists'",
     )
     _reading_arguments(parser)
 

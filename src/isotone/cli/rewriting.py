@@ -161,7 +161,7 @@ def _confirm(arguments: argparse.Namespace, what: str) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            f"to {what} without a question, give --yes; --dry-run only shows what it would do"
+            f"give --yes to {what} without confirmation; --dry-run only shows what it would do"
         )
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()

@@ -191,10 +191,10 @@ def _address(arguments: argparse.Namespace) -> _Address:
 
 def _serve(arguments: argparse.Namespace) -> int:
     if arguments.memory and arguments.file:
-        raise UsageError("--memory and FILE exclude each other; use one of them")
+        raise UsageError("--memory cannot be combined with FILE; use one of them")
     if arguments.faults and arguments.credentials:
         raise UsageError(
-            "--faults lets everybody order faults, so it excludes --credentials; use one of them"
+            "--faults lets everybody order faults, so it cannot be combined with --credentials; use one of them"
         )
     from isotone.backends import embedded
     from isotone.server import serve

@@ -122,10 +122,12 @@ def workload_of(text: str) -> Workload:
     if colon:
         found = modules.member(module, member)
         if not isinstance(found, Workload):
-            raise UsageError(f"{text} is not a Workload")
+            raise UsageError(f"{text} is {found!r}, not an isotone.advisor.simulation.Workload")
         return found
     workloads = [each for each in vars(module).values() if isinstance(each, Workload)]
-    if len(workloads) != 1:
+    if not workloads:
+        raise UsageError(f"module {name!r} declares no isotone.advisor.simulation.Workload")
+    if len(workloads) > 1:
         raise UsageError(
             f"module {name!r} has {len(workloads)} workloads; write {name}:NAME for one of them"
         )

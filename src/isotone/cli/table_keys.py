@@ -56,7 +56,7 @@ class Table(NamedTuple):
         if len(words) != len(names):
             raise UsageError(
                 f"a key of table {self.name} has {len(names)} "
-                f"value{'s' if len(names) > 1 else ''}: {self.keys}; {len(words)} given"
+                f"value{'s' if len(names) > 1 else ''}: {self.keys}; you gave {len(words)}"
             )
         pairs = [word.partition("=") for word in words]
         if sorted(name.strip() for name, _, _ in pairs) == sorted(names):

@@ -210,10 +210,12 @@ def _key_schema(words: list[str], types: dict[str, str]) -> list[dict[str, str]]
             name, kind = word, types.get(word, "S")
         elif not name or kind not in _TYPES:
             raise UsageError(
-                f"{word!r} has no type of a key: write :S (text), :N (number) or :B (binary) after the name"
+                f"{word!r} is not a key attribute; after its name write :S (string), :N (number) or :B (binary)"
             )
         if types.setdefault(name, kind) != kind:
-            raise UsageError(f"{name} cannot be of type {types[name]} and {kind} at once")
+            raise UsageError(
+                f"{name} is declared with two types, {types[name]} and {kind}; use one of them"
+            )
         schema.append({"AttributeName": name, "KeyType": role})
     return schema
 

@@ -102,7 +102,8 @@ def _user(arguments: argparse.Namespace) -> int:
             raise UsageError(f"--{option.replace('_', '-')} is for {' and '.join(actions)}")
     if (arguments.name is None) != (arguments.action == "list"):
         raise UsageError(
-            f"{arguments.action} takes " + ("a NAME" if arguments.name is None else "no NAME")
+            f"isotone user {arguments.action} takes "
+            + ("a NAME" if arguments.name is None else "no NAME")
         )
     _ACTIONS[arguments.action](arguments)
     return 0

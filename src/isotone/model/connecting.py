@@ -211,15 +211,15 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "engine": (_is(str), f"one of {', '.join(sorted(ENGINES))}"),
     "memory_map": (_is(int), "a number of bytes"),
     "observe": (_are_observers, "a list of observers, such as [isotone.to_log()]"),
-    "profile": (_is(str), "a text"),
-    "region": (_is(str), "a text"),
+    "profile": (_is(str), "a string"),
+    "region": (_is(str), "a string"),
     "report": (callable, "a function that takes an isotone.WastefulRead, or None"),
     "retries": (_is_retries, "isotone.Retries(…)"),
     "table_names": (
         lambda given: callable(given) or isinstance(given, Mapping),
         "a dict, such as {'shop': 'shop-eu'}, or a function from a declared name to another",
     ),
-    "table_prefix": (_is(str), "a text"),
+    "table_prefix": (_is(str), "a string"),
     "tape": (_is(str, PathLike), "a path"),
     "timeouts": (_is_timeouts, "isotone.Timeouts(…)"),
 }

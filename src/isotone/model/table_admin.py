@@ -75,14 +75,13 @@ Progress = Callable[[IndexProgress], None]
 def _check_tables(call: str, given: Sequence[Any]) -> None:
     """Raise `UsageError` for an argument that is not a table."""
     if not given:
-        raise UsageError(f"{call}() is given no table; name each: {call}(shop)")
+        raise UsageError(f"{call}() needs a table; write {call}(shop)")
     for each in given:
         if isinstance(each, Table):
             continue
         if (schema := getattr(each, "__schema__", None)) is not None:
             raise UsageError(
-                f"{call}({schema.tag}) is given an entity; a table may hold several kinds, so give the "
-                f"table itself: that of {schema.tag} is Table({schema.table.name!r})"
+                f"{call} takes tables, and {schema.tag} is an entity; give its table, Table({schema.table.name!r})"
             )
         if isinstance(each, list | tuple | set | frozenset):
             raise UsageError(f"{call} takes tables one by one; write {call}(*tables)")

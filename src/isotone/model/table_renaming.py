@@ -55,7 +55,7 @@ class TableNames:
         else:  # an ARN is complete
             found = declared if declared.startswith("arn:") else self._prefix + declared
         if not isinstance(found, str):
-            raise UsageError(f"table_names gives {found!r} for table {declared!r}; give a text")
+            raise UsageError(f"table_names gives {found!r} for table {declared!r}; give a string")
         check_name(f"table {declared!r}", found)
         with self._lock:
             other = self._declared.setdefault(found, declared)

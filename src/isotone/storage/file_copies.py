@@ -60,6 +60,8 @@ def back_up(
     writes only what differs.
     """
     _check_exists(source)
+    if Path(target).exists() and Path(target).samefile(source):
+        raise UsageError(f"{target} is the database itself; give another file")
     _check_target(target, force=force or update)
     if update and Path(target).exists():
         return _update(source, target, progress)

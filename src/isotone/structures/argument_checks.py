@@ -127,12 +127,11 @@ class Parameters:
         if name not in self._defaults and not self._takes_any_name:
             close = difflib.get_close_matches(name, self._names, n=1)
             hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(self._names)}"
-            raise UsageError(f"{call} takes no {name}; {hint}")
+            raise UsageError(f"{call} has no parameter {name!r}; {hint}")
         wanted = self._hint(name)
         if value is not self._defaults.get(name) and not _fits(value, wanted):
-            actual = "None" if value is None else type(value).__name__
             raise UsageError(
-                f"{call}({name}={value!r}): {name} takes {_spelled(wanted)}, not {actual}"
+                f"{call}({name}={value!r}): {name} takes {_spelled(wanted)}, not {_actual(value, wanted)}"
             )
 
     def _hint(self, name: str) -> Any:
@@ -160,6 +159,11 @@ def _spelled(wanted: Any) -> str:
     is_bare = isinstance(wanted, type) and get_origin(wanted) is None
     text = str(wanted.__name__ if is_bare else wanted)
     return text.replace("typing.", "").replace("collections.abc.", "")
+
+
+def _actual(value: Any, wanted: Any) -> str:
+    """What was given: the value if only certain values are accepted, else its type."""
+    return repr(value) if value is None or _depends_on_value(wanted) else type(value).__name__
 
 
 def _depends_on_value(wanted: Any) -> bool:

@@ -78,7 +78,7 @@ class _Counting(Structure[S]):
     def __init__(self, store: S, name: str, shards: int, table: Table | None) -> None:
         super().__init__(store, table or COUNTERS)
         if not 1 <= shards <= _MAX_SHARDS:
-            raise UsageError(f"a counter has 1 to {_MAX_SHARDS} shards, not {shards}")
+            raise UsageError(f"shards must be 1 to {_MAX_SHARDS}, not {shards}")
         self.name = name
         self.shards = shards
         self.expires: float | None = None
@@ -316,5 +316,5 @@ def _sum(shards: Iterable[CounterShard | None]) -> int:
 
 def _positive(count: int) -> int:
     if count < 1:
-        raise UsageError(f"a sequence gives 1 number or more at once, not {count}")
+        raise UsageError(f"count must be 1 or more, not {count}")
     return count

@@ -86,9 +86,11 @@ class Feed(Structure[S]):
         self.require("transactions", _WITHOUT)
         self.require("streams", _WITHOUT)
         if threshold < 0 or backfill < 0:
-            raise UsageError(f"threshold and backfill are 0 or more: {threshold}, {backfill}")
+            raise UsageError(
+                f"threshold and backfill must be 0 or more, not {threshold} and {backfill}"
+            )
         if not 0 <= lag <= MAX_TICK / TICKS:
-            raise UsageError(f"lag={lag} is not valid; give seconds from 0 to {MAX_TICK / TICKS:g}")
+            raise UsageError(f"lag must be 0 to {MAX_TICK / TICKS:g} seconds, not {lag}")
         self.name = name
         self.threshold = threshold
         self.timelines = timelines or _timelines_of(self.table)

@@ -262,7 +262,7 @@ class Timelines:
     ) -> Steps[tuple[list[FeedPost], Position | None, bool]]:
         """Visible posts that were not shown, the last position that was read, and whether there are more."""
         if size < 1:
-            raise UsageError(f"a page has 1 post or more, not {size}")
+            raise UsageError(f"size must be 1 or more, not {size}")
         streams = yield from self._streams(reader, newer=newer)
         posts: list[FeedPost] = []
         more = True

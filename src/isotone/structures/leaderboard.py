@@ -340,7 +340,7 @@ class Leaderboard(Structure[S]):
         """A member's score in each of the last `windows`, the newest first. Cost: a read for each."""
         if not self.board.keeps_history:
             raise UsageError(
-                "the board keeps only the newest window of each member; make it with history=True"
+                "the board keeps only the newest window of each member; create it with history=True"
             )
         last = self.windows.last(windows, at or self.board.now())
         keys = [self.board.key(member, window) for window in last]
@@ -449,7 +449,7 @@ class Leaderboard(Structure[S]):
         if not isinstance(event, ScoreEvent):
             raise UsageError(f"{event!r} is not an event; write ScoreEvent(member, value)")
         if not isinstance(event.count, int) or event.count < 1:
-            raise UsageError(f"an event counts for 1 or more, not for {event.count!r}")
+            raise UsageError(f"the count of an event must be 1 or more, not {event.count!r}")
         count = event.count if self.board.score in ("sum", "average") else 1
         now = self.board.now()
         at = now if event.at is None else instant(event.at)

@@ -113,7 +113,7 @@ class Digits:
         if abs(units) > self._most:
             raise OutOfRange(
                 f"the score {Decimal(units).scaleb(-self.scale):g} does not fit into {self.whole} digits; "
-                "give the board more digits="
+                "create the board with more digits="
             )
         return self._written(units)
 

@@ -89,7 +89,7 @@ class Board:
             ("scale", 0, digits.scale),
         ):
             if number < least:
-                raise UsageError(f"a board has {what}={least} or more, not {number}")
+                raise UsageError(f"{what} must be {least} or more, not {number}")
         if digits.whole + digits.scale > _MOST_DIGITS:
             raise UsageError(
                 f"a score has at most {_MOST_DIGITS} digits, not {digits.whole} and {digits.scale}"
@@ -125,7 +125,9 @@ class Board:
     def key(self, member: str, window: Window) -> dict[str, Any]:
         """The fields of the primary key of a member's entry."""
         if not isinstance(member, str) or not member:
-            raise UsageError(f"{member!r} cannot be a member: give a text of one character or more")
+            raise UsageError(
+                f"{member!r} cannot be a member; give a string of one character or more"
+            )
         place = f"{window.label}#{member}" if self.keeps_history else member
         return {**self.group(shard_of(member, self.shards)), "place": place}
 

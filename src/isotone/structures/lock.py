@@ -218,8 +218,8 @@ class Lock(Structure[S]):
         )
         if other is not None:
             raise Locked(
-                f"lock {self.name!r} is held by {other.owner} until {other.until}, and was so for "
-                f"{timeout:g} seconds; try again later",
+                f"lock {self.name!r} was not free within {timeout:g} seconds; {other.owner} holds it until "
+                f"{other.until}; try again later",
                 other.owner,
                 other.until,
             )
@@ -268,7 +268,7 @@ class Lock(Structure[S]):
         if state.holder == self._holder:
             if self.is_held:
                 raise UsageError(
-                    f"lock {self.name!r} is held by this Lock already and would wait for itself; "
+                    f"lock {self.name!r} is already held by this Lock, which would wait for itself; "
                     "release it first, and give each thread and task its own Lock"
                 )
             return True  # ours: taken by a request whose response was lost, or not renewed in time

@@ -110,7 +110,7 @@ class Queue(Structure[S]):
                 f"{shards} and {priorities}"
             )
         if attempts < 1:
-            raise UsageError(f"a message is tried once or more, not {attempts} times")
+            raise UsageError(f"attempts must be 1 or more, not {attempts}")
         require_positive(hold=hold, remember=remember)
         self.name = name
         self.hold = hold
@@ -350,8 +350,8 @@ class Queue(Structure[S]):
         require_non_negative(delay=delay)
         if not 0 <= priority < self.priorities:
             raise UsageError(
-                f"queue {self.name!r} has priorities 0 to {self.priorities - 1}, not {priority}; "
-                "declare Queue(priorities=…)"
+                f"priority must be 0 to {self.priorities - 1} in queue {self.name!r}, not {priority}; for more "
+                "levels, give Queue(…, priorities=…)"
             )
         if group is not None and (delay or priority):
             raise UsageError(
@@ -512,7 +512,7 @@ def _require_messages(**numbers: int) -> None:
     """Raise `UsageError` unless each is a number of messages that can be claimed."""
     for name, number in numbers.items():
         if number < 1:
-            raise UsageError(f"{name}={number}: claim one message or more")
+            raise UsageError(f"{name} must be 1 or more, not {number}")
 
 
 def _rest(seconds: float) -> Steps[list[Message]]:

@@ -17,13 +17,13 @@ _MAX_TOGETHER: Final = 90  # messages of a group in one transaction
 _MAX_BYTES_TOGETHER: Final = 3_500_000  # of their bodies; a transaction takes 4 MB
 
 _INSTEAD: Final = (
-    (float, "put Decimal(str(…)), or a text"),
+    (float, "put Decimal(str(…)), or a string"),
     (tuple, "put a list"),
     (date, "put its isoformat()"),
     (set | frozenset, "put None, or a list: the database has no empty sets"),
 )
 _OTHERWISE: Final = (
-    "put texts, ints, Decimals, bytes, bools, None, and lists, dicts and sets of them"
+    "put strings, ints, Decimals, bytes, bools, None, and lists, dicts and sets of them"
 )
 
 
@@ -77,14 +77,16 @@ def _size(value: Any) -> int:
     if value is None or isinstance(value, int | Decimal):
         return 21
     raise UsageError(
-        f"{value!r} is of type {type(value).__name__}, and would not come back as it was put; "
+        f"{value!r} is of type {type(value).__name__}, and would not come back equal; "
         + next((advice for kind, advice in _INSTEAD if isinstance(value, kind)), _OTHERWISE)
     )
 
 
 def _length(text: Any) -> int:
     if not isinstance(text, str):
-        raise UsageError(f"the keys of a dict in a body are texts, not {text!r}; put {str(text)!r}")
+        raise UsageError(
+            f"the keys of a dict in a body must be strings, not {text!r}; put {str(text)!r}"
+        )
     if text.isascii():
         return len(text)
     try:

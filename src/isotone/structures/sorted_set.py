@@ -94,7 +94,7 @@ class SortedSet(Structure[S]):
                 "a set with ranks cannot take expires=True, because the ranks would not expire; give a datetime"
             )
         if not 1 <= shards <= MOST_SHARDS:
-            raise UsageError(f"a sorted set has 1 to {MOST_SHARDS} shards, not {shards}")
+            raise UsageError(f"shards must be 1 to {MOST_SHARDS}, not {shards}")
         self.name = name
         self.entries = self.bind(SortedSetMember)
         self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None

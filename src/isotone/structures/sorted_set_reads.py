@@ -113,7 +113,7 @@ class Members:
         if not isinstance(member, str):
             instead = f"{member!r}.decode()" if isinstance(member, bytes) else f"str({member!r})"
             raise UsageError(
-                f"{member!r} cannot be a member: members are texts, so write {instead}"
+                f"{member!r} cannot be a member: members are strings, so write {instead}"
             )
         if type(member) is not str:
             member = str.__str__(member)  # of an enum, its value

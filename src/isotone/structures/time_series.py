@@ -81,7 +81,7 @@ class TimeSeries(Structure[S]):
             self.require("transactions", "give roll_ups={}, and aggregate the points when you read")
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
-            raise UsageError(f"a time series has 1 to {MAX_SHARDS} shards, not {shards}")
+            raise UsageError(f"shards must be 1 to {MAX_SHARDS}, not {shards}")
         self.plan = Plan(
             calls=self.calls,
             points=self.bind(TimeSeriesPoint),
@@ -224,7 +224,7 @@ class TimeSeries(Structure[S]):
         Cost: an item for each point, times the shards, and one for each bucket. Raises `InvalidCursor`.
         """
         if size < 1:
-            raise UsageError(f"a page has 1 point or more, not {size}")
+            raise UsageError(f"size must be 1 or more, not {size}")
         walk = _Walk(self.plan, series, start, end, newest_first)
         of = {
             "series": [self.plan.name, series, newest_first, self.plan.shards],

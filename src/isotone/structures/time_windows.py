@@ -100,7 +100,7 @@ class Windows:
             )
         if length is not None and (length <= timedelta(0) or (length > _DAY and length % _DAY)):
             raise UsageError(
-                f"a window of {length} does not fit whole days; give any length below a day, or whole days"
+                f"a window of {length} is not a whole number of days; give whole days, or any length below a day"
             )
         if not isinstance(zone, tzinfo):
             raise UsageError(f"zone={zone!r} is not a time zone; give ZoneInfo('America/New_York')")

@@ -212,7 +212,7 @@ class Worker:
         with fan_out.start(store): ...
         """
         if workers < 1:
-            raise UsageError(f"a worker runs in 1 or more threads, not {workers}")
+            raise UsageError(f"workers must be 1 or more, not {workers}")
         if not isinstance(store, Store):
             raise UsageError(
                 f"a worker runs over a Store, because its handlers may block, not over {store!r}; "

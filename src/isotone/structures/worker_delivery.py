@@ -73,15 +73,15 @@ class WorkerSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= 1000:
-            raise UsageError(f"batch is from 1 to 1000 records, not {self.batch}")
+            raise UsageError(f"batch must be 1 to 1000, not {self.batch}")
         if self.attempts < 1:
-            raise UsageError(f"an event is tried once or more, not {self.attempts} times")
+            raise UsageError(f"attempts must be 1 or more, not {self.attempts}")
         if self.lease <= 0:
-            raise UsageError(f"a lease is for more than 0 seconds, not for {self.lease:g}")
+            raise UsageError(f"lease must be more than 0 seconds, not {self.lease:g}")
         if self.poll < 0:
-            raise UsageError(f"poll is 0 seconds or more, not {self.poll:g}")
+            raise UsageError(f"poll must be 0 seconds or more, not {self.poll:g}")
         if self.start not in ("TRIM_HORIZON", "LATEST"):
-            raise UsageError(f"a worker starts at TRIM_HORIZON or LATEST, not at {self.start!r}")
+            raise UsageError(f"start must be 'TRIM_HORIZON' or 'LATEST', not {self.start!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

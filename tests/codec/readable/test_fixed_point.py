@@ -47,9 +47,9 @@ def test_ints_are_decimals() -> None:
 @pytest.mark.parametrize(
     ("codec", "value", "message"),
     [
-        (PRICE, "99999.01", "declared for 0 to 99999; declare a larger maximum or a sign"),
-        (PRICE, "-0.01", "declared for 0 to 99999"),
-        (CHANGE, "-99999.01", "declared for -99999 to 99999; declare a larger maximum, and"),
+        (PRICE, "99999.01", "holds 0 to 99999; declare a larger maximum or a sign"),
+        (PRICE, "-0.01", "holds 0 to 99999"),
+        (CHANGE, "-99999.01", "holds -99999 to 99999; declare a larger maximum, and"),
         (PRICE, "NaN", "NaN does not fit"),
         (PRICE, "Infinity", "Infinity does not fit"),
         (PRICE, "12.505", "12.505 has more decimal places than the 2 that were declared"),

@@ -40,7 +40,9 @@ def test_what_does_not_fit_is_refused(codec: Natural) -> None:
         OutOfRange, match=r"100000 does not fit: .* at most 99999; declare a larger"
     ):
         codec.encode(100_000)
-    with pytest.raises(OutOfRange, match=r"-5 is negative, .* 0 to 99999: declare a minimum"):
+    with pytest.raises(
+        OutOfRange, match=r"-5 does not fit: .* 0 to 99999; declare a minimum: field\(min"
+    ):
         codec.encode(-5)
 
 

@@ -27,7 +27,7 @@ def test_other_texts_are_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "message"),
     [
-        (-1, OutOfRange, "-1 is negative.*declare a minimum"),
+        (-1, OutOfRange, "-1 does not fit.*declare a minimum"),
         ("1", UsageError, "'1' is a str"),
         (True, UsageError, "True is a bool"),
     ],

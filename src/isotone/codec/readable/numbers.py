@@ -70,12 +70,11 @@ class Natural(Directed):
     def _out_of_range(self, number: int) -> OutOfRange:
         if number < 0:
             return OutOfRange(
-                f"{number} is negative, and this component of a key holds 0 to {self.maximum}: "
-                "declare a minimum"
+                f"{number} does not fit: this part of a key holds 0 to {self.maximum}; declare a minimum: field(min=…)"
             )
         return OutOfRange(
-            f"{number} does not fit: this component of a key was declared for at most "
-            f"{self.maximum}; declare a larger maximum, and widen the existing keys"
+            f"{number} does not fit: this part of a key holds at most {self.maximum}; declare a larger maximum, "
+            "and widen the existing keys"
         )
 
     def decode(self, text: str) -> int:
@@ -133,9 +132,8 @@ class Integer(Directed):
         number = value if type(value) is int else whole(value)
         if not self.minimum <= number <= self.maximum:
             raise OutOfRange(
-                f"{number} does not fit: this component of a key was declared for "
-                f"{self.minimum} to {self.maximum}; declare wider bounds, and widen the "
-                "existing keys"
+                f"{number} does not fit: this part of a key holds {self.minimum} to {self.maximum}; declare wider "
+                "bounds, and widen the existing keys"
             )
         if not self.ascending:
             number = -number
@@ -218,8 +216,8 @@ class FixedPoint(Directed):
     def _checked(self, number: Decimal) -> str:
         if not (number.is_finite() and self._lowest <= number <= self.maximum):
             raise OutOfRange(
-                f"{number} does not fit: this component of a key was declared for {self._lowest} to "
-                f"{self.maximum}; declare a larger maximum{'' if self.signed else ' or a sign'}, "
+                f"{number} does not fit: this part of a key holds {self._lowest} to {self.maximum}; "
+                f"declare a larger maximum{'' if self.signed else ' or a sign'}, "
                 "and widen the existing keys"
             )
         return self._plain(number)
@@ -358,8 +356,7 @@ class Unpadded(Directed):
         number = value if type(value) is int else whole(value)
         if number < 0 and not self.signed:
             raise OutOfRange(
-                f"{number} is negative, and this component of a key holds numbers from 0: "
-                "declare a minimum"
+                f"{number} does not fit: this part of a key holds numbers from 0; declare a minimum: field(min=…)"
             )
         return str(number)
 

@@ -187,7 +187,7 @@ class Condition:
     def __bool__(self) -> NoReturn:
         raise TypeError(
             "a condition is neither true nor false until the database evaluates it; "
-            "join conditions with & | ~ (not with `and`, `or`, `not`), each in parentheses"
+            "join conditions with & | ~ (not with `and`, `or`, `not` or 1 < x < 4), each in parentheses"
         )
 
     @abstractmethod

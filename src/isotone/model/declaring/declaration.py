@@ -50,7 +50,8 @@ def declare(
             entity_kinds.check(entity, tag, version, base)
             table, unknown = base.table, unknown or base.unknown
             version = base.version if base.declares_version else None
-        assert table is not None
+        if not isinstance(table, Table):
+            raise UsageError(f"table={table!r} is not a table; write table=Table('shop')")
         unknown = unknown or "keep"
         fields = _fields(entity, table)
         declared: dict[str, Key] = _members(entity, Key)
@@ -94,12 +95,12 @@ def check_names(entity: type[Entity], taken: Container[str]) -> None:
         is_special = name in taken or name in _INTERNAL or (name[:2] == "__" == name[-2:])
         if is_special and isinstance(member, Attr):
             raise UsageError(
-                f"{entity.__name__}: field {name!r} would hide {name} of every entity; name it "
+                f"{entity.__name__}: field {name!r} would hide Entity.{name}; name it "
                 f"{name.strip('_')}_, and keep the attribute: {name.strip('_')}_: Attr[…] = field(name={name!r})"
             )
         if is_special and isinstance(member, Key | vector_index.VectorIndex):
             raise UsageError(
-                f"{entity.__name__}: key {name!r} would hide {name} of every entity; give it another name"
+                f"{entity.__name__}: key {name!r} would hide Entity.{name}; give it another name"
             )
 
 
@@ -112,22 +113,22 @@ PARAMETERS: Final = frozenset({"when", "consistent"})
 def no_table(base: type[Entity]) -> UsageError:
     """The error for an instance of a class that has no table."""
     return UsageError(
-        f"{base.__name__} has no table, so it has no instances; derive an entity from it: "
-        f"class …({base.__name__}, table=…)"
+        f"{base.__name__} has no table, so it cannot be instantiated; write class {base.__name__}(Entity, table=…), "
+        f"or derive an entity from it: class …({base.__name__}, table=…)"
     )
 
 
 def _check_primary(keys: dict[str, BoundKey]) -> None:
     if all(key.index is not None for key in keys.values()):
         raise UsageError(
-            "it has no primary key to be found by; declare one: "
+            "it has no primary key; declare one: "
             'primary = Key("CUSTOMER", customer_id).sort("ORDER", number)'
         )
     primary = next(key for key in keys.values() if key.index is None)
     for name in PARAMETERS & primary.component_names:
         raise UsageError(
-            f"field {name!r} is a part of the primary key, whose fields are given by name, and {name}=… is a "
-            f"parameter of the same calls; name it {name}_, and keep the attribute: "
+            f"field {name!r} of the primary key has the name of a parameter of store.get and other calls; "
+            f"name it {name}_, and keep the attribute: "
             f"{name}_: Attr[…] = field(name={name!r})"
         )
 
@@ -168,7 +169,7 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         hint = hints.get(name)
         if get_origin(hint) is not Attr:
             raise UsageError(
-                f"field {name!r} has no type; declare it as `{name}: Attr[…] = field(…)`"
+                f"field {name!r} {_not_attr(hint)}; declare it as `{name}: Attr[…] = field(…)`"
             )
         if field.annotation is None:
             field.bind(get_args(hint)[0])
@@ -189,10 +190,15 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
     ]
     if undeclared:
         raise UsageError(
-            f"field {undeclared[0]!r} is not declared; write `= field()` after its type"
+            f"field {undeclared[0]!r} has a type but no field(); write `= field()` after the type"
         )
     _check_plain(entity, hints)
     return fields
+
+
+def _not_attr(hint: Any) -> str:
+    """What is wrong with the annotation of a field that is not `Attr[…]`."""
+    return "has no type" if hint is None else f"has the type {type_text(hint)}, not Attr[…]"
 
 
 def _check_codec(field: Attr[Any]) -> None:
@@ -284,7 +290,7 @@ def _hints(entity: type[Entity]) -> dict[str, Any]:
         return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
     except NameError as error:
         raise UsageError(
-            f"the type of a field is not known: {error}; import it, outside of `if TYPE_CHECKING`"
+            f"the type of a field is not known: {error}; import it, but not under `if TYPE_CHECKING`"
         ) from None
 
 
@@ -317,7 +323,7 @@ def _check_keys(schema: EntitySchema) -> None:
     primary = [key.name for key in schema.keys.values() if key.index is None]
     if len(primary) > 1:
         raise UsageError(
-            f"{' and '.join(primary)} are both primary keys; declare an index by Index(…)"
+            f"{' and '.join(primary)} are both primary keys; declare all but one as an index: Index(…)"
         )
     used: dict[str | None, str] = {}
     for key in schema.keys.values():
@@ -395,7 +401,7 @@ def _check_unique(schema: EntitySchema) -> None:
         for each in (field, *field.unique_within):
             if each.wire.code not in ("S", "N", "B"):
                 raise UsageError(
-                    f"field {each.name!r} cannot be unique: only texts, numbers and bytes can"
+                    f"field {each.name!r} cannot be unique: only strings, numbers and bytes can"
                 )
     if schema.unique and any(key.type != "S" for key in schema.table.keys.attributes):
         raise UsageError(
@@ -426,7 +432,7 @@ def _check_neighbours(schema: EntitySchema) -> None:
             reason = collision(one, its)
             if reason is not None:
                 raise UsageError(
-                    f"its primary key could also be that of {tag}: {reason}; give one of them another literal "
+                    f"its primary key could equal one of {tag}: {reason}; give one of them another literal "
                     "in the same place"
                 )
         _check_overloading(schema, other)

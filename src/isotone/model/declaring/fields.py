@@ -130,7 +130,7 @@ class _Place(Operand[T], StoredValue[T]):
         """A text or bytes that begin with a prefix."""
         if not isinstance(prefix, str | bytes):
             raise UsageError(
-                f"{self!r}: begins_with takes a text or bytes, not {prefix!r}; for a range of other "
+                f"{self!r}: begins_with takes a string or bytes, not {prefix!r}; for a range of other "
                 "values use between"
             )
         self._check_kind("begins_with", ("S", "B"), "between(…)")

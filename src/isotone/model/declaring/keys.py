@@ -674,7 +674,7 @@ def _raw(field: Attr[Any]) -> readable.Codec[Any]:
     if isinstance(python, type) and issubclass(python, str | Enum):
         return readable.RawText(field.options.case)
     raise UsageError(
-        f"raw({field.name}) is a {_name(python)}, and only a text or an int can be written as it is: leave "
+        f"raw({field.name}) is a {_name(python)}, and only a str or an int can be written as it is: leave "
         "raw(…) out, or declare the field as str"
     )
 
@@ -709,7 +709,7 @@ def _by_type(field: Attr[Any]) -> readable.Codec[Any]:
             return make(field)
     raise UsageError(
         f"field {field.name!r} of type {python!r} cannot be part of a string key; "
-        "a key is made of texts, numbers, times, ids, enums, flags and bytes"
+        "a key is made of strings, numbers, times, ids, enums, bools and bytes"
     )
 
 

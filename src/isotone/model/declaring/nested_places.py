@@ -134,7 +134,7 @@ def _element_of(kind: Any, types: tuple[Any, ...], element: str | int) -> Place:
 def _in_map(arguments: tuple[Any, ...], element: str | int) -> Place:
     names, values = arguments
     if not isinstance(element, str):
-        raise UsageError(f"is a map, whose members are named by a text, not by {element!r}")
+        raise UsageError(f"is a map, whose members are named by a string, not by {element!r}")
     if plain_type(names) is not str and names is not Any:
         from pydantic import TypeAdapter, ValidationError
 

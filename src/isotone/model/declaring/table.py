@@ -120,9 +120,11 @@ def check_name(what: str, name: str) -> None:
     """Raise `UsageError` for a name that no table or index can have."""
     if _NAME.fullmatch(name) is None and not name.startswith("arn:"):
         raise UsageError(
-            f"{name!r} cannot name {what}: DynamoDB's names have 3 to 255 letters (a-z, A-Z), "
-            "digits, and _ . -"
+            f"{name!r} cannot name {what}: a name has 3 to 255 characters, each one of a-z, A-Z, 0-9 and _ . -"
         )
+
+
+_SUCH_INDEXES: Final = "write indexes={'GSI1': Global('GSI1PK', 'GSI1SK')}"
 
 
 @dataclass(eq=False)
@@ -149,8 +151,12 @@ class Table:
             raise UsageError(
                 f"stream={self.stream!r} is not a view of a stream; use one of {', '.join(get_args(StreamView))}"
             )
-        for name in self.indexes:
+        if not isinstance(self.indexes, Mapping):
+            raise UsageError(f"indexes={self.indexes!r} is not a dict; {_SUCH_INDEXES}")
+        for name, index in self.indexes.items():
             check_name("an index", name)
+            if not isinstance(index, IndexLayout):
+                raise UsageError(f"index {name!r} is {index!r}; {_SUCH_INDEXES}")
         self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""

@@ -187,8 +187,8 @@ _SHOWN: Final = 200  # characters of a value in a message
 # Our words instead of pydantic's, by the type of its error.
 _REWORDED: Final = {
     "timezone_aware": (
-        "it has no time zone, so it does not identify an instant; write datetime(…, tzinfo=UTC), "
-        "in a text a Z or an offset after the time, and now as datetime.now(UTC)"
+        "it has no time zone, so it does not identify an instant; write datetime(…, tzinfo=UTC) or "
+        "datetime.now(UTC), and in a string add Z or an offset"
     )
 }
 
@@ -233,7 +233,7 @@ def _exact(value: Any) -> Any:
 
         raise PydanticCustomError(
             "float_for_decimal",
-            "a float is not exact; write Decimal('1.1') or a text, and read JSON by "
+            "a float is not exact; write Decimal('1.1') or a string, and read JSON with "
             "json.loads(…, parse_float=Decimal)",
         )
     return value

@@ -157,7 +157,7 @@ def _key_attribute(what: str, field: Attr[Any]) -> KeyAttribute:
     if code not in _KEY_TYPES:
         raise UsageError(
             f"{what}: field {field.name!r} is stored as {code or 'several types'}, and a search is narrowed down "
-            "by texts, numbers and bytes only"
+            "by strings, numbers and bytes only"
         )
     return KeyAttribute(field.attribute, code)
 

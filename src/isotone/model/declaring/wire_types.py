@@ -107,7 +107,7 @@ def _instead(annotation: Any, inner: WireType) -> WireType:
 def _wrong_type(value: Any, expected: str) -> UsageError:
     kind = type(value).__name__
     article = "an" if kind[0] in "aeiou" else "a"
-    return UsageError(f"{value!r} is {article} {kind}, but {expected} is wanted")
+    return UsageError(f"{value!r} is {article} {kind}, but {expected} is expected")
 
 
 # Scalars

@@ -131,9 +131,9 @@ class _ConditionsByField:
                 continue
             first = free.field.name
             raise Unanswerable(
-                f"{self.key.name} orders by {first!r} before {name!r}, so items of one {name} do not "
-                f"lie together; give {first} == …, use a key that has {name} before {first}, or put "
-                f"the condition in .filter(…), which reads and pays for what it drops"
+                f"{self.key.name} orders by {first!r} before {name!r}, so a condition on {name!r} does not select "
+                f"one range; add {first} == …, use a key with {name} before {first}, or put the condition in "
+                f".filter(…), which reads and pays for the items that it drops"
             )
 
 
@@ -160,8 +160,8 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
         _refuse_sparse(key, condition.field.name)
         parts = ", ".join(dict.fromkeys(component.field.name for component in key.components))
         raise Unanswerable(
-            f"{names!r} is not a part of key {key.name} ({parts or 'no fields'}); put the condition in "
-            ".filter(…), which reads and pays for what it drops, or declare an index"
+            f"{names!r} is not part of key {key.name} ({parts or 'no fields'}); put the condition in "
+            ".filter(…), which reads and pays for the items that it drops, or declare an index"
         )
     raise Unanswerable(
         f"{key.name}: {_PYTHON[condition.operator]} on {names!r} is not one range of a key; "
@@ -192,10 +192,10 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
         name = component.field.name
         if name in asked.equal:
             continue
-        given = "a range" if name in asked.ranges else "nothing"
+        given = "only has a range" if name in asked.ranges else "has no condition on it"
         raise Unanswerable(
-            f"{asked.key.name} groups items by {name!r}, so a query must give {name} == …, "
-            f"and it gives {given}; to read all groups, ask for a scan by name"
+            f"{asked.key.name} groups items by {name!r}, so a query needs {name} == …, and this one "
+            f"{given}; to read all groups, write .scan()"
         )
     if isinstance(slot, StringSlot) and not slot.can_hold(asked.equal):
         return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which is never a key

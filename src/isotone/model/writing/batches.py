@@ -87,7 +87,7 @@ def delete_many(
 def _check_several(call: str, entities: Any) -> None:
     if not isinstance(entities, Iterable):
         what = type(entities).__name__
-        raise UsageError(f"{call} takes several entities, not a {what}; write {call}([…])")
+        raise UsageError(f"{call} takes a list of entities, not {what}; write {call}([…])")
 
 
 def _putting(entity: Entity, clock: Clock) -> _Entry:

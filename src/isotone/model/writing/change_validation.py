@@ -158,8 +158,8 @@ def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
         )
     if isinstance(change.value, _NEITHER_NUMBER_NOR_SET):
         raise UsageError(
-            f"field {change.field.name!r}: add takes a number or a set, and discard a set, not "
-            f"{change.value!r}; write a set of one member, .append([…]) for a list, or .set(…)"
+            f"field {change.field.name!r}: add takes a number or a set, and discard takes a set, not "
+            f"{change.value!r}; for one member of a set, write {{member}}; for a list, .append([…])"
         )
     if change.path:
         code = change.field.wire_at(change.path).code

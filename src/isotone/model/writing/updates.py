@@ -70,6 +70,16 @@ R = TypeVar("R")
 E = TypeVar("E", bound="Entity")
 
 
+def _by_set(schema: EntitySchema, given: Mapping[str, Any], error: UsageError) -> UsageError:
+    """The error for `update(Order, status="SHIPPED", number=1)`, which gives a new value by name."""
+    name = next(
+        (each for each in given if each in schema.fields and each not in schema.identity), None
+    )
+    if name is None or schema.fields[name].options.unique:
+        return error
+    return UsageError(f"{error}; to change it, write {schema.tag}.{name}.set(…)")
+
+
 class ChangesWrite(Write[R]):
     """A write of changes to an entity, given as the entity or as its class and key."""
 
@@ -88,7 +98,10 @@ class ChangesWrite(Write[R]):
         self.entity: Entity | None = None
         self.when = when
         if isinstance(target, type):
-            self._key, self._identity = self.schema.identify(key), key
+            try:
+                self._key, self._identity = self.schema.identify(key), key
+            except UsageError as error:
+                raise _by_set(self.schema, key, error) from None
         elif isinstance(target, EntityKey):
             self._key, self._identity = key_of(self.schema, target, key), target.fields
         else:

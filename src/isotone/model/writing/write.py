@@ -321,7 +321,7 @@ def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> 
     return ConditionFailed(
         f"the condition on {described(schema, write.key)} is false"
         + ("" if when is None else f": {when!r}")
-        + ("; it does not exist" if current is None else ""),
+        + ("; the item does not exist" if current is None else ""),
         current,
     )
 
@@ -363,7 +363,7 @@ def schema_of(target: Any) -> EntitySchema:
         schema: EntitySchema = target.__schema__
     except AttributeError:
         raise UsageError(
-            f"{target!r} is not an entity of a table; declare one: class Order(Entity, table=…)"
+            f"{target!r} is not an entity with a table; declare one: class Order(Entity, table=…)"
         ) from None
     return schema
 
