@@ -79,7 +79,7 @@ class Parent:
 
     def run(self) -> None:
         # All share one folder for temporary files, whose names are numbered.
-        self.session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        self.session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # pytest's own
         try:
             for _ in range(self.number):
                 self.fork()

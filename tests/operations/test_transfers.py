@@ -565,7 +565,7 @@ def test_a_damaged_job_keeps_no_other_waiting(damaged: Transfers, caplog: Any) -
             "BillingMode": "PAY_PER_REQUEST",
         },
     )
-    connection = apsw.Connection(damaged.database.engine.store.path)  # type: ignore[attr-defined]
+    connection = apsw.Connection(damaged.database.engine.store.path)  # type: ignore[attr-defined] # a file
     job = b"j" + arn.rpartition("/")[2].encode()
     connection.execute("UPDATE tree_transfers SET value = x'00' WHERE key = ?", (job,))
     connection.close()

@@ -186,7 +186,7 @@ def test_other_machines_do_not_see_them(peer):
     from isotone.server.response import HOT_KEYS
 
     service = Watched()
-    monitor = Monitor(service, None, lambda: 0, metrics_for_all=True)  # type: ignore[arg-type]
+    monitor = Monitor(service, None, lambda: 0, metrics_for_all=True)  # type: ignore[arg-type] # what is asked for alone
     monitor.hot_keys = HotKeys(service, service.watch)
     assert monitor.page(HOT_KEYS, peer).status == 404
     assert not service.is_watched

@@ -251,7 +251,7 @@ def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> K
 
     def parts(kind: str) -> tuple[KeyPart, ...]:
         return tuple(
-            KeyPart(element.attribute_name, types[element.attribute_name])  # type: ignore[arg-type]
+            KeyPart(element.attribute_name, types[element.attribute_name])  # type: ignore[arg-type] # one of S, N, B
             for element in elements
             if element.key_type == kind
         )

@@ -88,7 +88,8 @@ _KINDS = (
 
 def _test_case(cls: Any, context: Context) -> None:
     cls.run = functools.wraps(cls.run)(_plain(cls.run, context))
-    if cls.setUpClass.__func__ is not unittest.TestCase.setUpClass.__func__:  # type: ignore[attr-defined]
+    inherited: Any = unittest.TestCase.setUpClass
+    if cls.setUpClass.__func__ is not inherited.__func__:
         cls.setUpClass = classmethod(_class_setup(cls.setUpClass.__func__, context))
 
 

@@ -101,7 +101,7 @@ class Patches:
         if not hasattr(original, "is_isotones"):
             awaited = inspect.iscoroutinefunction(original)
             sending = self._sending_awaitably(original) if awaited else self._sending(original)
-            sending.is_isotones = True  # type: ignore[attr-defined]
+            sending.is_isotones = True  # type: ignore[attr-defined] # marks the function
             self._replace(owner, "_send", sending)
 
     def _sending(self, send: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,7 +54,7 @@ class Surroundings:
                 os.environ[name] = value
         self._before.clear()
         if "boto3" in sys.modules:
-            sys.modules["boto3"].DEFAULT_SESSION = self._session  # type: ignore[attr-defined]
+            vars(sys.modules["boto3"])["DEFAULT_SESSION"] = self._session
         self._session = None
 
     def _set(self, values: dict[str, str]) -> None:

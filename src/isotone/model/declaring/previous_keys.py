@@ -164,8 +164,7 @@ def _previous_slot(slot: Slot) -> Slot:
 def _previous_codec(codec: readable.Codec[Any], component: Component) -> readable.Codec[Any]:
     if not _is_widened(component) or not isinstance(codec, Measured):
         return codec
-    # Each codec that measures is a dataclass with a maximum, which its protocol cannot express.
-    narrower: readable.Codec[Any] = replace(  # type: ignore[type-var]
+    narrower: readable.Codec[Any] = replace(  # type: ignore[type-var] # each that measures is a dataclass
         codec, maximum=component.field.options.was
     )
     return narrower

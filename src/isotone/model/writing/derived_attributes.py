@@ -204,8 +204,7 @@ def _watched(schema: EntitySchema) -> type[Any]:
     """A subclass of the entity whose fields are looked up in a `Known`."""
     fields = schema.fields.keys()
 
-    # Type checkers do not accept a base class that is known only at run time.
-    class Watched(schema.entity):  # type: ignore[misc, name-defined]
+    class Watched(schema.entity):  # type: ignore[misc, name-defined] # a base known only at run time
         """The entity that is passed to the function of a computed field."""
 
         __schema__ = schema
