@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.moving.tables import NAME, REQUEST, create, fill, key_of, order
+from tests.operations.test_vectors import near
 
 import isotone
 from isotone.engine import frozen_reads
@@ -87,6 +88,26 @@ def test_what_is_read_is_added_to_another_table(database):
             copy.add_frozen(NAME, page)
         with pytest.raises(UsageError, match="no index"):
             database.add_frozen(NAME, page)
+
+
+@pytest.mark.parametrize("what", ["expiry", "recovery", "a vector index"])
+def test_a_table_that_has_more_than_its_items_takes_no_entries(database, what):
+    plain: dict[str, Any] = {"GlobalSecondaryIndexes": None, "LocalSecondaryIndexes": None}
+    if what == "a vector index":
+        plain["VectorIndexes"] = [near()]
+    with isotone.open() as copy, database.frozen([NAME]) as pages_of:
+        create(copy, AttributeDefinitions=REQUEST["AttributeDefinitions"][:2], **plain)
+        client = copy.client()
+        if what == "expiry":
+            until = {"AttributeName": "until", "Enabled": True}
+            client.update_time_to_live(TableName=NAME, TimeToLiveSpecification=until)
+        elif what == "recovery":
+            client.update_continuous_backups(
+                TableName=NAME,
+                PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+            )
+        with pytest.raises(UsageError, match="takes entries only if"):
+            copy.add_frozen(NAME, next(pages_of(NAME)))
 
 
 def test_a_thread_reads_while_others_write(database):

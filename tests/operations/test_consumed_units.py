@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.operations.conftest import Asker
 from tests.operations.test_capacity import INDEXES
+from tests.operations.test_vectors import near, search, vector
 
 import isotone
 from isotone.engine import consumed_units
@@ -100,7 +101,17 @@ def test_expiry_is_not_charged(measured: Asker) -> None:
     assert counted(measured.database) == {("tab", ""): (0.5, 1.0)}
 
 
-def test_vector_indexes_and_regions_have_their_own(ask: Asker) -> None:
+def test_a_vector_index_consumes_no_units(measured: Asker) -> None:
+    """It is charged by bytes, which responses report."""
+    measured.table(VectorIndexes=[near()])
+    for mode in ("NONE", "INDEXES"):
+        item = {"p": {"S": "a"}, "v": vector(len(mode), 1)}
+        measured("PutItem", TableName="tab", Item=item, ReturnConsumedCapacity=mode)
+        assert search(measured, 1, 1)
+    assert counted(measured.database) == {("tab", ""): (0.0, 2.0)}
+
+
+def test_regions_have_their_own(ask: Asker) -> None:
     ask.database.measure()
     ask.table()
     there = Asker(ask.database.region("eu-west-1"), ask.clock)

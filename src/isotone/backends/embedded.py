@@ -496,7 +496,8 @@ class Database(Native):
     def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
         """Add items that `frozen` has read from a table with the same keys; costs a fifth of putting them.
 
-        They are in their order, and the table has none of them, no index and no stream; otherwise it raises `UsageError`.
+        They are in their order, and the table has none of them, and nothing that its items change: no index, expiry, stream,
+        point-in-time recovery or replica. Otherwise it raises `UsageError`.
         """
         with self._unbroken(), self.engine.writing:
             frozen_reads.add(self.engine, table, entries)

@@ -65,12 +65,14 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
 
 
 def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
-    """Put entries of a table with the same keys into one that has none of them, no index and no stream, in their order."""
+    """Put entries of a table with the same keys, in their order, into one that has none of them and nothing but items."""
     (table,) = _tables(engine, [name]).values()
     new = [(key, size_prefix(size) + json, None) for key, json, size in entries]
-    if table.stream is not None or table.secondary or not items.add(engine, table, new):
+    has_more = table.indexes or table.stream or table.history or table.replication
+    if has_more or not items.add(engine, table, new):
         raise UsageError(
-            f"table {name!r} takes entries only if it has none of them, no index and no stream"
+            f"table {name!r} takes entries only if it has none of them, no index, no expiry, no stream, "
+            "no point-in-time recovery and no replica"
         )
 
 
