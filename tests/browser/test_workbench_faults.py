@@ -360,6 +360,163 @@ def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, database
     database.execute("DeleteTable", {"TableName": "slowly"})
 
 
+# Snapshots
+
+
+def put(database: isotone.Database, table: str, *items: Any) -> None:
+    for each in items:
+        database.execute("PutItem", {"TableName": table, "Item": each})
+
+
+def take_and_compare(bench: Workbench, table: str, change: Callable[[], object]) -> None:
+    """Take a snapshot of a table, change the table, and compare it."""
+    bench.open(f"#/t/{table}/snapshots")
+    bench.page.get_by_role("button", name="Take a snapshot", disabled=False).click()
+    bench.page.locator(".snapshot a").first.wait_for()
+    change()
+    bench.page.locator(".snapshot a").first.click()
+    bench.page.locator(".lists").wait_for()
+
+
+JOB = {
+    "fault": "", "items": 1, "of_items": 3, "share": 0.3, "seconds_left": None, "units": 0,
+    "undo": False, "written": 1, "refused": 0, "refused_first": [], "notes": [],
+}  # fmt: skip
+
+
+class LongPutBack:
+    """Putting back goes on until it is stopped, or told to be over. It notes which comparison was told what."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.state = "running"
+        self.told: dict[str, int] = {}
+        for name in ("put_back", "put_back_progress", "comparison_stop"):
+            bench.page.route(f"**/api/{name}", self._answer)
+
+    def _answer(self, route: Any) -> None:
+        name = route.request.url.rpartition("/")[2]
+        self.told[name] = json.loads(route.request.post_data)["id"]
+        if name == "comparison_stop":
+            self.state = "stopped"
+        route.fulfill(json={**JOB, "state": self.state})
+
+
+def test_tables_and_members_may_have_the_names_that_objects_have(bench, database, make):
+    before = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": {"toString": {"S": "text"}}}}
+    after = {**before, "map": {"M": {"valueOf": {"S": "value"}}}, "constructor": {"S": "Lotus"}}
+    make("constructor", [before])
+    take_and_compare(bench, "constructor", lambda: put(database, "constructor", after))
+    page = bench.page
+    sides = page.locator(".inspector .side")
+    sides.first.wait_for()
+    assert [each.split() for each in sides.all_inner_texts()] == [
+        ["before", "absent"], ["after", "Lotus"],
+        ["before", "text"], ["after", "absent"],
+        ["before", "absent"], ["after", "value"],
+    ]  # fmt: skip
+    assert page.get_by_role("button", name="Undo").count() == 0
+    bench.open("#/t/constructor/model")
+    page.get_by_text("Inferred from 1 item").or_(page.get_by_text("No form was found")).wait_for()
+
+
+def test_what_is_not_undone_stays_put_back(bench, database, make):
+    make("Twice", numbered(3))
+    changed = [{**each, "n": {"N": "9"}} for each in numbered(3)]
+    take_and_compare(bench, "Twice", lambda: put(database, "Twice", *changed))
+    page = bench.page
+    bench.until("document.querySelectorAll('.difference').length === 3")
+    for number, keystroke in ((1, "j"), (2, "j")):
+        page.keyboard.press("b")
+        bench.until(f"document.querySelectorAll('.difference.done').length === {number}")
+        page.keyboard.press(keystroke)
+    page.keyboard.press("u")
+    bench.until("document.querySelectorAll('.difference.done').length === 1")
+    assert stored(database, "Twice", pk="one", sk="0000") == numbered(1)[0]
+    assert stored(database, "Twice", pk="one", sk="0001") == changed[1]
+
+
+def test_an_undo_of_the_comparison_before_can_be_stopped(bench, database, make):
+    make("Undone", numbered(3))
+    changed = [{**each, "n": {"N": "9"}} for each in numbered(3)]
+    take_and_compare(bench, "Undone", lambda: put(database, "Undone", *changed))
+    page = bench.page
+    page.get_by_role("button", name="Put all back").click()
+    page.locator("dialog .danger").click()
+    page.get_by_text("Nothing differs").wait_for()
+    undo = LongPutBack(bench)
+    page.keyboard.press("u")
+    page.get_by_role("button", name="Stop").click()
+    page.locator(".job").wait_for(state="detached")
+    assert undo.told["comparison_stop"] == undo.told["put_back"]
+
+
+def test_items_that_are_being_put_back_are_shown_to_who_returns(bench, database, make):
+    make("Long", numbered(3))
+    changed = [{**each, "n": {"N": "9"}} for each in numbered(3)]
+    take_and_compare(bench, "Long", lambda: put(database, "Long", *changed))
+    page = bench.page
+    long = LongPutBack(bench)
+    page.get_by_role("button", name="Put all back").click()
+    page.locator("dialog .danger").click()
+    page.locator(".job").wait_for()
+    page.get_by_role("link", name="Items", exact=True).click()
+    bench.wait_for_items(3)
+    page.go_back()
+    page.locator(".job").get_by_text("Putting back").wait_for()
+    page.locator("button:disabled", has_text="Put all back").wait_for()
+    long.state = "done"
+    page.locator(".job").wait_for(state="detached")
+    page.locator("button:enabled", has_text="Put all back").wait_for()
+
+
+def test_a_comparison_whose_snapshot_another_window_deletes_says_so(bench, database, make):
+    make("Shared", numbered(3))
+    answers: list[Any] = [{"state": "running", "id": 1, "counts": None, "notes": [], **JOB}, None]
+
+    def answer(route: Any) -> None:
+        route.fulfill(json={"comparison": answers.pop(0) if len(answers) > 1 else answers[0]})
+
+    bench.page.route("**/api/comparison", answer)
+    bench.open("#/t/Shared/snapshots?from=20261123-000000-0000&to=now")
+    bench.page.get_by_text("the snapshot was deleted meanwhile").wait_for()
+    bench.page.get_by_role("button", name="Try again").wait_for()
+
+
+def test_a_snapshot_that_cannot_be_followed_says_so_and_another_can_be_taken(bench):
+    taking = {**JOB, "state": "running", "id": "x", "name": "", "table": ""}
+
+    def listed(route: Any) -> None:
+        route.fulfill(json={**route.fetch().json(), "taking": taking})
+
+    failure = {"error": {"code": "Unexpected", "message": "it is not known how far it is"}}
+    bench.page.route("**/api/snapshots", listed)
+    bench.page.route("**/api/snapshot_taking", lambda route: route.fulfill(json=failure))
+    bench.open("#/t/Words/snapshots")
+    bench.page.get_by_text("it is not known how far it is").wait_for()
+    bench.page.locator("button:enabled", has_text="Take a snapshot").wait_for()
+
+
+def test_what_a_table_lacks_that_is_created_again_is_told(bench, database, make):
+    make("Protected", numbered(3))
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    database.execute(
+        "UpdateContinuousBackups",
+        {"TableName": "Protected", "PointInTimeRecoverySpecification": recovery},
+    )
+    bench.open("#/snapshots")
+    page = bench.page
+    page.get_by_role("button", name="Take a snapshot", disabled=False).click()
+    page.locator(".snapshot-tables").wait_for()
+    database.execute("DeleteTable", {"TableName": "Protected"})
+    page.reload()
+    page.locator(".snapshot-tables a").filter(has_text="Protected").click()
+    page.get_by_text("no longer exists").wait_for()
+    page.get_by_role("button", name="Put all back").click()
+    page.locator("dialog .danger").click()
+    page.get_by_text("point-in-time recovery: enable it on the table yourself").wait_for()
+    page.get_by_text("Nothing differs").wait_for()
+
+
 # What is not there, for a while
 
 
@@ -408,6 +565,51 @@ def test_pages_that_follow_rest_while_nobody_sees_them(bench, database):
         bench.page.evaluate(HIDE, False)
         bench.until("document.querySelectorAll('.lanes article').length === 2")
     database.execute("DeleteTable", {"TableName": "queues"})
+
+
+COUNT = """
+    window.listeners = 0;
+    for (const [name, by] of [["addEventListener", 1], ["removeEventListener", -1]]) {
+        const original = EventTarget.prototype[name];
+        EventTarget.prototype[name] = function (...given) {
+            if (this instanceof AbortSignal) window.listeners += by;
+            return original.apply(this, given);
+        };
+    }
+"""
+
+
+def test_pages_that_follow_collect_nothing(bench, database):
+    with isotone.connect(database, report=None) as store:
+        queue = Queue(store, "jobs")
+        queue.create_table()
+        queue.put("one")
+        bench.page.add_init_script(COUNT)
+        bench.page.clock.install()
+        bench.open("#/structures/queue/queues/jobs")
+        bench.page.locator(".lanes article").wait_for()
+        for _ in range(5):
+            bench.page.clock.run_for(2_000)
+            bench.settle()
+        assert bench.page.evaluate("window.listeners") <= 2
+    database.execute("DeleteTable", {"TableName": "queues"})
+
+
+def test_a_table_that_cannot_be_read_is_no_fault_of_another(bench):
+    failure = {"error": {"code": "AccessDeniedException", "message": "you may not describe it"}}
+
+    def answer(route: Any) -> None:
+        if json.loads(route.request.post_data)["table"] == "Words":
+            route.fulfill(json=failure)
+        else:
+            route.fallback()
+
+    bench.page.route("**/api/table", answer)
+    bench.open("#/t/Words/items")
+    told = bench.page.get_by_text("you may not describe it")
+    told.wait_for()
+    bench.page.locator(".tables").get_by_text("Orders").click()
+    told.wait_for(state="detached")
 
 
 def test_forgotten_pages_are_not_asked_for_again_and_again(bench, make):

@@ -389,7 +389,7 @@ def test_many_differences_scroll_and_those_of_all_tables_are_found(bench, databa
     bench.open("#/snapshots")
     page.reload()
     page.locator(".snapshot-tables a").filter(has_text="Words").press("Enter")
-    page.get_by_text("does not exist any more").wait_for()
+    page.get_by_text("no longer exists").wait_for()
     check_screens(bench)
     page.get_by_role("button", name="Put all back").press("Enter")
     page.locator("dialog .plan").wait_for()

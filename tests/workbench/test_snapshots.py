@@ -296,11 +296,11 @@ def test_what_an_engine_refuses_is_told(serve, database):
 @pytest.mark.parametrize(
     ("call", "given", "told"),
     [
-        ("snapshot_take", {"tables": []}, "no names"),
-        ("snapshot_take", {"tables": "Orders"}, "no names"),
+        ("snapshot_take", {"tables": []}, "not a list of table names"),
+        ("snapshot_take", {"tables": "Orders"}, "not a list of table names"),
         ("snapshot_take", {"name": "x" * 101}, "up to 100"),
         ("snapshot_delete", {"id": "nothing"}, "no snapshot 'nothing'"),
-        ("snapshot_delete", {"id": "../../etc/passwd"}, "no id"),
+        ("snapshot_delete", {"id": "../../etc/passwd"}, "not the id"),
         ("comparison_rows", {"id": 7, "list": "all", "at": 0, "count": 1}, "compare again"),
         ("comparison", {"from": "x", "to": "now"}, "'table'"),
         ("put_back", {"id": 7, "list": "all"}, "compare again"),
@@ -318,7 +318,7 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     assert "Nowhere" in failed["fault"]
     for before, after, table, told in (
         ("gone", "now", NAME, "no snapshot 'gone'"),
-        ("../x", "now", NAME, "no id"),
+        ("../x", "now", NAME, "not the id"),
         (take(page), "now", "Nowhere", "neither side"),
     ):
         names = {"from": before, "to": after, "table": table}

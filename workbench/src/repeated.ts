@@ -19,20 +19,19 @@ export function useRepeated(every: number, work: (signal: AbortSignal) => Promis
   }, inputs);
 }
 
-/** Waits, and then until the page can be seen; not at all once the signal is given. */
+/** Waits, and then until the page can be seen; not at all once the signal is given. It leaves no listener. */
 async function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((done) => {
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
-  });
-  if (!document.hidden || signal.aborted) return;
-  await new Promise<void>((done) => {
+    let isOver = false;
+    const timer = setTimeout(() => ((isOver = true), look()), milliseconds);
     const look = () => {
-      if (document.hidden && !signal.aborted) return;
+      if (!signal.aborted && (!isOver || document.hidden)) return;
+      clearTimeout(timer);
       document.removeEventListener("visibilitychange", look);
+      signal.removeEventListener("abort", look);
       done();
     };
     document.addEventListener("visibilitychange", look);
-    signal.addEventListener("abort", look, { once: true });
+    signal.addEventListener("abort", look);
   });
 }

@@ -2,6 +2,7 @@
 
 import { call, CallError, isDescribed, type ListedTable, type Model, type Session, type TableInfo } from "./api";
 import { Store } from "./store";
+import { own } from "./values";
 
 export const session = new Store<Session | null>(null);
 export const tables = new Store<ListedTable[] | null>(null);
@@ -31,16 +32,19 @@ async function listTables(): Promise<void> {
 
 const FEW = 100; // items; what is inferred of fewer may change with the next one
 
+let ofTable: CallError | null = null; // why one table could not be read
+
 /** Counts change with every write; one table is asked for without the others. */
 export async function refreshTable(name: string): Promise<void> {
   let table: TableInfo | null;
   try {
     ({ table } = await call<{ table: TableInfo | null }>("table", { table: name }));
   } catch (error) {
-    failure.set(error as CallError);
+    failure.set((ofTable = error as CallError));
     return;
   }
-  const known = models.value[name];
+  if (failure.value === ofTable) failure.set(null);
+  const known = own(models.value, name);
   if (table === null) forgetModel(name);
   else if (known && !known.loaded && (known.sampled ?? 0) < FEW && table.items !== known.sampled) {
     asked.delete(name);

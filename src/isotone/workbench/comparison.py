@@ -217,9 +217,7 @@ class Comparison:
         rows = []
         for number in numbers:
             if not 0 <= number < self.counts.all:
-                raise UsageError(
-                    f"{number} is no number of a difference; there are {self.counts.all}"
-                )
+                raise UsageError(f"there is no difference {number}; there are {self.counts.all}")
             chunk, place = divmod(number, _ENTRIES_A_CHUNK)
             if chunk not in chunks:
                 chunks = {chunk: _entries(self._chunk(ALL, chunk))}

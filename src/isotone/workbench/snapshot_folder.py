@@ -92,7 +92,7 @@ class SnapshotFolder:
             ) from None
         except msgspec.MsgspecError:
             raise UsageError(
-                f"{identity}.json in {self.path} is no description of a snapshot"
+                f"{identity}.json in {self.path} does not describe a snapshot"
             ) from None
 
     def file(self, identity: str) -> Path:
@@ -151,7 +151,7 @@ class SnapshotFolder:
 
     def _file(self, identity: str, suffix: str) -> Path:
         if not _ID.fullmatch(identity):
-            raise UsageError(f"{identity!r} is no id of a snapshot")
+            raise UsageError(f"{identity!r} is not the id of a snapshot")
         return self.path / f"{identity}{suffix}"
 
     def _files(self, identity: str) -> list[Path]:

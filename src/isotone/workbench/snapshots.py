@@ -175,9 +175,11 @@ class Snapshots:
         name = str(given.get("name") or "").strip()
         tables = given.get("tables")
         if len(name) > _NAME:
-            raise UsageError(f"a snapshot's name has up to {_NAME} letters, this one {len(name)}")
+            raise UsageError(
+                f"a snapshot's name has up to {_NAME} characters, this one {len(name)}"
+            )
         if tables is not None and not _are_names(tables):
-            raise UsageError(f"tables={tables!r} are no names of tables")
+            raise UsageError(f"tables={tables!r} is not a list of table names")
         if self._taking is not None and self._taking.is_running:
             raise UsageError("a snapshot is being taken already; wait for it, or stop it")
         taking = self._taking = _Taking(id=new_id(name), name=name)
@@ -399,7 +401,7 @@ class Snapshots:
         known = (*self._compared.values(), *self._undoable)
         found = next((each for each in known if each.id == number), None)
         if found is None:
-            raise UsageError("this comparison is over; compare again")
+            raise UsageError("this comparison was closed; compare again")
         return found
 
     def _ready(self, given: Mapping[str, Any]) -> _Compared:
@@ -415,12 +417,12 @@ class Snapshots:
         self._access.check("PutItem", {})
         compared = self._ready(given)
         if compared.after != NOW:
-            raise UsageError("only the present can be changed; compare a snapshot with it")
+            raise UsageError("only the present can be changed; compare a snapshot with now")
         if compared.is_busy:
             raise UsageError("items are being put back already; wait for that, or stop it")
         numbers, name = given.get("numbers"), ALL if given.get("numbers") else _list(given)
         if numbers is not None and not _are_numbers(numbers):
-            raise UsageError(f"numbers={numbers!r} are no numbers of differences")
+            raise UsageError(f"numbers={numbers!r} is not a list of numbers of differences")
         job = compared.put_back = _PutBack(undo=given.get("undo") is True)
         job.start(
             partial(self._put_back, compared, job, numbers and sorted(set(numbers)), name),
@@ -502,7 +504,7 @@ def _reading(compared: _Compared, read: Callable[[Comparison], Answer]) -> Answe
     """Read of a comparison, which is not closed meanwhile."""
     with compared.reading:
         if compared.result is None:
-            raise UsageError("this comparison is over; compare again")
+            raise UsageError("this comparison was closed; compare again")
         return read(compared.result)
 
 
@@ -621,7 +623,7 @@ def _list(given: Mapping[str, Any]) -> str:
     name = _text(given, "list")
     if name not in (ALL, *KINDS) and not name.startswith("="):
         raise UsageError(
-            f"{name!r} is no list of differences; use all, {', '.join(KINDS)} or =NAME"
+            f"{name!r} is not a list of differences; use all, {', '.join(KINDS)} or =NAME"
         )
     return name
 
@@ -629,5 +631,5 @@ def _list(given: Mapping[str, Any]) -> str:
 def _number(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
     if type(value) is not int or value < 0:
-        raise UsageError(f"{name}={value!r} is no number from 0 on")
+        raise UsageError(f"{name}={value!r} is not a number from 0 on")
     return value

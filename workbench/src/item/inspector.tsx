@@ -11,7 +11,7 @@ import { ExplainDialog } from "../query/explain_dialog";
 import { primaryKey } from "../query/view";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
-import { TYPES, typeOf } from "../values";
+import { own, TYPES, typeOf } from "../values";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
 import { ItemForm } from "./item_form";
 import { Tree } from "./tree";
@@ -149,7 +149,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
                 <div class="attribute-name">
                   {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
                 </div>
-                {(entry.keys[name]?.length ?? 0) > 1 && entry.item[name] ? (
+                {(own(entry.keys, name)?.length ?? 0) > 1 && entry.item[name] ? (
                   <KeyText table={table.name} value={entry.item[name]} segments={entry.keys[name]} />
                 ) : (
                   <Tree value={entry.item[name]} />

@@ -21,7 +21,7 @@ const PAGE = 200;
 export function PartiqlPage({ table }: { table: TableInfo }) {
   const { query } = useStore(route);
   const all = useStore(tables);
-  const model = useStore(models)[table.name]?.model ?? null;
+  const model = own(useStore(models), table.name)?.model ?? null;
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
   const [answer, setAnswer] = useState<{ statement: string; items: Item[]; last: Executed; units: number | null } | null>(null);

@@ -7,7 +7,7 @@ import { change, route } from "../router";
 import { models } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
-import { typeOf } from "../values";
+import { own, typeOf } from "../values";
 import { CopyDialog } from "./copy_dialog";
 import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
@@ -50,7 +50,7 @@ interface Draft {
 
 export function QueryBar({ view, onShow, onNew, writable }: Props) {
   const { query } = useStore(route);
-  const model = useStore(models)[view.table.name]?.model ?? null;
+  const model = own(useStore(models), view.table.name)?.model ?? null;
   const [draft, setDraft] = useState<Draft>(() => draftOf(view));
   const [dialog, setDialog] = useState<"copy" | "history" | "explain" | null>(null);
   const [expanded, setExpanded] = useState(false); // in a narrow window

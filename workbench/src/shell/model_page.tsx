@@ -6,12 +6,12 @@ import { go } from "../router";
 import { loadModel, modelFailures, models } from "../session";
 import { Failure } from "./messages";
 import { useStore } from "../store";
-import { count, plural, size } from "../values";
+import { count, own, plural, size } from "../values";
 import { DeleteTable } from "./delete_table";
 
 export function ModelPage({ table }: { table: TableInfo }) {
-  const model = useStore(models)[table.name];
-  const failure = useStore(modelFailures)[table.name];
+  const model = own(useStore(models), table.name);
+  const failure = own(useStore(modelFailures), table.name);
   return (
     <div class="document">
       <section class="facts">

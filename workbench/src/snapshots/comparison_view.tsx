@@ -12,14 +12,14 @@ import { Dialog } from "../shell/dialog";
 import { Failure, notify } from "../shell/messages";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
-import { count, plural } from "../values";
+import { count, own, plural } from "../values";
 import { DifferenceDetails } from "./difference_details";
 import { DifferenceList, SIGNS } from "./difference_list";
 import { DifferenceRows, type Shown } from "./difference_rows";
 import { JobLine } from "./job_line";
 import {
-  ended, lastPutBack, listSnapshots, NOW, timeOf, titleOf,
-  type Comparison, type Kind, type PutBack, type Snapshot,
+  changed, ended, lastPutBack, listSnapshots, NOW, puttingBack, timeOf, titleOf,
+  type Comparison, type Kind, type PutBack, type Snapshot, type What,
 } from "./snapshot_calls";
 
 const KINDS: Kind[] = ["added", "removed", "changed"];
@@ -41,7 +41,7 @@ export function ComparisonView({ table, path }: Props) {
   const [comparison, setComparison] = useState<Comparison | null>(null);
   const [isAsked, setAsked] = useState(false); // whether the server has said that there is none yet
   const [error, setError] = useState<CallError | null>(null);
-  const [refused, setRefused] = useState<PutBack | null>(null); // of the comparison before, too
+  const [told, setTold] = useState<PutBack | null>(null); // of the comparison before, too
   const latest = useRef("");
 
   const compare = async (given: object) => {
@@ -55,7 +55,7 @@ export function ComparisonView({ table, path }: Props) {
       if (latest.current !== wanted) return;
       setAsked(true);
       if (!first) return;
-      const done = await ended(first, async () => (await send({}))!, watch);
+      const done = await ended(first, () => send({}), watch);
       if (latest.current === wanted && done.state === "failed") setError(new CallError("Not compared", done.fault));
     } catch (failure) {
       if (latest.current === wanted) setError(failure as CallError);
@@ -67,7 +67,7 @@ export function ComparisonView({ table, path }: Props) {
   useEffect(() => {
     setComparison(null);
     setAsked(false);
-    setRefused(null);
+    setTold(null);
     // A server may charge for what is read: there a comparison with the present is begun by hand.
     if (found) void compare(to !== NOW ? { start: true } : found.remote ? {} : { again: true });
     return () => void (latest.current = "");
@@ -105,9 +105,9 @@ export function ComparisonView({ table, path }: Props) {
         </div>
       </div>
       {isRunning && (
-        <JobLine job={comparison} what="Comparing" onStop={() => void call("comparison_stop", { id: comparison.id })} />
+        <JobLine job={comparison} what="Comparing" onStop={() => call("comparison_stop", { id: comparison.id })} />
       )}
-      {refused && <Refused job={refused} onClose={() => setRefused(null)} />}
+      {told && <Told job={told} onClose={() => setTold(null)} />}
       {error ? (
         <div class="over">
           <Failure error={error} onRetry={() => void compare({ start: true })} />
@@ -124,7 +124,7 @@ export function ComparisonView({ table, path }: Props) {
           <button class="primary" autoFocus onClick={() => void compare({ start: true })}>Compare</button>
         </Message>
       ) : isDone ? (
-        <Compared key={comparison.id} comparison={comparison} from={snapshots?.find((each) => each.id === from) ?? null} onAgain={() => void compare({ again: true })} onRefused={setRefused} />
+        <Compared key={comparison.id} comparison={comparison} from={snapshots?.find((each) => each.id === from) ?? null} onAgain={() => void compare({ again: true })} onTold={setTold} />
       ) : (
         <div class="skeleton" aria-hidden="true">
           {Array.from({ length: 8 }, (_, place) => <div class="bone" key={place} />)}
@@ -153,24 +153,25 @@ interface ComparedProps {
   comparison: Comparison;
   from: Snapshot | null;
   onAgain: () => void;
-  onRefused: (job: PutBack | null) => void;
+  /** What somebody should read of items that were put back. */
+  onTold: (job: PutBack | null) => void;
 }
 
-function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
+function Compared({ comparison, from, onAgain, onTold }: ComparedProps) {
   const { query } = useStore(route);
   const found = useStore(session);
-  const undoable = useStore(lastPutBack)[comparison.table] ?? null;
+  const undoable = useStore(lastPutBack).get(comparison.table) ?? null;
+  const running = useStore(puttingBack).get(comparison.table) ?? null;
   const counts = comparison.counts!;
   const list = query["list"] || "all";
   const total = list.startsWith("=")
     ? (comparison.attributes.find(([name]) => `=${name}` === list)?.[1] ?? 0)
-    : (counts[list as Kind] ?? 0);
+    : (own(counts, list) ?? 0);
   const place = Math.max(0, Math.min(total - 1, Number(query["n"]) || 0));
   const [, redraw] = useState(0);
   const [isOpen, setOpen] = useState(() => matchMedia("(min-width: 1101px)").matches);
   const [checked, setChecked] = useState<Set<number>>(NONE);
-  const [done, setDone] = useState<{ lists: string[]; numbers: Set<number> }>({ lists: [], numbers: NONE });
-  const [job, setJob] = useState<PutBack | null>(null);
+  const [done, setDone] = useState<Set<number>>(NONE);
   const [asking, setAsking] = useState(false);
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
@@ -180,48 +181,53 @@ function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
     [comparison.id, list, total],
   );
   useEffect(() => () => rows.close(), [rows]);
+  const wasRunning = useRef(running !== null); // begun in a view that was left
+  useEffect(() => {
+    if (running || !wasRunning.current) return;
+    wasRunning.current = false;
+    onAgain();
+  }, [running !== null]);
+  const isLeft = useRef(false);
+  useEffect(() => () => void (isLeft.current = true), []);
 
   const isPresent = comparison.to === NOW;
-  const canPutBack = isPresent && (found?.writable ?? false) && job === null;
-  const reason = !isPresent ? "Only the present can be changed" : found?.writable ? "" : "Safe mode: the lock at the bottom left opens it";
+  const canPutBack = isPresent && (found?.writable ?? false) && running === null;
+  const reason = found?.writable ? "" : "Safe mode: click the lock at the bottom left to allow changes";
   const setPlace = (next: number) => change({ n: next ? String(next) : "" }, { replace: true });
   const current = rows.at(place);
-  const isDone = (row: Shown) => done.numbers.has(row.number) || done.lists.some((each) => each === "all" || each === row.kind);
+  const isDone = (row: Shown) => done.has(row.number);
 
-  const send = async (id: number, what: { numbers?: number[]; list?: string }, undo = false) => {
+  const send = async (id: number, what: What, undo = false) => {
     setAsking(false);
-    onRefused(null);
+    onTold(null);
+    const watch = (job: PutBack | null) => puttingBack.update((all) => changed(all, comparison.table, job && { id, job }));
     try {
       const first = await call<PutBack>("put_back", { id, ...what, undo });
-      const over = await ended(first, () => call<PutBack>("put_back_progress", { id }), setJob);
-      setJob(null);
-      told(over, id, what, undo);
+      const over = await ended(first, () => call<PutBack>("put_back_progress", { id }), watch);
+      watch(null);
+      tell(over, id, what, undo);
     } catch (failure) {
-      setJob(null);
+      watch(null);
       notify((failure as Error).message, { failed: true });
     }
-    await (comparison.gone ? refreshTables() : refreshTable(comparison.table)).catch(() => undefined);
+    await (comparison.gone ? refreshTables() : refreshTable(comparison.table));
   };
-  const told = (over: PutBack, id: number, what: { numbers?: number[]; list?: string }, undo: boolean) => {
+  const tell = (over: PutBack, id: number, what: What, undo: boolean) => {
     const left = over.refused ? `; ${plural(over.refused, "item was", "items were")} left alone` : "";
-    const stopped = over.state === "stopped" ? " until it was stopped" : "";
+    const stopped = over.state === "stopped" ? ", then it was stopped" : "";
     if (over.state === "failed") notify(`${plural(over.written, "item")} written, then: ${over.fault}`, { failed: true });
-    if (over.refused) onRefused(over);
-    lastPutBack.update((all) => {
-      const { [comparison.table]: _, ...others } = all;
-      return undo || !over.written ? others : { ...others, [comparison.table]: { id, what, written: over.written } };
-    });
+    if (over.refused || over.notes.length) onTold(over);
+    lastPutBack.update((all) => changed(all, comparison.table, undo || !over.written ? null : { id, what, written: over.written }));
     const undoing = { title: "Undo", run: () => void send(id, what, true) };
     if (undo) notify(`${plural(over.written, "item is", "items are")} as before${left}`);
     else if (over.state !== "failed")
       notify(`${plural(over.written, "item was", "items were")} put back${stopped}${left}`, over.written ? { action: undoing } : { failed: true });
+    if (isLeft.current) return; // whoever returns compares again
     setChecked(NONE);
-    if (id !== comparison.id) return onAgain();
-    if (over.state !== "done" || (over.refused > over.refused_first.length)) return onAgain();
+    if (id !== comparison.id || "list" in what || over.state !== "done" || over.refused > over.refused_first.length) return onAgain();
     const alone = new Set(over.refused_first.map(([number]) => number));
-    if (undo) setDone({ lists: [], numbers: NONE });
-    else if (what.numbers) setDone((now) => ({ ...now, numbers: new Set([...now.numbers, ...what.numbers!.filter((each) => !alone.has(each))]) }));
-    else onAgain();
+    const written = what.numbers.filter((each) => !alone.has(each));
+    setDone((now) => new Set(undo ? [...now].filter((each) => !written.includes(each)) : [...now, ...written]));
   };
   const putBack = () => {
     if (checked.size) void send(comparison.id, { numbers: [...checked] });
@@ -251,7 +257,7 @@ function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
     { keys: ["r"], title: "Compare again", run: onAgain },
     { keys: ["b"], title: "Put back what is selected, or the item", run: () => canPutBack && putBack() },
     { keys: ["q"], title: "Find a key", run: () => search.current?.focus() },
-    { keys: ["u"], title: "Undo the last put back", run: () => undoable && job === null && void send(undoable.id, undoable.what, true) },
+    { keys: ["u"], title: "Undo the last put back", run: () => undoable && canPutBack && void send(undoable.id, undoable.what, true) },
     {
       keys: ["Escape"],
       title: "Close the difference, select nothing",
@@ -290,7 +296,7 @@ function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
           </span>
         )}
       </nav>
-      {comparison.gone && <p class="note">The table {comparison.table} does not exist any more. Putting all back makes it again, with its keys, indexes and settings.</p>}
+      {comparison.gone && <p class="note">The table {comparison.table} no longer exists. Putting items back creates it again, with its keys, indexes and settings.</p>}
       {comparison.notes.map((each) => (
         <p class="note" key={each}>The table itself differs: {each.replace("only in the source", "only in the snapshot").replace("only in the target", isPresent ? "new since" : "only in the other one")}</p>
       ))}
@@ -316,7 +322,9 @@ function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
           <span class="quiet numbers">{count(place + 1)} of {count(total)}</span>
         </div>
       )}
-      {job && <JobLine job={job} what={job.undo ? "Undoing" : "Putting back"} onStop={() => void call("comparison_stop", { id: comparison.id })} />}
+      {running && (
+        <JobLine job={running.job} what={running.job.undo ? "Undoing" : "Putting back"} onStop={() => call("comparison_stop", { id: running.id })} />
+      )}
       {total > 0 ? (
         <div class="panes">
           <section class="pane" aria-label="Differences">
@@ -371,14 +379,26 @@ function Compared({ comparison, from, onAgain, onRefused }: ComparedProps) {
   );
 }
 
-function Refused({ job, onClose }: { job: PutBack; onClose: () => void }) {
+function Told({ job, onClose }: { job: PutBack; onClose: () => void }) {
   return (
-    <div class="failure refused" role="alert">
-      <strong>{plural(job.refused, "item was", "items were")} left alone</strong>
-      <p>Somebody has written them since the comparison, and that is not lost. Compare again to see them as they are.</p>
-      <ul>
-        {job.refused_first.map(([number, key]) => <li key={number}><code>{key}</code></li>)}
-      </ul>
+    <div class="failure told" role="alert">
+      {job.refused > 0 && (
+        <>
+          <strong>{plural(job.refused, "item was", "items were")} left alone</strong>
+          <p>They were changed after the comparison, so they were not overwritten. Compare again to see them as they are now.</p>
+          <ul class="refused">
+            {job.refused_first.map(([number, key]) => <li key={number}><code>{key}</code></li>)}
+          </ul>
+        </>
+      )}
+      {job.notes.length > 0 && (
+        <>
+          <strong>The table was created again, but not all of it</strong>
+          <ul>
+            {job.notes.map((each) => <li key={each}>{each.replace("the target", "the table")}</li>)}
+          </ul>
+        </>
+      )}
       <button onClick={onClose}>Close</button>
     </div>
   );
@@ -403,14 +423,14 @@ function PutBackDialog({ comparison, list, total, title, onClose, onPutBack }: D
         <p>All changed attributes of these items get their former values, not only <code>{list.slice(1)}</code>.</p>
       ) : (
         <ul class="plan">
-          {isOf("added") && counts.added > 0 && <li class="added">{plural(counts.added, "item")} added since: <strong>deleted</strong></li>}
-          {isOf("removed") && counts.removed > 0 && <li class="removed">{plural(counts.removed, "item")} removed since: <strong>written again</strong></li>}
-          {isOf("changed") && counts.changed > 0 && <li class="changed">{plural(counts.changed, "item")} changed: <strong>former values</strong></li>}
+          {isOf("added") && counts.added > 0 && <li class="added">{plural(counts.added, "item")} added since: <strong>will be deleted</strong></li>}
+          {isOf("removed") && counts.removed > 0 && <li class="removed">{plural(counts.removed, "item")} removed since: <strong>will be written again</strong></li>}
+          {isOf("changed") && counts.changed > 0 && <li class="changed">{plural(counts.changed, "item")} changed: <strong>will get their former values</strong></li>}
         </ul>
       )}
-      {comparison.gone && <p>The table is made again first, with its keys, indexes and settings.</p>}
+      {comparison.gone && <p>The table is created again first, with its keys, indexes and settings.</p>}
       <p class="quiet">
-        An item that somebody has written since the comparison is left alone, and told. It can be undone as long as the workbench runs.
+        An item that was changed after the comparison is left alone and listed. You can undo this while the page is open.
         Streams and workers see each write.
       </p>
       <div class="actions">

@@ -6,12 +6,12 @@ import { call, type AttributeValue, type CallError, type Item } from "../api";
 import { KeyText } from "../collection/key_text";
 import { Tree } from "../item/tree";
 import { Failure } from "../shell/messages";
-import { plural, same, TYPES, typeOf } from "../values";
+import { own, plural, same, TYPES, typeOf } from "../values";
 import type { Shown } from "./difference_rows";
 import type { Comparison, Difference, Kind } from "./snapshot_calls";
 
 const TITLES: Record<Kind, string> = { added: "Added since", removed: "Removed since", changed: "Changed" };
-const DOES: Record<Kind, string> = { added: "Delete it again", removed: "Write it again", changed: "Put it back" };
+const DOES: Record<Kind, string> = { added: "Delete it", removed: "Write it again", changed: "Put it back" };
 
 interface Props {
   comparison: Comparison;
@@ -54,7 +54,7 @@ export function DifferenceDetails({ comparison, row, canPutBack, reason, isDone,
             <div class="attribute-name">
               {name} <small>{row.key[name] ? TYPES[typeOf(row.key[name])] : ""}</small>
             </div>
-            <KeyText table={comparison.table} value={row.key[name]} segments={row.segments[name]} />
+            <KeyText table={comparison.table} value={row.key[name]} segments={own(row.segments, name)} />
           </div>
         ))}
         {error && <Failure error={error} />}
@@ -82,10 +82,10 @@ function Attributes({ found, keys }: { found: Difference; keys: string[] }) {
     );
   return (
     <>
-      {found.changed.map((name) => (
+      {found.changed.map((name) => [name, own(found.before ?? {}, name), own(found.after ?? {}, name)] as const).map(([name, was, is]) => (
         <div class="attribute" key={name}>
-          <AttributeName name={name} values={[found.before?.[name], found.after?.[name]]} />
-          {partsOf(found.before?.[name], found.after?.[name]).map(([path, before, after]) => (
+          <AttributeName name={name} values={[was, is]} />
+          {partsOf(was, is).map(([path, before, after]) => (
             <div class="before-after" key={path}>
               {path && <code class="member-path">{path}</code>}
               <Side kind="before" value={before} />
@@ -138,7 +138,7 @@ function partsOf(before: AttributeValue | undefined, after: AttributeValue | und
     if (same(one, other) || found.length > PARTS) return;
     if (one && other && "M" in one && "M" in other) {
       const [mine, theirs] = [one["M"] as Item, other["M"] as Item];
-      for (const name of new Set([...Object.keys(mine), ...Object.keys(theirs)])) walk(path ? `${path}.${name}` : name, mine[name], theirs[name]);
+      for (const name of new Set([...Object.keys(mine), ...Object.keys(theirs)])) walk(path ? `${path}.${name}` : name, own(mine, name), own(theirs, name));
     } else if (one && other && "L" in one && "L" in other) {
       const [mine, theirs] = [one["L"] as AttributeValue[], other["L"] as AttributeValue[]];
       if (mine.length !== theirs.length) found.push([path, one, other]);

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { KeyText } from "../collection/key_text";
 import { Failure } from "../shell/messages";
 import { useShortcuts } from "../shortcuts";
-import { count } from "../values";
+import { count, own } from "../values";
 import type { DifferenceRows, Shown } from "./difference_rows";
 import type { Comparison, Kind, Short } from "./snapshot_calls";
 
@@ -173,7 +173,7 @@ interface RowProps {
 
 function DifferenceRow({ row, comparison, style, isSelected, isChecked, isDone, repeats, onSelect, onOpen, onCheck }: RowProps) {
   const [partition, ...sort] = comparison.keys;
-  const key = (name: string) => <KeyText key={name} table={comparison.table} value={row.key[name]} segments={row.segments[name]} />;
+  const key = (name: string) => <KeyText key={name} table={comparison.table} value={row.key[name]} segments={own(row.segments, name)} />;
   return (
     <div
       id={`difference-${row.number}`}

@@ -1,12 +1,13 @@
 /** How far a job is, with a button that stops it. */
 
+import { notify } from "../shell/messages";
 import { count } from "../values";
 import type { Job } from "./snapshot_calls";
 
 interface Props {
   job: Job;
   what: string;
-  onStop: () => void;
+  onStop: () => Promise<unknown>;
 }
 
 export function JobLine({ job, what, onStop }: Props) {
@@ -19,7 +20,7 @@ export function JobLine({ job, what, onStop }: Props) {
         {job.seconds_left && job.seconds_left > 1 ? `, ${Math.round(job.seconds_left)} s left` : ""}
       </span>
       <progress value={job.share} max={1} aria-label={what} />
-      <button onClick={onStop}>Stop</button>
+      <button onClick={() => void onStop().catch((failure: Error) => notify(failure.message, { failed: true }))}>Stop</button>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 /** The calls about snapshots (`isotone/workbench/snapshots.py`), with their types. */
 
-import { call, type Item } from "../api";
+import { call, CallError, type Item } from "../api";
 import { Store } from "../store";
 
 const AGAIN = 300; // milliseconds between two looks at a job
@@ -77,8 +77,20 @@ export interface PutBack extends Job {
   notes: string[];
 }
 
-/** What was put back last, by table: it can be undone as long as the workbench runs. */
-export const lastPutBack = new Store<Record<string, { id: number; what: object; written: number }>>({});
+/** Which items are put back: some by their numbers, or a list of them. */
+export type What = { numbers: number[] } | { list: string };
+/** What was put back last, by table: it can be undone as long as the page is open. */
+export const lastPutBack = new Store<ReadonlyMap<string, { id: number; what: What; written: number }>>(new Map());
+/** What is being put back, by table: it goes on while other views are shown. */
+export const puttingBack = new Store<ReadonlyMap<string, { id: number; job: PutBack }>>(new Map());
+
+/** A map with another value; null: without it. */
+export function changed<V>(all: ReadonlyMap<string, V>, name: string, value: V | null): ReadonlyMap<string, V> {
+  const next = new Map(all);
+  if (value === null) next.delete(name);
+  else next.set(name, value);
+  return next;
+}
 
 export const NOW = "now";
 
@@ -87,12 +99,14 @@ export function listSnapshots(): Promise<Snapshots> {
 }
 
 /** Asks again until a job is over; `watch` gets each answer. */
-export async function ended<T extends Job>(first: T, again: () => Promise<T>, watch: (now: T) => void): Promise<T> {
+export async function ended<T extends Job>(first: T, again: () => Promise<T | null>, watch: (now: T) => void): Promise<T> {
   let now = first;
   watch(now);
   while (now.state === "running") {
     await new Promise((done) => setTimeout(done, AGAIN));
-    now = await again();
+    const next = await again();
+    if (!next) throw new CallError("Ended", "The workbench was started again, or the snapshot was deleted meanwhile.");
+    now = next;
     watch(now);
   }
   return now;

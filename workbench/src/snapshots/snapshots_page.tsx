@@ -61,12 +61,20 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
     },
     (failure: CallError) => void setError(failure),
   );
-  const follow = async (first: Taking) => {
-    const again = async () => (await call<{ taking: Taking }>("snapshot_taking")).taking;
-    const done = await ended(first, again, setTaking);
-    setTaking(null);
+  const follow = async (begin: () => Promise<Taking | null>) => {
+    setTakeError(null);
+    let done: Taking;
+    try {
+      const first = await begin();
+      if (!first) return;
+      done = await ended(first, async () => (await call<{ taking: Taking | null }>("snapshot_taking")).taking, setTaking);
+    } catch (failure) {
+      return setTakeError(failure as CallError);
+    } finally {
+      setTaking(null);
+    }
     if (done.state === "failed") setTakeError(new CallError("No snapshot", done.fault));
-    if (done.state === "stopped") notify("Stopped: nothing is left of the snapshot");
+    if (done.state === "stopped") notify("Stopped: no snapshot was kept");
     if (done.state === "done") {
       notify(`The snapshot has ${plural(done.items, "item")}`);
       setName("");
@@ -76,18 +84,10 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
     if (done.state === "done") rows.current?.focus(); // Enter compares it
   };
   useEffect(() => {
-    void read().then((answer) => answer?.taking && follow(answer.taking));
+    void follow(async () => (await read())?.taking ?? null);
   }, [table?.name]);
 
-  const take = async () => {
-    setTakeError(null);
-    try {
-      await follow(await call<Taking>("snapshot_take", { name, tables: isWhole ? null : [table!.name] }));
-    } catch (failure) {
-      setTaking(null);
-      setTakeError(failure as CallError);
-    }
-  };
+  const take = () => follow(() => call<Taking>("snapshot_take", { name, tables: isWhole ? null : [table!.name] }));
   const remove = async (snapshot: Snapshot) => {
     setDeleting(null);
     try {
@@ -145,10 +145,10 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
           {isWhole ? `All ${plural(all.length, "table")}` : table?.name}: {plural(items, "item")}, about {size(bytes)}
           {found?.remote ? `, read once for about ${plural(Math.ceil(bytes / 4096), "unit")}` : ""}.{" "}
           {listed && (listed.moment
-            ? "It is of one moment: what is written meanwhile is not in it."
-            : "This engine has no snapshot of one moment. The table is scanned: each item is as it was when it was read, so stop writers if items must fit together.")}
+            ? "It shows a single moment: what is written while it is taken is not in it."
+            : "This engine cannot read tables as of a single moment. They are scanned: each item is as it was when it was read, so stop writers if items must be consistent with each other.")}
         </p>
-        {taking && <JobLine job={taking} what={`Reading ${taking.table || "the tables"}`} onStop={() => void call("snapshot_stop")} />}
+        {taking && <JobLine job={taking} what={`Reading ${taking.table || "the tables"}`} onStop={() => call("snapshot_stop")} />}
         {takeError && <Failure error={takeError} />}
       </section>
       {error ? (
@@ -186,8 +186,8 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
         <Dialog title="Delete the snapshot" onClose={() => setDeleting(null)}>
           <h2>Delete {titleOf(deleting)}?</h2>
           <p>
-            Its {plural(deleting.tables.reduce((sum, each) => sum + each.items, 0), "item")} of {plural(deleting.tables.length, "table")} are deleted with its
-            file, and nothing undoes it. The tables stay as they are.
+            Its file, with {plural(deleting.tables.reduce((sum, each) => sum + each.items, 0), "item")} of {plural(deleting.tables.length, "table")}, is
+            deleted. This cannot be undone. The tables themselves stay as they are.
           </p>
           <div class="actions">
             <button onClick={() => setDeleting(null)}>Keep</button>
@@ -257,7 +257,7 @@ function Place({ listed }: { listed: Snapshots }) {
         <p>
           Snapshots are Isotone files in <code>{place.path}</code>{place.bytes ? `, ${size(place.bytes)}` : ""}; {size(place.free)} are free.{" "}
           <code>isotone diff</code>,{" "}
-          <code>isotone scan</code> and <code>isotone copy</code> read them, too.
+          <code>isotone scan</code> and <code>isotone copy</code> can read them, too.
         </p>
       )}
       {unreadable.length > 0 && <p class="wrong">These descriptions cannot be read: {unreadable.join(", ")}</p>}
