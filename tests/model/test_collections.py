@@ -214,7 +214,7 @@ def test_the_shape_of_github(store: Store) -> None:
 
 
 def test_a_kind_that_would_stand_between_is_refused_where_it_is_declared() -> None:
-    with pytest.raises(UsageError, match="would also read Plan, whose keys lie between"):
+    with pytest.raises(UsageError, match="would also read Plan, whose keys are between theirs"):
 
         class Plan(Entity, table=app):
             organization: Attr[str] = field()

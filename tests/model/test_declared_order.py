@@ -152,7 +152,7 @@ def test_a_sparse_index_has_what_its_condition_means(store: Store) -> None:
 
 def test_a_key_that_orders_by_text_refuses_a_range(store: Store) -> None:
     with pytest.raises(
-        Unanswerable, match=r"as_text has 'priority' in the order of .*in_order\(priority\)"
+        Unanswerable, match=r"as_text sorts 'priority' by its stored text, .*in_order\(priority\)"
     ):
         Ticket.as_text.where(Ticket.priority >= Priority.HIGH)
     found = store.all(Ticket.as_text.where(Ticket.priority == Priority.HIGH, Ticket.mood >= "good"))
@@ -202,7 +202,7 @@ def test_the_order_of_numbers_needs_no_declaration_but_a_text_does_not_sort_by_i
         late = store.all(Task.primary.scan().filter(Task.step >= Step.SECOND))
         assert {task.step for task in late} == {Step.SECOND, Step.TENTH}
         with pytest.raises(
-            Unanswerable, match=r"by_step has 'step' in the order of .*in_order\(step\)"
+            Unanswerable, match=r"by_step sorts 'step' by its stored text, .*in_order\(step\)"
         ):
             Task.by_step.where(Task.step >= Step.SECOND)
 

@@ -230,7 +230,7 @@ def test_a_sparse_index_is_entered_and_left_in_the_same_write(shopping: Any) -> 
 def test_unique_values_change_hands(shopping: Any) -> None:
     shopping.store.create(Member(org="o", name="ann", email="a@x"))
     shopping.store.create(Member(org="o", name="bob", email="b@x"))
-    with pytest.raises(NotUnique, match="email 'b@x' is taken, by ORG#o, MEMBER#bob"):
+    with pytest.raises(NotUnique, match="email 'b@x' is taken by ORG#o, MEMBER#bob"):
         shopping.store.update(Member, Member.email.set("b@x"), org="o", name="ann")
     after = shopping.store.update(Member, Member.email.set("c@x"), org="o", name="ann")
     assert after.email == "c@x"

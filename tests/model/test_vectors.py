@@ -580,7 +580,7 @@ def test_two_entities_do_not_declare_an_index_in_two_ways() -> None:
         primary = Key("ONE", name).sort("ONE")
         near = VectorIndex(embedding, name="near-things")
 
-    with pytest.raises(UsageError, match="One declares index 'near-things' in another way"):
+    with pytest.raises(UsageError, match="One declares index 'near-things' differently"):
 
         class Two(Entity, table=things):
             name: Attr[str] = field()

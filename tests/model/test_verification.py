@@ -347,7 +347,7 @@ def test_what_it_refuses() -> None:
             store.verify(shop, resume=done)
         with pytest.raises(UsageError, match="has no position"):
             store.verify(shop, resume=Verification())
-        with pytest.raises(UsageError, match="given no table"):
+        with pytest.raises(UsageError, match="needs a table"):
             store.verify()
         with pytest.raises(UsageError, match="is not an entity"):
             store.verify("shop")  # type: ignore[arg-type] # that is the case

@@ -99,10 +99,10 @@ def test_what_cannot_be_kept_is_said_once_and_not_done_again(memory: Store) -> N
         done.append(1)
         return threading.Lock()
 
-    with pytest.raises(errors.UsageError, match="the result cannot be kept"):
+    with pytest.raises(errors.UsageError, match="the result cannot be stored"):
         once.once("a", work)
     for _ in range(2):
-        with pytest.raises(errors.UsageError, match=r"could not be kept; forget\("):
+        with pytest.raises(errors.UsageError, match=r"could not be stored; forget\("):
             once.once("a", work)
     assert done == [1]
     with pytest.raises(errors.UsageError, match="payload=…"):
@@ -278,7 +278,7 @@ def test_a_result_that_would_come_back_as_another_is_refused(memory: Store, resu
     once.create_table()
     with pytest.raises(errors.UsageError, match="the next time; give its exact type as result="):
         once.once("a", lambda: result)
-    with pytest.raises(errors.UsageError, match="it was done, but"):
+    with pytest.raises(errors.UsageError, match="the work was done, but"):
         once.once("a", lambda: pytest.fail("done again"))
 
 
@@ -300,7 +300,7 @@ def test_types_that_cannot_be_read_are_refused_before_anything_is_done(memory: S
     once = Idempotency(memory, "work")
     once.create_table()
     for function, result in [(lock, Any), (fee, 5), (fee, Fee)]:
-        with pytest.raises(errors.UsageError, match="a result cannot be kept as"):
+        with pytest.raises(errors.UsageError, match="a result cannot be stored as"):
             once.once("a", function, result=result)
     assert not once.forget("a")
 
@@ -311,7 +311,9 @@ def test_a_function_that_returns_something_else_than_it_says_is_told(memory: Sto
 
     once = Idempotency(memory, "work")
     once.create_table()
-    with pytest.raises(errors.UsageError, match=r"as it is kept, .*many.*, is not a <class 'int'>"):
+    with pytest.raises(
+        errors.UsageError, match=r"the stored result, .*many.*, is not a <class 'int'>"
+    ):
         once.once("a", count)
     once.once("b", lambda: "many")
     with pytest.raises(errors.UsageError, match="is not a <class 'int'>"):
@@ -330,7 +332,7 @@ def test_work_is_done_though_the_code_of_its_result_fails(memory: Store) -> None
     once.create_table()
     with pytest.raises(ZeroDivisionError):
         once.once("a", lambda: Odd())
-    with pytest.raises(errors.UsageError, match="it was done, but"):
+    with pytest.raises(errors.UsageError, match="the work was done, but"):
         once.once("a", dict)
 
 
@@ -638,7 +640,7 @@ def test_a_result_that_is_too_large_is_not_worked_for_again(memory: Store) -> No
 
     with pytest.raises(errors.UsageError, match="too large"):
         once.once("a", work)
-    with pytest.raises(errors.UsageError, match="could not be kept"):
+    with pytest.raises(errors.UsageError, match="could not be stored"):
         once.once("a", work)
     assert calls == [1]
 
@@ -675,7 +677,7 @@ def test_an_attempt_longer_than_all_times_is_kept_where_nobody_came(
 
 def test_a_result_that_cannot_be_kept_settles_nothing(memory: Store) -> None:
     once = Idempotency(memory, "work")
-    for result, complaint in [(threading.Lock(), "cannot be kept"), ("x" * 400_000, "too large")]:
+    for result, complaint in [(threading.Lock(), "cannot be stored"), ("x" * 400_000, "too large")]:
         with pytest.raises(errors.UsageError, match=complaint):
             once.settle(memory.calls.transaction(), "a", result=result)
 
@@ -684,9 +686,9 @@ def test_what_was_not_kept_is_said_again_whatever_its_type(memory: Store) -> Non
     once = Idempotency(memory, "work")
     once.create_table()
     for kind, result in [(Order, threading.Lock()), (Receipt, threading.Lock())]:
-        with pytest.raises(errors.UsageError, match="cannot be kept"):
+        with pytest.raises(errors.UsageError, match="cannot be stored"):
             once.once(kind.__name__, lambda result=result: result, result=kind)
-        with pytest.raises(errors.UsageError, match="could not be kept"):
+        with pytest.raises(errors.UsageError, match="could not be stored"):
             once.once(kind.__name__, lambda: None, result=kind)
 
 

@@ -34,7 +34,7 @@ def test_it_is_taken_and_given_everywhere(
     names.reserve("Ann", "user:1")
     names.reserve("ANN", "user:1")
     assert names.owner_of("ann") == "user:1"
-    with pytest.raises(errors.NotUnique, match="'ann' is taken, by user:1") as taken:
+    with pytest.raises(errors.NotUnique, match="'ann' is taken by user:1") as taken:
         names.reserve("ann", "user:2")
     assert (taken.value.field, taken.value.value, taken.value.owner) == (
         *("username", "ann", "user:1"),
@@ -76,7 +76,7 @@ def test_it_is_made_with_the_writes_beside_it(store: Store, table_name: str) -> 
         sign_up("2", "ann")
     taken = failed.value.reasons[1]
     assert isinstance(taken, errors.NotUnique)
-    assert (str(taken), taken.owner) == ("username 'ann' is taken, by 1", "1")
+    assert (str(taken), taken.owner) == ("username 'ann' is taken by 1", "1")
     assert store.get(kept, user_id="2") is None
     rename("1", "ann", "anna")
     sign_up("2", "ann")

@@ -129,7 +129,7 @@ def _check_vectors_were_made(table: Table, description: Response) -> None:
     if table.vectors and "VectorIndexes" not in description:
         raise Unsupported(
             f"table {table.name!r} was created without its vector index {next(iter(table.vectors))!r}: the engine has "
-            "no vector indexes; connect with capabilities=isotone.Capabilities(vectors=False) to be told before"
+            "no vector indexes; connect with capabilities=isotone.Capabilities(vectors=False), and this is refused first"
         )
 
 

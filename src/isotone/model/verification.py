@@ -334,7 +334,7 @@ class _Place(msgspec.Struct):
 def _parts(targets: Sequence[Target]) -> list[_Part]:
     """The tables to read, each once."""
     if not targets:
-        raise UsageError("verify() is given no table; name tables or entities: verify(shop)")
+        raise UsageError("verify() needs a table or an entity; write verify(shop)")
     wanted: dict[Table, set[str] | None] = {}
     for target in targets:
         if isinstance(target, Table):

@@ -230,7 +230,9 @@ class Feed(Structure[S]):
         Cost: a transaction of 3 writes; then a query of the author's newest posts, and a write for each.
         """
         if reader == author:
-            raise UsageError(f"{reader!r} has their own posts in their timeline already")
+            raise UsageError(
+                f"{reader!r} cannot follow themselves; a timeline already has the reader's own posts"
+            )
         is_new = yield from self._own_followers().change(reader, author, follows=True)
         yield from self._fill(reader, author)
         return is_new

@@ -76,7 +76,7 @@ def _json(value: Any, **options: Any) -> str:
 def _of_entity(value: Any) -> Any:
     if isinstance(value, Entity):
         return value.to_dict()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def fingerprint_of(payload: Any) -> str:
@@ -117,9 +117,9 @@ def written(result: Any) -> str:
     try:
         text = _json(result)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the result cannot be kept: {error}") from None
+        raise UsageError(f"the result cannot be stored: {error}") from None
     if len(text.encode()) > _MAX_RESULT:
-        raise UsageError("the result is too large to be kept; return less")
+        raise UsageError("the result is too large to be stored; return less")
     return text
 
 
@@ -129,7 +129,7 @@ def storable(result: Any, kind: Any) -> str:
     read = result_of(text, kind)
     if read != result or (kind is Any and type(read) is not type(result)):
         raise UsageError(
-            f"the result cannot be kept: {reprlib.repr(result)} would be {reprlib.repr(read)} the next time; "
+            f"the result cannot be stored: {reprlib.repr(result)} would be {reprlib.repr(read)} the next time; "
             "give its exact type as result=…, or by an annotation: `def work() -> tuple[int, str]`"
         )
     return text
@@ -139,14 +139,12 @@ def result_of(text: str | None, kind: Any) -> Any:
     """A stored result as its type; raises `UsageError` if it has another type, or was not stored."""
     if text is None:
         raise UsageError(
-            "it was done, but the result could not be kept; forget(…) lets it be done again"
+            "the work was done, but its result could not be stored; forget(…) lets it be done again"
         )
     try:
         return reader(kind)(text)
     except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"the result as it is kept, {reprlib.repr(text)}, is not a {kind}"
-        ) from error
+        raise UsageError(f"the stored result, {reprlib.repr(text)}, is not a {kind}") from error
 
 
 @functools.lru_cache(maxsize=256)
@@ -163,6 +161,6 @@ def reader(kind: Any) -> Callable[[str], Any]:
     except PydanticUserError as error:
         complaint = str(error).partition(". ")[0]
         raise UsageError(
-            f"a result cannot be kept as {kind}: {complaint}; give a type that pydantic reads, or an "
+            f"a result cannot be stored as {kind}: {complaint}; give a type that pydantic reads, or an "
             "Entity, as result=…"
         ) from None

@@ -133,7 +133,7 @@ class Unique(Structure[S]):
     def _taken(self, value: str, current: UniqueValue | None) -> NotUnique:
         owner = None if current is None else current.owner
         return NotUnique(
-            f"{self.namespace} {value!r} is taken, by {owner}", self.namespace, value, owner
+            f"{self.namespace} {value!r} is taken by {owner}", self.namespace, value, owner
         )
 
 

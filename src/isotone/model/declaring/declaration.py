@@ -230,9 +230,7 @@ def _check_type(field: Attr[Any]) -> None:
     """Refuse a type whose values cannot be written, or not be read back."""
     annotation = field.annotation
     if annotation in (None, type(None)) or (get_origin(annotation) or annotation) in _QUALIFIERS:
-        raise UsageError(
-            f"field {field.name!r} has type {annotation!r}, of which there are no values"
-        )
+        raise UsageError(f"field {field.name!r} has type {annotation!r}, which has no values")
     if present_type(annotation) is Vector and not isinstance(field, VectorAttr):
         raise UsageError(
             f"field {field.name!r} is a vector, so its declaration says how many dimensions it has; write vector(…)"

@@ -187,7 +187,7 @@ def _check_index(schema: EntitySchema, what: str, index: str, layout: VectorLayo
         for bound in other.vector_indexes.values():
             if bound.index_name == index and bound.layout != layout:
                 raise UsageError(
-                    f"{what}: {other.tag} declares index {index!r} in another way; give name=…"
+                    f"{what}: {other.tag} declares index {index!r} differently; give this one another name: name=…"
                 )
     if any(layout.attribute == each.name for keys in _layouts(table) for each in keys):
         raise UsageError(f"{what}: attribute {layout.attribute!r} is a key; give the field name=…")

@@ -90,8 +90,8 @@ class CursorCipher:
         content = self._encrypted(raw[_TAG:], tag)
         if not hmac.compare_digest(tag, self._tag(content)):
             raise InvalidCursor(
-                "the cursor was not made with this store's secret: it was changed, or made by a "
-                "process with another secret; give all processes the same cursor_secret"
+                "the cursor cannot be decrypted: it was changed, or made with another secret; give all "
+                "processes the same cursor_secret"
             )
         if _text(raw) != cursor.rstrip("="):
             raise InvalidCursor(f"{cursor!r} is not a cursor as this store writes it")

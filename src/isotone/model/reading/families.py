@@ -183,7 +183,7 @@ class Collection(Generic[P, C]):
             range_ = range_of(key)
             if range_ is None or not (lies_before(range_, reach) or lies_before(reach, range_)):
                 raise UsageError(
-                    f"{self} would also read {schema.tag}, whose keys lie between; put that kind on the "
+                    f"{self} would also read {schema.tag}, whose keys are between theirs; put that kind on the "
                     "other side of the parent, or in another index"
                 )
 

@@ -250,9 +250,9 @@ def _restriction(
             raise Unanswerable(f"{asked.key.name}: {error}") from None
         name = slot.components[equal].field.name
         raise Unanswerable(
-            f"{asked.key.name} has {name!r} in a form that does not sort, so items do not lie in the order "
-            f"of {name}; give {name} == …, or .begins_with(…) of a text, or put the condition in "
-            ".filter(…), which reads and pays for what it drops"
+            f"{asked.key.name} has {name!r} in a form that does not sort, so items are not in the order of "
+            f"{name}; give {name} == …, or .begins_with(…) of a string, or put the condition in "
+            ".filter(…), which reads and pays for the items that it drops"
         ) from None
     return _restricted(slot, selection)
 
@@ -263,9 +263,9 @@ def _check_order(key: BoundKey, slot: Slot, place: int, condition: Comparison) -
     if condition.operator in ORDERINGS and not _has_order(slot, place, order):
         name = condition.field.name
         raise Unanswerable(
-            f"{key.name} has {name!r} in the order of its texts, which is not that of its values; write "
-            f"in_order({name}) in a key, or put the condition in .filter(…), which reads and pays for what "
-            "it drops"
+            f"{key.name} sorts {name!r} by its stored text, which is not the order of its values; write "
+            f"in_order({name}) in a key, or put the condition in .filter(…), which reads and pays for the "
+            "items that it drops"
         )
 
 

@@ -360,8 +360,8 @@ class Query(Read[E_co]):
         if free is not None and not all(key.sorts_by(free) for key in self.keys):
             name = free.field.name
             raise UsageError(
-                f"{self.name} has {name!r} in a form that does not sort, so items do not lie in the order of "
-                f"{name}: sort the entities after reading, or take the order of the key, or .reversed()"
+                f"{self.name} has {name!r} in a form that does not sort, so items are not in the order of "
+                f"{name}; sort the entities after reading, or use the order of the key, or .reversed()"
             )
 
     @property

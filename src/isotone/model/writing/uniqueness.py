@@ -168,7 +168,7 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
             f" within {each.name} {values[each.name]!r}" for each in field.unique_within
         )
         return NotUnique(
-            f"{schema.tag}: {field.name} {value!r} is taken{within}, by {_described(owner)}",
+            f"{schema.tag}: {field.name} {value!r} is taken{within} by {_described(owner)}",
             field.name,
             value,
             owner,
