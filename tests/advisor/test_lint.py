@@ -39,7 +39,7 @@ def test_each_planted_fault_of_a_model_is_found(code: str) -> None:
     assert finding.place.line > 0
     assert finding.reason
     assert finding.cost
-    assert finding.mend
+    assert finding.fix
 
 
 def test_nothing_else_is_found_in_them() -> None:

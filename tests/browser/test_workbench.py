@@ -617,7 +617,7 @@ def test_lint_findings_are_shown_with_what_to_do(bench, database):
     bench.page.locator(".finding").first.wait_for()
     text = bench.page.locator(".findings").inner_text()
     assert "ISO101" in text
-    assert "mend" in text
+    assert "fix" in text
 
 
 # Elsewhere

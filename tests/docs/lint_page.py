@@ -15,7 +15,7 @@ def section(rule: Rule) -> str:
     return (
         f"## {rule.code}\n\n**{_capital(rule.title)}.** Found in {rule.where}"
         f"{', as a note' if rule.level == 'note' else ''}. {rule.why}\n\n"
-        f"```\n{rule.bad}\n```\n\n{rule.mend}\n\n```\n{rule.good}\n```\n"
+        f"```\n{rule.bad}\n```\n\n{rule.fix}\n\n```\n{rule.good}\n```\n"
     )
 
 

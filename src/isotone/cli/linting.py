@@ -43,7 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=tuple(_FORMS), default="text", help="the form of the report")
     sample = f"items that are read of each table, by default {_SAMPLE:,}"
     add("--sample", metavar="N", type=int, default=_SAMPLE, help=sample)
-    add("--explain", metavar="CODE", help="print what a code means, and how to mend it")
+    add("--explain", metavar="CODE", help="print what a code means, and how to fix it")
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ interface Finding {
   place: { file: string; line: number; table: string; index: string; key: string; name: string };
   reason: string;
   cost: string;
-  mend: string;
+  fix: string;
 }
 interface Report {
   findings: Finding[];
@@ -66,8 +66,8 @@ export function LintPage({ table }: { table: TableInfo }) {
               <dd>{placeOf(each)}</dd>
               <dt>cost</dt>
               <dd>{each.cost}</dd>
-              <dt>mend</dt>
-              <dd>{each.mend}</dd>
+              <dt>fix</dt>
+              <dd>{each.fix}</dd>
             </dl>
           </li>
         ))}

@@ -1,4 +1,4 @@
-"""The rules of lint: for each code what it means, why it hurts, an example of the fault, and how to mend it.
+"""The rules of lint: for each code what it means, why it hurts, an example of the fault, and how to fix it.
 
 `docs/lint.md` has a section for each, written from here.
 """
@@ -24,7 +24,7 @@ class Rule:
     where: Where
     why: str
     bad: str
-    mend: str
+    fix: str
     good: str
     level: Level = "warning"
 
@@ -32,7 +32,7 @@ class Rule:
         """The rule for a terminal."""
         return (
             f"{self.code}: {self.title} (found in {self.where})\n\n{self.why}\n\n"
-            f"{_indented(self.bad)}\n\n{self.mend}\n\n{_indented(self.good)}"
+            f"{_indented(self.bad)}\n\n{self.fix}\n\n{_indented(self.good)}"
         )
 
 

@@ -43,7 +43,7 @@ class Finding:
     place: Place
     reason: str
     cost: str
-    mend: str
+    fix: str
 
     @property
     def level(self) -> str:
@@ -52,7 +52,7 @@ class Finding:
 
     def __str__(self) -> str:
         return (
-            f"{self.place}: {self.code} {self.reason}\n    cost: {self.cost}\n    mend: {self.mend}"
+            f"{self.place}: {self.code} {self.reason}\n    cost: {self.cost}\n    fix: {self.fix}"
         )
 
 
@@ -153,7 +153,7 @@ def _sarif_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": rules.index(finding.code),
         "level": finding.level,
-        "message": {"text": f"{finding.reason} Cost: {finding.cost} Mend: {finding.mend}"},
+        "message": {"text": f"{finding.reason} Cost: {finding.cost} Fix: {finding.fix}"},
         "locations": [location],
     }
 
