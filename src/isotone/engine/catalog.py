@@ -159,12 +159,14 @@ class Counts:
         except KeyError:
             known = self._load(tree)
         self._changed[tree] = known
-        known[0] += items
-        known[1] += size
+        if items or size:
+            known[0] += items
+            known[1] += size
+            known[2] = True
 
     def of(self, tree: str) -> tuple[int, int]:
         """The items and the bytes in a tree."""
-        items, size = self._known.get(tree) or self._load(tree)
+        items, size, _ = self._known.get(tree) or self._load(tree)
         return items, size
 
     def drop(self, tree: str) -> None:
@@ -175,8 +177,11 @@ class Counts:
 
     def flush(self) -> None:
         """Write the changed counts; called before the commit."""
-        for tree in self._changed:
-            self._store.put(COUNTS, tree.encode(), _COUNT.pack(*self._changed[tree]))
+        for tree, counts in self._changed.items():
+            items, size, is_new = counts
+            if is_new:
+                self._store.put(COUNTS, tree.encode(), _COUNT.pack(items, size))
+                counts[2] = False
         self._changed.clear()
 
     @property
@@ -191,6 +196,6 @@ class Counts:
 
     def _load(self, tree: str) -> list[int]:
         stored = self._store.get(COUNTS, tree.encode())
-        known = [0, 0] if stored is None else list(_COUNT.unpack(stored))
+        known = [0, 0, False] if stored is None else [*_COUNT.unpack(stored), False]
         self._known[tree] = known
         return known

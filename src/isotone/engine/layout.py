@@ -75,17 +75,32 @@ class Keyspace:
         self._text_names = self.names if is_text else ()
         self._text_sort = schema.sort[0].name if is_text and schema.sort else None
 
-    def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether the key is short strings only, as most keys are, and so must fit. Values may be unchecked."""
+    def plain_key(self, item: Mapping[str, AttributeValue]) -> bytes | None:
+        """The key of an item if it is of short strings only, as most keys are: they must fit. Values may be unchecked."""
+        if not self._text_names:
+            return None
         try:
-            for name in self._text_names:
-                value = item[name]
-                (_,) = value
-                text = value["S"]
-                if type(text) is not str or not 0 < len(text) <= _SHORT:
-                    return False
-        except (KeyError, ValueError, TypeError):
-            return False
+            value = item[self._text_names[0]]
+            text = value["S"]
+            if len(value) != 1 or type(text) is not str or not 0 < len(text) <= _SHORT:
+                return None
+            key = partition_prefix(encode_text(text))
+            if self._text_sort is None:
+                return key
+            value = item[self._text_sort]
+            text = value["S"]
+            if len(value) != 1 or type(text) is not str or not 0 < len(text) <= _SHORT:
+                return None
+        except (KeyError, TypeError):
+            return None
+        return key + encode_text(text)
+
+    def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether an item that was validated has a `plain_key`. Costs less than to make the key."""
+        for name in self._text_names:
+            value = item.get(name)
+            if value is None or "S" not in value or not 0 < len(value["S"]) <= _SHORT:
+                return False
         return self._text_names != ()
 
     def fits(self, item: Mapping[str, AttributeValue]) -> bool:
@@ -101,9 +116,6 @@ class Keyspace:
 
     def key(self, item: Mapping[str, AttributeValue]) -> bytes:
         """The key of an item that fits."""
-        if self._text_names:
-            key = partition_prefix(encode_text(item[self._text_names[0]]["S"]))
-            return key + encode_text(item[self._text_sort]["S"]) if self._text_sort else key
         head = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._partition])
         tail = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._sort])
         return partition_prefix(head) + tail

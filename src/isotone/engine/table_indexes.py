@@ -51,11 +51,14 @@ class SecondaryIndex:
         self._key_of = itemgetter(*schema.keys.names)
 
     def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
-        if not (self.keyspace.is_plain(item) or self.keyspace.fits(item)):
-            return None
+        own = self.keyspace.plain_key(item)
+        if own is None:
+            if not self.keyspace.fits(item):
+                return None
+            own = self.keyspace.key(item)
         if self._kept is not None:
             record = self._projected_record(item)
-        return Entry(self.key(item, key), record)
+        return Entry(own + key[HASH_SIZE:], record)
 
     def old_entry(
         self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None

@@ -79,8 +79,10 @@ def is_of_request(error: ApiError) -> bool:
 
 def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]:
     """The physical key and the canonical attributes of a request's `Key`."""
-    if len(key) == keyspace.length and keyspace.is_plain(key):
-        return keyspace.key(key), key
+    if len(key) == keyspace.length:
+        plain = keyspace.plain_key(key)
+        if plain is not None:
+            return plain, key
     canonical, _ = canonical_item(key)
     parts = keyspace.schema.parts
     if len(canonical) != len(parts) or any(
@@ -104,13 +106,17 @@ def check_size(size: int) -> None:
         raise ValidationException(TOO_LARGE)
 
 
-def check_item(table: Table, item: Item, size: int) -> None:
-    """Refuse an item that does not fit this table or one of its indexes."""
-    if not (table.keyspace.is_plain(item) or table.keyspace.fits(item)):
-        raise _key_error(table.keyspace, item)
+def checked_key(table: Table, item: Item, size: int) -> bytes:
+    """The key of an item. Refuses one that does not fit this table or one of its indexes."""
+    key = table.keyspace.plain_key(item)
+    if key is None:
+        if not table.keyspace.fits(item):
+            raise _key_error(table.keyspace, item)
+        key = table.keyspace.key(item)
     if table.vectors:
         check_vectors(table, item, {}, _PUT.empty)
     _check(table, item, size, _PUT)
+    return key
 
 
 def check_updated(table: Table, before: Item, item: Item, size: int) -> None:

@@ -22,7 +22,7 @@ from isotone.errors import (
 )
 from isotone.expressions import Update
 from isotone.operations.capacity import Charged
-from isotone.operations.item_validation import INVALID, check_item, check_updated, requested_key
+from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
 from isotone.operations.long_writes import LARGE, ahead, known_result, stored
 from isotone.operations.request_expressions import Effort, Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
@@ -118,22 +118,20 @@ def put_change(
     effort: Effort | None = None,
 ) -> Change:
     """The change that replaces a whole item. The item must be canonical."""
-    check_item(table, item, size)
-    return Change(
-        table, table.keyspace.key(item), item, matches, on_failure, (item, size), effort=effort
-    )
+    key = checked_key(table, item, size)
+    return Change(table, key, item, matches, on_failure, (item, size), effort=effort)
 
 
 def insert_change(table: Table, item: Item, size: int) -> Change:
     """The change that puts an item where there is none. The item must be canonical."""
-    check_item(table, item, size)
+    key = checked_key(table, item, size)
 
     def make(old: Item | None, old_size: int) -> Sized:
         if old is not None:
             raise DuplicateItemException("Duplicate primary key exists in table")
         return item, size
 
-    return Change(table, table.keyspace.key(item), item, None, None, make=make)
+    return Change(table, key, item, None, None, make=make)
 
 
 def delete_change(

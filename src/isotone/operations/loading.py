@@ -52,7 +52,7 @@ from isotone.exchange.objects import (
     bucket_of,
 )
 from isotone.operations.capacity import vector_write_bytes
-from isotone.operations.item_validation import check_item
+from isotone.operations.item_validation import checked_key
 from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.transfer_requests import job_arn
 from isotone.values.attribute_validation import Item, canonical_item
@@ -354,7 +354,7 @@ def _prepare(
         return None
     try:
         item, size = canonical_item(record.item)
-        check_item(table, item, size)
+        at = checked_key(table, item, size)
         matches = None
         if buffer.with_conditions and record.condition_expression is not None:
             matches = _condition(table, record)
@@ -363,7 +363,7 @@ def _prepare(
         return None
     buffer.prepared.append(
         _Prepared(
-            table.keyspace.key(item),
+            at,
             (key, buffer.number),
             pack(item, size),
             item if needs_item else None,
@@ -400,7 +400,7 @@ def _fitting(table: Table, body: bytes, size: int) -> Item | None:
     """An item in normal form, unless the table or one of its indexes refuses it."""
     item = decode_item(body)
     try:
-        check_item(table, item, size)
+        checked_key(table, item, size)
     except ApiError:
         return None
     return item

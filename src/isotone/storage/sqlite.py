@@ -58,6 +58,9 @@ from isotone.storage.interface import (
 )
 
 _LOST: Final = -1
+_BEGIN_READING: Final = (
+    "BEGIN; PRAGMA data_version"  # which reads something: so it is the moment of the snapshot
+)
 _LOOK: Final = 0.25  # seconds between two looks whether the file is still at its path
 # What SQLite and APSW raise for a row whose bytes have changed. SQLite's texts are decoded, so a changed type counts.
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
@@ -83,6 +86,7 @@ class SQLiteStore:
         "_connection",
         "_depth",
         "_execute",
+        "_has_changed",
         "_identity",
         "_memory_map",
         "_next_look",
@@ -126,7 +130,8 @@ class SQLiteStore:
         self._depth = 0
         self._ready = 1
         self._snapshots = 0
-        self._seen_version = self._data_version()
+        self._seen_version: int = self._connection.data_version()
+        self._has_changed = False
         self.describe_damage: DescribeDamage = damaged_entry
         _OPEN.add(self)
 
@@ -146,7 +151,7 @@ class SQLiteStore:
             self._command("ROLLBACK")  # if it fails, the next transaction begins with it
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make all reads inside the block see the moment of the first one.
+        """Make all reads inside the block see the moment at which it began.
 
         A transaction already is a snapshot. A transaction cannot begin inside a snapshot.
         """
@@ -258,10 +263,21 @@ class SQLiteStore:
 
         Inside a snapshot or a transaction, it considers commits before that began.
         """
-        version = self._data_version()
-        changed = version != self._seen_version
-        self._seen_version = version
+        if not self._depth and not self._snapshots:
+            try:
+                self._execute("PRAGMA data_version").get  # noqa: B018 - reads the file, and ends that
+            except apsw.Error as error:
+                raise self._failure(error) from error
+        self._note_commits()
+        changed, self._has_changed = self._has_changed, False
         return changed
+
+    def _note_commits(self) -> None:
+        """Note whether others have committed before the moment of the open transaction or snapshot."""
+        version = self._connection.data_version()
+        if version != self._seen_version:
+            self._has_changed = True
+            self._seen_version = version
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the structure of the file, and the keys without their sums. Reads all of it."""
@@ -364,13 +380,6 @@ class SQLiteStore:
                 return failure
         return self.describe_damage(tree, key)
 
-    def _data_version(self) -> int:
-        try:
-            version: int = self._execute("PRAGMA data_version").get
-        except apsw.Error as error:
-            raise self._failure(error) from error
-        return version
-
     def _write(self, sql: str, tree: str) -> None:
         if self._depth != self._ready:
             self._make_ready()
@@ -388,14 +397,12 @@ class SQLiteStore:
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
-        if wait:
-            self._command("BEGIN IMMEDIATE")
-            return
-        self._waiting.allowed = False
+        self._waiting.allowed = wait
         try:
             self._command("BEGIN IMMEDIATE")
         finally:
             self._waiting.allowed = True
+        self._note_commits()
 
     def _end_snapshot(self) -> None:
         try:
@@ -419,7 +426,7 @@ class SQLiteStore:
         )
         self._execute = self._connection.cursor().execute
         self._as_opened = state or state_without_log(self.path)
-        self._seen_version = -1  # of the connection before
+        self._has_changed = True
         before.close(True)
 
     def _check_place(self) -> None:
@@ -450,6 +457,7 @@ class SQLiteStore:
         """End a transaction that has begun in SQLite, and any that is still open inside it."""
         if level == 1:
             self._command("ROLLBACK" if undo else "COMMIT")
+            self._seen_version = self._connection.data_version()  # counts own commits, too
             return
         for _ in range(level, self._ready + 1):
             if undo:
@@ -680,7 +688,7 @@ class _Snapshot:
         if not store._depth and not store._snapshots:
             if store._as_opened is not None:
                 store._follow_writers()
-            store._command("BEGIN")
+            store._command(_BEGIN_READING)
         store._snapshots += 1
 
     def __exit__(self, *_: object) -> None:
