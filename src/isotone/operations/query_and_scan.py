@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -99,6 +100,11 @@ class Scan(Structure, frozen=True):
 
 
 _INVALID_START: Final = "The provided starting key is invalid"
+# Most queries have none of these, and save the calls that look at each.
+_options_of: Final = attrgetter(
+    "filter_expression", "query_filter", "projection_expression", "attributes_to_get", "select"
+)
+_NO_OPTIONS: Final = (None,) * 5
 _check_query: Final = checker(
     Parameters(
         expressions=("projection_expression", "filter_expression", "key_condition_expression"),
@@ -122,7 +128,8 @@ def query(engine: Engine, request: Query) -> Answer | Later:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
-    filters = _filter(request, request.query_filter, binding)
+    has_options = _options_of(request) != _NO_OPTIONS
+    filters = _filter(request, request.query_filter, binding) if has_options else None
     written = binding.key_condition(request.key_condition_expression)
     with engine.reading:
         try:
@@ -136,12 +143,13 @@ def query(engine: Engine, request: Query) -> Answer | Later:
         # The service checks these only now, in this order.
         if request.exclusive_start_key is not None:
             canonical_item(request.exclusive_start_key)
-        projection = _projection(request, filters, binding)
+        projection = _projection(request, filters, binding) if has_options else None
         if written is not None:
             written.check(binding.values)
         binding.check()
         keys = legacy.key_conditions(request.key_conditions) if written is None else written
-        _check_choice(request)
+        if has_options:
+            _check_choice(request)
         binding.check_keys(table)
         keyspace = source.keyspace
         wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)

@@ -268,9 +268,11 @@ class SQLiteStore:
                 self._execute("PRAGMA data_version").get  # noqa: B018 - reads the file, and ends that
             except apsw.Error as error:
                 raise self._failure(error) from error
-        self._note_commits()
-        changed, self._has_changed = self._has_changed, False
-        return changed
+            self._note_commits()
+        if not self._has_changed:
+            return False
+        self._has_changed = False
+        return True
 
     def _note_commits(self) -> None:
         """Note whether others have committed before the moment of the open transaction or snapshot."""
@@ -611,7 +613,8 @@ class _Range:
             if size is None:
                 rows, damage = self._sound(rows)
             if rows:
-                keys, values, _ = zip(*rows, strict=True)
+                keys = [row[0] for row in rows]
+                values = [row[1] for row in rows]
                 if not are_in_order(keys, after=latest, reverse=self._reverse):
                     raise self._store.describe_damage(self._tree, None)
                 latest = keys[-1]
@@ -688,7 +691,12 @@ class _Snapshot:
         if not store._depth and not store._snapshots:
             if store._as_opened is not None:
                 store._follow_writers()
-            store._command(_BEGIN_READING)
+            try:
+                store._execute(_BEGIN_READING)
+            except apsw.Error as error:
+                raise store._failure(error) from error
+            if store._connection.data_version() != store._seen_version:
+                store._note_commits()
         store._snapshots += 1
 
     def __exit__(self, *_: object) -> None:
