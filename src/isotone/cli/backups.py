@@ -57,7 +57,7 @@ def _backup(arguments: argparse.Namespace) -> int:
 
 BACKUP: Final = Command(
     """\
-Copy a database file while servers and programs write to it. The copy is the file at one moment. It is checked, and
+Copy a database file while servers and programs write to it. The copy shows the file at one moment. It is checked, and
 gets its name when it is complete and on the disk.
 
 Writers do not wait. Until the backup ends, their writes stay in the log, FILE-wal, which grows.""",
@@ -103,8 +103,8 @@ RESTORE: Final = Command(
 Make a database file of a backup, which is checked first.
 
 With --force, the content of an existing FILE is replaced in one transaction: programs that have it open see either all
-of the old content or all of the new. A FILE that is too damaged for that is replaced as a whole; stop programs that
-use it before.""",
+of the old content or all of the new. A FILE that is too damaged for that is replaced as a whole; first stop
+the programs that use it.""",
     examples="""
 isotone restore backups/shop.db shop.db
 isotone restore backups/shop.db shop.db --force

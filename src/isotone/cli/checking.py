@@ -1,4 +1,4 @@
-"""`isotone check`, `isotone repair` and `isotone version`: is a file sound, what can be saved, what is installed."""
+"""`isotone check`, `isotone repair` and `isotone version`: finds damage, saves what can be read, lists the versions."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class _Progress:
 CHECK: Final = Command(
     """\
 Verify a file: its structure, the checksum and the place of each item, the completeness of each index, and the counts.
-Reads everything and changes nothing. Damage does not end it: each damaged item is named. If what describes the tables is
-damaged, all entries are checked that can be read.
+Reads everything and changes nothing. It continues after damage, and names each damaged item. If the descriptions of
+the tables are damaged, it checks all entries that it can read.
 
 Exits with 0 if everything is correct. Otherwise it prints each problem and exits with 1.""",
     examples="""
@@ -121,10 +121,10 @@ def _repair(arguments: argparse.Namespace) -> int:
 
 REPAIR: Final = Command(
     """\
-Save everything that can be read of a damaged file into a new one. Each page is read for itself, and each entry whose
-checksum is right is saved; indexes and counts are made anew. What could not be saved is listed.
+Save everything that can be read of a damaged file into a new one. Each page is read separately, and each entry whose
+checksum is right is saved; indexes and counts are rebuilt. What could not be saved is listed.
 
-FILE is not changed; stop the programs that use it before. Needs free disk space of twice its size. Exits with 0 if nothing was
+FILE is not changed; first stop the programs that use it. Needs free disk space of twice its size. Exits with 0 if nothing was
 lost, otherwise with 1. Interrupting it leaves no NEW_FILE.""",
     examples="""
 isotone repair shop.db repaired.db

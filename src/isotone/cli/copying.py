@@ -1,4 +1,4 @@
-"""`isotone copy` and `isotone diff`: tables from one engine to another, and whether both are the same."""
+"""`isotone copy` and `isotone diff`: copies tables to another engine, and compares two engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDEST: Final = 60  # characters of a value that is shown
 def _add_ends(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help=ADDRESSES)
     parser.add_argument("target", metavar="TARGET", help="the same, for the other side")
-    tables = "a table; TABLE=OTHER if it is called otherwise at the target; all if none is given"
+    tables = "a table, or TABLE=OTHER for another name at the target; all tables if none is given"
     parser.add_argument("tables", metavar="TABLE", nargs="*", default=[], help=tables)
 
 
@@ -261,14 +261,14 @@ def _tables(words: list[str]) -> Mapping[str, str] | None:
 DEFINITIONS: Final = {
     "copy": Command(
         """\
-Copy tables from one engine to another: a file, a server, Amazon's service, in any direction. The tables are made on the
-target with their indexes; expiry, tags and the stream follow when the items are there. What the target cannot have is
-said before the first item.
+Copy tables from one engine to another: a file, a server, Amazon's service, in any direction. The tables are created on
+the target with their indexes; expiry, tags and the stream are set after the items are copied. Features that the target
+lacks are reported before the first item.
 
-An interrupted copy, also a killed one, continues when the same command is given again.
+To continue a copy that was interrupted or killed, run the same command again.
 
-With --live, the source may be written meanwhile: its changes are taken from its stream. When there is no lag any more,
-stop the writers, give the same command with --cut-over, and switch to the target when it says so.
+With --live, programs may keep writing to the source: changes are read from its stream. When there is no lag left, stop
+the writers, run the same command with --cut-over, and switch to the target when it says so.
 
 Exits with 0 when everything was copied, with 1 after an error or if a cut-over found differences, with 130 after
 Ctrl-C.""",

@@ -1,4 +1,4 @@
-"""`isotone explain`: what a statement, a query of a table or of a model, or a request reads and costs."""
+"""`isotone explain`: shows what a statement, a query or a request reads and costs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the value of the next ? in the statement; repeat it for more",
     )
-    add("--run", action="store_true", help="execute it, also a write, and show what it cost")
+    add("--run", action="store_true", help="execute it, even a write, and show what it cost")
     add(
         "--sample",
         metavar="N",
@@ -192,8 +192,8 @@ DEFINITIONS: Final = {
 Show what a statement, a query or a request reads and costs: the range of the key, as it is stored and as a drawing,
 the items and units, what a filter wastes, and what else could answer it.
 
-The figures are an estimate from the table's description and a sample of its items. --run executes the call, also a
-write, and shows what it has cost.""",
+The figures are an estimate from the table's description and a sample of its items. --run executes the call, even a
+write, and shows what it cost.""",
         examples="""
 isotone explain shop.db "SELECT * FROM Orders WHERE customer = 'ann' AND total > 10"
 isotone explain shop.db Orders customer=ann 'placed_at begins_with 2020-01' --reverse --run

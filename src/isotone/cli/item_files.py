@@ -29,7 +29,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add("table", metavar="TABLE")
     to = "a file, a folder (with / at its end), or - for standard output, the default"
     add("target", metavar="TO", nargs="?", default=_STANDARD, help=to)
-    add("--format", choices=_FORMATS, help="the format, where the name of TO does not say it")
+    add("--format", choices=_FORMATS, help="the format, if the name of TO does not tell")
     add("--with-table", action="store_true", help="write the table's description beside the items")
     add("--force", action="store_true", help="replace an existing file")
     segments = "parts of the table that are read at the same time"
@@ -72,7 +72,7 @@ The name says the format: .jsonl (plain JSON lines), .csv, .parquet, .ion, each 
 dynamodb-json writes JSON lines as AWS's exports have them. A folder gets data files and manifests as
 ExportTableToPointInTime writes them.
 
-The file gets its name when it is complete. An interrupted export continues where it was.""",
+The file gets its name when it is complete. To continue an interrupted export, run the same command again.""",
     examples="""
 isotone export shop.db Orders orders.jsonl.gz
 isotone export shop.db Orders orders.csv
@@ -92,7 +92,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="FROM", help="a file, a folder with exports, or - for standard input")
     add("target", metavar="TARGET", help=ADDRESSES)
     add("table", metavar="TABLE")
-    add("--format", choices=_FORMATS, help="the format, where the name of FROM does not say it")
+    add("--format", choices=_FORMATS, help="the format, if the name of FROM does not tell")
     types = "types of CSV columns: S, N, B, BOOL or JSON, as in total:N,paid:BOOL"
     add("--types", metavar="NAME:TYPE,…", help=types)
     key = "make the table if it is missing, with this partition key; :N is a number, :B binary"
@@ -162,12 +162,12 @@ IMPORT: Final = Command(
     """\
 Write the items of a file, of standard input, or of a folder with exports of AWS into a table.
 
-The name says the format: .jsonl (plain items, or DynamoDB JSON), .csv, .parquet, .ion, each also with .gz or .zst. Of a
-folder with manifests, the full export is read, then the incremental ones in the order of their times.
+The name says the format: .jsonl (plain items, or DynamoDB JSON), .csv, .parquet, .ion, each also with .gz or .zst. In a
+folder with manifests, the full export is read first, then the incremental ones in the order of their times.
 
-A missing table is made with --key and --sort-key, or from the description that isotone export --with-table wrote. Items
-with equal keys are replaced. At the first bad row it stops, unless --bad-rows collects them. An interrupted import
-continues where it was.
+A missing table is created with --key and --sort-key, or from the description that isotone export --with-table wrote.
+Items with equal keys are replaced. The import stops at the first bad row, unless --bad-rows collects them. To continue
+an interrupted import, run the same command again.
 
 Exits with 0 if all rows were imported, with 1 if some were bad or it failed, with 130 after Ctrl-C.""",
     examples="""

@@ -145,11 +145,11 @@ PUT: Final = Command(
     """\
 Write items, replacing those with the same key.
 
-Items are natural JSON: strings, numbers (every digit is kept), true, null, arrays, objects. Other types are
+Items are plain JSON: strings, numbers (every digit is kept), true, null, arrays, objects. Other types are
 written in DynamoDB's form: {"SS": ["a", "b"]}, {"NS": [1, 2]}, {"B": "aGVsbG8="}.
 
-A file is read whole before the first item is written. If a write fails, the error says at which line, and what was
-written; --resume goes on from there.""",
+The whole file is read before the first item is written. If a write fails, the error says at which line, and what was
+written; --resume continues from there.""",
     examples="""
 isotone put shop.db Orders '{"customer": "ann", "placed_at": "2026-01-11", "total": 12.5}'
 isotone put shop.db Orders '{"customer": "bob", "placed_at": "2026-01-12"}' --new

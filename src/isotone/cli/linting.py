@@ -1,4 +1,4 @@
-"""`isotone lint`: find what will hurt in a model, or in a table."""
+"""`isotone lint`: finds design problems in a model, or in a table."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "a module with entities, MODULE:NAME,NAME for some of them; or a file or an address"
     add("what", metavar="MODULE", nargs="?", help=what)
     add("address", metavar="FILE_OR_URL", nargs="?", help="the data of the module's tables")
-    add("--table", metavar="NAME", action="append", default=[], help="check this table alone")
-    add("--select", metavar="CODE,…", help="look for these codes only; ISO1 is all that begin so")
+    add("--table", metavar="NAME", action="append", default=[], help="check only this table")
+    add(
+        "--select",
+        metavar="CODE,…",
+        help="check only these codes; ISO1 means all that begin with it",
+    )
     add("--ignore", metavar="CODE,…", help="do not show these codes")
     engines = "the engines that the model must run on, such as alternator,azure-table"
     add("--engine", metavar="NAME,…", help=engines)
@@ -116,7 +120,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 DEFINITIONS: Final = {
     "lint": Command(
         """\
-Find what will hurt: in the keys, indexes and fields of a model, and in the data of a table. Each finding has a code, a
+Find design problems in the keys, indexes and fields of a model, and in the data of a table. Each finding has a code, a
 place, a reason, its cost, and what to do. Nothing is written.
 
 A module is imported from the current directory first. With FILE_OR_URL, the items of its tables are checked, and what

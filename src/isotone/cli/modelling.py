@@ -1,4 +1,4 @@
-"""`isotone model`: write the Python module that models a table which is already there."""
+"""`isotone model`: writes the Python module that models an existing table."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_count,
         default=DEFAULT_SAMPLE,
-        help=f"how many items decide on the model, by default {DEFAULT_SAMPLE:,}",
+        help=f"items from which the model is inferred, by default {DEFAULT_SAMPLE:,}",
     )
-    many.add_argument("--all", action="store_true", help="let all items decide")
+    many.add_argument("--all", action="store_true", help="infer the model from all items")
     add("--output", metavar="FILE", help="write the module to a file")
     add("--no-verify", action="store_true", help="do not compare all items of the table with it")
     add("--json", action="store_true", help="print the module, its entities and notes as JSON")
@@ -122,7 +122,7 @@ class _Progress:
 
 MODEL: Final = Command(
     """\
-Write the Python module that models a table which is already there: an entity for each kind of item, with the types
+Write the Python module that models an existing table: an entity for each kind of item, with the types
 of its fields, the forms of its keys, indexes and expiry. Comments say where it guessed.
 
 Writes nothing to the table. Notes and progress are on standard error. At the end, all items of the table are

@@ -1,4 +1,4 @@
-"""`isotone rewrite`: bring the items of a table to what a program writes now."""
+"""`isotone rewrite`: brings a table's items to the form that the program writes now."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--units-per-second", metavar="N", type=float, help=units)
     segments = "parts of a table that are rewritten at the same time"
     add("--segments", metavar="N", type=int, default=1, help=segments)
-    add("--undo-log", metavar="FILE", help="append what each item was to this file")
+    add("--undo-log", metavar="FILE", help="append the previous state of each item to this file")
     undo = "restore the items in this log that have not changed since, and exit"
     add("--undo", metavar="FILE", help=undo)
-    prefix = "what the names of all tables begin with"
+    prefix = "the prefix of all table names"
     add("--table-prefix", metavar="TEXT", default="", help=prefix)
     add("--json", action="store_true", help="print the results as JSON")
     add("--yes", action="store_true", help="do not ask")
@@ -172,8 +172,8 @@ def _confirm(arguments: argparse.Namespace, what: str) -> None:
 DEFINITIONS: Final = {
     "rewrite": Command(
         """\
-Bring the items of a table to what a program writes now: index keys, primary keys, tags, versions, values in their
-written form. Programs may read and write meanwhile. An interrupted rewrite continues where it was.
+Bring the items of a table to the form that the program writes now: index keys, primary keys, tags, versions, values.
+Programs may read and write meanwhile. To continue an interrupted rewrite, run the same command again.
 
 MODULE declares the entities, MODULE:NAME,NAME names some of its tables and entities. Modules are imported from
 the current directory first.

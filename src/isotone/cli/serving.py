@@ -28,27 +28,27 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--durability",
         choices=("disk", "process", "none"),
         default="disk",
-        help="when a write is answered: when it survives a power cut (disk, the default), "
-        "when it survives the death of the process (process), or at once (none)",
+        help="what a write survives once it is answered: a power cut (disk, the default), a crash of the "
+        "process (process), or neither (none)",
     )
     parser.add_argument(
         "--stream-shards",
         type=int,
         default=1,
         metavar="N",
-        help="how many shards a new stream begins with, at most 16 (default 1)",
+        help="the number of shards of a new stream, at most 16 (default 1)",
     )
     parser.add_argument(
         "--regions",
         action="store_true",
-        help="give each region that clients name tables of its own, as on AWS",
+        help="give each region its own tables, as on AWS",
     )
     parser.add_argument(
         "--replication-lag",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="deliver writes to other replicas of a table so much later (default 0)",
+        help="the delay of writes to other replicas of a table (default 0)",
     )
     parser.add_argument(
         "--faults",
@@ -56,7 +56,10 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         help="let tests order faults at the path /faults (throttling, conflicts, lost answers, …)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="faults at random strike the same calls with this seed"
+        "--seed",
+        type=int,
+        default=0,
+        help="makes random faults repeatable: the same seed, the same calls",
     )
     parser.add_argument(
         "--localnodes",
@@ -66,7 +69,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--s3",
         metavar="DIR_OR_URL",
-        help="the buckets of exports and imports: a folder, each a sub-folder, or the URL of an S3 endpoint",
+        help="the buckets of exports and imports: a folder with one folder for each bucket, or the URL of an S3 endpoint",
     )
     parser.add_argument(
         "--no-workbench", action="store_true", help="serve no web page at /workbench/"
@@ -98,17 +101,17 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--credentials",
         metavar="FILE",
-        help="verify signatures: the file of users that isotone user writes; it is read again on SIGHUP",
+        help="verify signatures: the file of users that isotone user writes; it is reloaded on SIGHUP",
     )
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen beyond this machine without credentials: whoever can reach it reads and writes everything",
+        help="listen beyond this machine without credentials: anyone who can reach it can read and write everything",
     )
     parser.add_argument(
         "--tls-cert",
         metavar="FILE",
-        help="encrypt connections: the certificate, in PEM, with those that signed it",
+        help="encrypt connections: the certificate and its chain, in PEM",
     )
     parser.add_argument(
         "--tls-key", metavar="FILE", help="the key of the certificate (default: in the same file)"
@@ -116,7 +119,7 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--audit-log",
         metavar="FILE",
-        help="add a line of JSON for each request: who, from where, what, and what came of it; - for standard output",
+        help="append a line of JSON for each request: who, from where, what, and the result; - for standard output",
     )
     parser.add_argument(
         "--body-budget",
@@ -294,7 +297,7 @@ Serve a database over HTTP with the DynamoDB API, until Ctrl-C.
 
 Without FILE the data is in memory and is lost when the server stops. Any region works, and all regions have the same
 tables, unless a table has replicas or --regions is given. Requests must be signed, as every AWS SDK signs them. With
---credentials only the users in the file are let in; without, any access key works, on this machine only.""",
+--credentials, only the users in the file have access; without it, any access key works, but only on this machine.""",
     examples="""
 isotone serve shop.db                    a file, created if it does not exist
 isotone serve                            memory

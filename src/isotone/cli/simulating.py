@@ -35,7 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many of them are run (default 1000)",
     )
-    add("--seed", type=int, default=0, metavar="N", help="for what is left to chance (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="the seed of random choices (default 0)")
     add(
         "--shard",
         action="append",

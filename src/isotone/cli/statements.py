@@ -233,8 +233,8 @@ SQL: Final = Command(
     """\
 Run SQL statements: SELECT, INSERT, UPDATE, DELETE, in DynamoDB's PartiQL.
 
-The last line tells how a statement ran (GetItem, Query, Scan, …), by which key and index, and what it cost.
---plan tells that without running it.""",
+The last line shows how a statement ran (GetItem, Query, Scan, …), with which key and index, and what it cost.
+--plan shows how it would run, without running it.""",
     examples="""
 isotone sql shop.db "SELECT * FROM Orders WHERE customer = 'ann'"
 isotone sql shop.db "SELECT * FROM Orders WHERE customer = ? AND total > ?" --param ann --param 10

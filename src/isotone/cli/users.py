@@ -77,12 +77,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expires",
         metavar="TIME",
-        help="add, rotate: the key is good for so long, such as 12h or 7d, and has a session token",
+        help="add, rotate: the key is valid for this time, such as 12h or 7d, and has a session token",
     )
     parser.add_argument(
         "--overlap",
         metavar="TIME",
-        help="rotate: the keys until now are good for so much longer (default: they end at once)",
+        help="rotate: the previous keys stay valid for this time (default: they end at once)",
     )
 
 
@@ -232,7 +232,7 @@ USER: Final = Command(
 Add, list and remove the users of `isotone serve --credentials FILE`, and give them new keys.
 
 Without options a user may do everything. A new key is printed once, as a profile of AWS's tools and as environment
-variables. A server that runs reads the file again on SIGHUP.""",
+variables. A running server reloads the file on SIGHUP.""",
     examples="""
 isotone user add ann
 isotone user add reports --read-only --tables 'Orders*' Customers

@@ -1,4 +1,4 @@
-"""`isotone verify`: find the items that are not what a program would write."""
+"""`isotone verify`: finds items that differ from what the program would write."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
     add("module", metavar="MODULE", help=names)
     add("address", metavar="ADDRESS", help=ADDRESSES)
-    add(
-        "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"
-    )
+    add("--table-prefix", metavar="TEXT", default="", help="the prefix of all table names")
     add(
         "--segments",
         metavar="N",
@@ -153,7 +151,7 @@ class _Watching:
 DEFINITIONS: Final = {
     "verify": Command(
         """\
-Read tables, and print which items are not what a program would write now: values of another type, missing or stale
+Read tables, and print which items differ from what the program would write now: values of another type, missing or stale
 index keys, other primary keys, older versions, unknown attributes, markers of unique values without owners. Writes
 nothing.
 

@@ -200,8 +200,8 @@ COMMAND: Final = Command(
 Show and edit what any DynamoDB engine stores, in the browser: item collections in the order of their keys, queries
 with their cost, changes as they happen.
 
-The page is served on this machine only, and calls nothing else. Data of a server is in safe mode: it can be read, and
-changed after a click on the lock.""",
+The page is served on this machine only, and calls nothing else. Data of a server is in safe mode: you can read it, and
+change it after a click on the lock.""",
     examples="""
 isotone workbench shop.db
 isotone workbench http://localhost:8000

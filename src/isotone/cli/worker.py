@@ -35,9 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("worker", metavar="MODULE:NAME", help="the worker, or a function that returns it")
     add("address", metavar="ADDRESS", help=ADDRESSES)
     add("--workers", metavar="N", type=int, default=1, help="threads that share the shards")
-    add(
-        "--table-prefix", metavar="TEXT", default="", help="what the names of all tables begin with"
-    )
+    add("--table-prefix", metavar="TEXT", default="", help="the prefix of all table names")
     add("--name", help="use another name, with separate positions in the stream")
     add("--create", action="store_true", help="create the worker's tables if they are missing")
     add(

@@ -1,4 +1,4 @@
-"""Damage in words: to which table, item, index or stream a damaged entry belongs; and which old entries are sound.
+"""Describes damage: to which table, item, index or stream a damaged entry belongs; and which old entries are sound.
 
 The store notices that an entry is not as it was written (`storage.checksums`), but knows only its tree and its key. Here
 the catalog tells what they mean, as far as the catalog itself could be read.

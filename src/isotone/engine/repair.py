@@ -1,4 +1,4 @@
-"""Repairs a damaged file: saves each row that can be trusted into a new file, and makes the rest anew.
+"""Repairs a damaged file: saves each row that can be trusted into a new file, and rebuilds the rest.
 
 The source is never opened for writing: it is copied first, with its log, beside the new file. The rows of the copy are read
 page by page (`storage.salvage`). Items, streams, histories and backups stay as they are. Indexes, sizes of

@@ -1,4 +1,4 @@
-"""How far the readers of streams are behind: of each shard, the age of the oldest record that nobody has read.
+"""Stream lag: for each shard, the age of the oldest record that nobody has read.
 
 A record is read when a GetRecords of this process has returned it, whoever asked. What other processes read from the same file
 is not known, nor what was read before this one began to watch: records from then on count.

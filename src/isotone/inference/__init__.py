@@ -1,4 +1,4 @@
-"""The model of a table that is already there, inferred from its items: `infer`."""
+"""Infers the model of an existing table from its items: `infer`."""
 
 from __future__ import annotations
 

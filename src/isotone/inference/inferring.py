@@ -1,4 +1,4 @@
-"""Infers the model of a table that was made by hand: `isotone.infer` and `isotone model`.
+"""`isotone.infer` and `isotone model`: infers the model of a table that another program made.
 
 A sample of the items is read and divided into kinds (`grouping`). Each kind becomes an entity with typed fields
 (`field_types`) and keys of a form (`key_recognition`), which a module declares (`module_writer`). Then every item of the

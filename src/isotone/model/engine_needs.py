@@ -1,4 +1,4 @@
-"""What tables and entities need from an engine: refused when they meet a store, with what to declare instead.
+"""What tables and entities need from an engine; refuses what it lacks, and says what to declare instead.
 
 A need is a row of `_OF_TABLES` or `_OF_ENTITIES`: a field of `Capabilities`, a function that names what needs it, and the
 advice. `docs/engines.md` is tested against the same rows.

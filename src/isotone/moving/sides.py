@@ -1,4 +1,4 @@
-"""Opens the source or the target of a job: a file with little of it in memory, anything else as `isotone.connect` does."""
+"""Opens the source and the target of a job: files with a small memory map, others as `isotone.connect` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the service words a fault of a request, action by action.
+"""The service's wording of a request's faults, action by action.
 
 Since the middle of 2026 the service has two generations of checks. The rest of this package raises errors in the
 words of the older one, which is still behind batches of writes and transactions. Here they are put into those of

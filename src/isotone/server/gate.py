@@ -1,4 +1,4 @@
-"""Stands before the dispatcher: lets in the requests of users, writes the audit log, reads users again.
+"""Checks users before the dispatcher runs a request, writes the audit log, and reloads users.
 
 With credentials it verifies each signature, and asks what its user may do: what it refuses is not decompressed, not
 decoded, and reaches no database. What takes long to ask is asked in the thread for long work. A server with neither

@@ -1,4 +1,4 @@
-"""A part of a store: the trees whose names begin with a prefix, as a store of their own.
+"""A store inside a store: the trees whose names begin with a prefix.
 
 A database keeps each further region in such a part. So regions share one file, one lock and one transaction, and the
 layers above do not see the difference.

@@ -1,4 +1,4 @@
-"""The tree of a ranking as it is stored: reading it at one moment, and what is remembered of it.
+"""A ranking's tree as it is stored: reads paths at one moment, and caches the shapes of nodes.
 
 Shapes of inner nodes are remembered, so the path to a leaf usually takes no read. What is remembered may be out of
 date, and two rules make up for it:

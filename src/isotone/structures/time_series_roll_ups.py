@@ -1,4 +1,4 @@
-"""Points of a time series are added, corrected and recounted, each with its roll-ups in one transaction.
+"""Adds, corrects and recounts points of a time series, each with its roll-ups in one transaction.
 
 A point is created, so an existing point is refused, and its additions with it. A point adds to the count and
 the sum of a roll-up, which commutes. It sets the lowest or highest value if it is outside the range, on the

@@ -1,4 +1,4 @@
-"""A job of the page: work in a thread of its own, which can be watched and stopped, and tells how it ended.
+"""A job of the page: runs in its own thread, can be watched and stopped, and reports how it ended.
 
 A server that ends does not wait for the thread. So what a job writes must stand a kill.
 """

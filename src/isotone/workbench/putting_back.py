@@ -1,4 +1,4 @@
-"""Puts items back to what they were: each on the condition that it still is as the comparison found it.
+"""Puts items back to an earlier state, each on the condition that it is still as the comparison found it.
 
 What somebody has written meanwhile is not lost: such an item is left alone and told. Undo is the same in the other direction.
 Only the attributes that differ are written, so others that were added meanwhile stay. What is deleted, or has more changes than

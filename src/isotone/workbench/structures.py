@@ -1,4 +1,4 @@
-"""The structures that tables hold, as what they are: a ranked set, a leaderboard, a queue, a feed, a worker.
+"""Recognizes the structures that tables hold, and reads them: a ranked set, a leaderboard, a queue, a feed, a worker.
 
 They are found by the tags of their items in the first page of each table. A set and a leaderboard are then read through
 the index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether it is all, and

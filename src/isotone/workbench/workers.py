@@ -1,4 +1,4 @@
-"""A worker as it stands in its table of leases: its shards, how far behind each is, and its dead letters.
+"""Workers, from their table of leases: shards, how far behind each is, and dead letters.
 
 How far behind is read from the stream itself: the oldest change after a shard's checkpoint, and how many wait, up to a page.
 If the stream has dropped what came after the checkpoint, changes may be lost, and those that are left wait.

@@ -1,4 +1,4 @@
-"""Finds what will hurt in a model or in a table: `isotone.lint`."""
+"""Finds design problems in a model or in a table: `isotone.lint`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a condition says of an item that lacks an attribute whose field has a default (which ones: `Attr.implied`).
+"""How conditions treat an item that lacks an attribute whose field has a default (which ones: `Attr.implied`).
 
 A reader sees the default, but the database has nothing to compare: `gift = false` misses the item, and `gift <> false`
 finds it. So a test of such a field is completed. Whatever its operator, it is tried here on the default and on

@@ -1,4 +1,4 @@
-"""How late writes reach the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
+"""When writes reach the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
 
 from __future__ import annotations
 
