@@ -88,7 +88,7 @@ function Head({ all, last }: { all: Reading[]; last: Reading }) {
   const rate = rates(all, (each) => total(byAction(each, REQUESTS)));
   const file = last.values.get("isotone_file_bytes");
   const facts: [string, string][] = [
-    ["requests a second", brief(rate[rate.length - 1] ?? 0)],
+    ["requests per second", brief(rate[rate.length - 1] ?? 0)],
     ["requests", count(total(requests))],
     ["errors", count(total(errors))],
     ["connections", count(valueOf(last, "isotone_connections"))],
@@ -121,7 +121,7 @@ function Requests({ all }: { all: Reading[] }) {
       values: rates(all, (each) => { const found = byAction(each, REQUESTS); return rest.reduce((sum, name) => sum + (found.get(name) ?? 0), 0); }),
     });
   if (!series.length) series.push({ name: "no request yet", values: all.map(() => 0) });
-  return <LineChart title="Requests" unit="a second, by action" labels={times(all)} series={series} stacked />;
+  return <LineChart title="Requests" unit="per second, by action" labels={times(all)} series={series} stacked />;
 }
 
 function Latencies({ all }: { all: Reading[] }) {
@@ -183,14 +183,14 @@ function Actions({ all, last }: { all: Reading[]; last: Reading }) {
   const errors = byAction(last, "isotone_errors_total");
   return (
     <section>
-      <h2>Actions since the server began</h2>
+      <h2>Actions since the server started</h2>
       <div class="scrolls" tabIndex={0} role="group" aria-label="Actions">
         <table class="grid">
           <thead>
             <tr>
               <th scope="col">action</th>
               <th scope="col" class="number">requests</th>
-              <th scope="col" class="number">a second now</th>
+              <th scope="col" class="number">per second now</th>
               <th scope="col" class="number">p50</th>
               <th scope="col" class="number">p99</th>
               <th scope="col" class="number">errors</th>
@@ -235,17 +235,17 @@ function Tables({ all, last }: { all: Reading[]; last: Reading }) {
   const hasStreams = uses.some((each) => each.lag !== null);
   return (
     <section>
-      <h2>Capacity units since the server began</h2>
-      <p class="quiet">What requests would be charged for; those of this page are among them.</p>
+      <h2>Capacity units since the server started</h2>
+      <p class="quiet">What DynamoDB would charge for the requests, including those of this page.</p>
       <div class="scrolls" tabIndex={0} role="group" aria-label="Capacity units">
         <table class="grid table-uses">
           <thead>
             <tr>
               <th scope="col">table</th>
               <th scope="col" class="number">read</th>
-              <th scope="col" class="number">a second now</th>
+              <th scope="col" class="number">per second now</th>
               <th scope="col" class="number">written</th>
-              <th scope="col" class="number">a second now</th>
+              <th scope="col" class="number">per second now</th>
               {hasStreams && <th scope="col" class="number">stream lag</th>}
             </tr>
           </thead>
@@ -288,7 +288,7 @@ function Hot({ hot }: { hot: HotKeys | null }) {
         {hot.keys.length
           ? `Partition keys of ${count(hot.looked_at)} of ${count(hot.requests)} requests in ${count(Math.round(hot.seconds))} s. `
           : "Partition keys that programs read and write appear here. "}
-        Requests are looked at only while this page is open, and of a busy server only some; scans have no key.
+        Requests are sampled only while this page is open; of a busy server, only some are. Scans have no key.
       </p>
       {hot.keys.length > 0 && (
         <div class="scrolls" tabIndex={0} role="group" aria-label="Hot keys">
@@ -299,7 +299,7 @@ function Hot({ hot }: { hot: HotKeys | null }) {
                 <th scope="col">of</th>
                 <th scope="col" class="number">reads</th>
                 <th scope="col" class="number">writes</th>
-                <th scope="col">a second</th>
+                <th scope="col">per second</th>
               </tr>
             </thead>
             <tbody>
