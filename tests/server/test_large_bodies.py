@@ -1,4 +1,4 @@
-"""Bodies that take long to hash, to decompress or to parse are read in a thread, while the server serves others."""
+"""What takes long to hash, to decompress, to parse or to compress is done in a thread, while the server serves others."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.server import signing
-from tests.server.fakes import request_bytes
+from tests.server.fakes import FakeService, request_bytes
 from tests.server.test_connection import answers
 from tests.server.test_monitor import dial, held, until
 
 import isotone
 from isotone import effort
-from isotone.server import compression, request, running_server, signatures
+from isotone.server import compression, request, response, running_server, signatures
 from isotone.server.compression import BODY_LIMIT, decompressed
 
 LARGE = 1_000_000
@@ -164,6 +164,48 @@ def test_a_small_body_that_becomes_too_large_is_refused(url: str, kind: str) -> 
     with dial(url) as sock:
         sock.sendall(made(kind, url, bytes(BODY_LIMIT + 1)))
         assert answers(sock, 1)[0][0] == 413
+
+
+# Answers
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+def test_others_are_served_while_a_large_answer_is_compressed(
+    monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def held_back(coding: bytes, body: bytes) -> bytes:
+        if len(body) > LARGE:
+            begun.set()
+            assert go.wait(10)
+        return compression.compressed(coding, body)
+
+    monkeypatch.setattr(response, "compressed", held_back)
+    with running_server(FakeService()) as url, dial(url) as one, dial(url) as other:
+        large = request_bytes(operation, b'"big 2000000"', Accept_Encoding="gzip")
+        one.sendall(large + request_bytes(operation))
+        assert begun.wait(10)
+        other.sendall(request_bytes("GetItem"))
+        assert answers(other, 1) == [(200, b'{"GetItem":{}}')]
+        go.set()
+        (status, answer), following = answers(one, 2)
+    assert status == 200
+    assert zlib.decompress(answer, wbits=31) == b'"' + b"x" * 2_000_000 + b'"'
+    assert following == (200, b'{"%b":{}}' % operation.encode())
+
+
+def test_an_answer_that_cannot_be_compressed_is_a_500(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(coding: bytes, body: bytes) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(response, "compressed", fails)
+    with running_server(FakeService()) as url, dial(url) as sock:
+        sock.sendall(request_bytes("GetItem", b'"big 2000000"', Accept_Encoding="gzip"))
+        assert answers(sock, 1)[0][0] == 500
+    assert "a request could not be answered" in caplog.text
 
 
 # Compressed bodies of many members

@@ -69,6 +69,9 @@ if TYPE_CHECKING:  # it is installed only where it is wanted
     from isotone.server.telemetry import Telemetry
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
+_LARGE_ANSWER: Final = (
+    128 * 1024
+)  # bytes that take as long to compress as a turn of the loop may take
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -389,7 +392,11 @@ class Connection(asyncio.Protocol):
                     self._observe(operation, result, began, self._every)
                 elif type(result) is not bytes:
                     self._monitor.metrics.count_error(operation, result)
-                self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
+                style = request.style
+                if style.coding:
+                    self._respond(style, result, keep_alive)
+                else:  # without a call of ours: most answers are like this
+                    self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
         elif type(request) is Visited:
             assert self._visits is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
@@ -426,20 +433,34 @@ class Connection(asyncio.Protocol):
         self._observe(operation, result, began, 1)
         keep_alive = keep_alive and not self._is_last()
         try:
-            self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+            self._respond(style, result, keep_alive)
         except Exception:
             log.exception("a request could not be answered")
             self._backlog.clear()
             self._refuse(BROKEN)
         self._go_on()
 
+    def _respond(self, style: Style, result: Result, keep_alive: bool) -> None:
+        """Send a result. One that takes long to compress is compressed in the thread for long work first."""
+        if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
+            self._outstanding = style, keep_alive, "", 0.0
+            rendering = partial(_rendered, style, result, keep_alive)
+            self._dispatcher.run_long(rendering, self._answer_with)
+        else:
+            self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+
     def _answer_with_page(self, page: Page) -> None:
         """Send a page as the answer to the outstanding request."""
         assert self._outstanding is not None
-        keep_alive = self._outstanding[1]
+        keep_alive = self._outstanding[1] and not self._is_last()
+        self._answer_with(render_page(page, keep_alive=keep_alive))
+
+    def _answer_with(self, response: bytes) -> None:
+        """Send a whole response as the answer to the outstanding request."""
+        assert self._outstanding is not None
+        keep_alive = self._outstanding[1] and not self._is_last()
         self._outstanding = None
-        keep_alive = keep_alive and not self._is_last()
-        self._send(render_page(page, keep_alive=keep_alive), keep_alive)
+        self._send(response, keep_alive)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -571,3 +592,11 @@ def _read_or_broken(reading: Read, received: Received) -> Call | Page | Refusal:
     except Exception:
         log.exception("a request could not be read")
         return BROKEN
+
+
+def _rendered(style: Style, result: bytes, keep_alive: bool) -> bytes:
+    try:
+        return render_result(style, result, keep_alive=keep_alive)
+    except Exception:
+        log.exception("a request could not be answered")
+        return render_page(BROKEN, keep_alive=keep_alive)
