@@ -188,6 +188,27 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, database, ma
     }
 
 
+def test_an_item_that_is_being_saved_is_not_saved_again(bench, database, make):
+    make("Once", [{**numbered(1)[0], "note": {"S": "as it was"}}])
+    page = bench.page
+    bench.open("#/t/Once/items")
+    bench.wait_for_items()
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    page.get_by_label("note", exact=True).fill("changed")
+    held = Held(bench, "execute", lambda given: given["action"] == "UpdateItem")
+    page.keyboard.press("Control+Enter")
+    held.until_held()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(100)  # in which it was sent again
+    held.let_go()
+    page.get_by_text("Saved", exact=True).wait_for()
+    bench.settle()
+    assert page.locator(".failure").count() == 0
+    assert stored(database, "Once", pk="one", sk="0000")["note"] == {"S": "changed"}
+
+
 def test_elements_and_texts_of_several_lines_are_kept_whole(bench, database, make):
     item = {
         "pk": {"S": "one"},

@@ -479,6 +479,13 @@ def test_a_snapshot_that_is_completed_during_a_sweep_stays(tmp_path, monkeypatch
     assert file.exists()
 
 
+def test_the_newest_snapshot_is_the_first_one(serve):
+    page = serve()
+    for name in ("b", "a", ""):  # within a second
+        take(page, name)
+    assert [each["name"] for each in page.call("snapshots")["snapshots"]] == ["", "a", "b"]
+
+
 def test_two_windows_that_compare_the_same_see_one_comparison(serve, monkeypatch):
     def late(function: Callable[..., Any], *arguments: Any) -> Any:
         return threads.in_thread(lambda: (time.sleep(0.05), function(*arguments))[1])

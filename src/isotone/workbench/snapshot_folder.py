@@ -80,7 +80,7 @@ class SnapshotFolder:
                 continue  # another process has just deleted it
             except (msgspec.MsgspecError, OSError):
                 unreadable.append(file.name)
-        return sorted(found, key=lambda each: each.id, reverse=True), sorted(unreadable)
+        return sorted(found, key=lambda each: each.began, reverse=True), sorted(unreadable)
 
     def find(self, identity: str) -> Snapshot:
         """A snapshot by its id; raises `UsageError` if it does not exist any more."""

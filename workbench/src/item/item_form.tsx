@@ -30,7 +30,7 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel 
     setRows(rows.map((each, at) => (at === place ? [name, value] : each)));
   const wrong = text === null ? (names.fault ?? wrongRows(rows)) : parsed(text).wrong;
   const give = (take: (item: Item, began: Item) => void) => {
-    if (wrong) return;
+    if (wrong || saving) return;
     take(text === null ? Object.fromEntries(rows) : parsed(text).item!, began.current);
   };
   // A name is taken over when its field is left, so the item is made after what that changes is drawn.
