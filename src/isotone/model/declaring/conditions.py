@@ -152,6 +152,22 @@ def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
     return values
 
 
+_MEMBERS: Final = {"S": "S", "SS": "S", "NS": "N", "B": "B", "BS": "B"}
+"""The type code of what a string, bytes or a set contains."""
+_CALLED: Final = {"S": "a string", "N": "a number", "B": "bytes"}
+
+
+def check_member(
+    operand: Operand[Any], code: str | None, value: Any, member: AttributeValue
+) -> None:
+    """Refuse a member that a place of this type code never contains; DynamoDB would find nothing, silently."""
+    kind = _MEMBERS.get(code or "")
+    if kind is not None and kind not in member:
+        raise UsageError(
+            f"{operand!r} is stored as {code}, which never contains {value!r}; give {_CALLED[kind]}"
+        )
+
+
 def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
     """The values of `is_in`: at least one, and at most as many as DynamoDB allows."""
     if isinstance(values, str | bytes):

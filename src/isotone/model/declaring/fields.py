@@ -33,6 +33,7 @@ from isotone.model.declaring.conditions import (
     PathElements,
     SizeComparison,
     check_choices,
+    check_member,
     check_values,
     compare_fields,
     compares_fields,
@@ -140,7 +141,10 @@ class _Place(Operand[T], StoredValue[T]):
         """A text that contains another, or a list or set that has a member."""
         self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
         (value,) = check_values(self, value)
-        return self._test("contains", to_wire(plain(value)))
+        member = to_wire(plain(value))
+        if self._field.annotation is not None:
+            check_member(self, self._field.wire_at(self._path).code, value, member)
+        return self._test("contains", member)
 
     def exists(self) -> Condition:
         """The item has the attribute."""
