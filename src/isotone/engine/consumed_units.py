@@ -1,7 +1,7 @@
-"""The capacity units that requests have consumed, by table and index, since somebody began to count.
+"""The capacity units that requests have consumed, by table and index, since counting began.
 
-A table and its indexes carry their counters (`units`), so that a request adds to them without a look-up; None while nobody
-counts. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: an addition to an
+A table and its indexes carry their counters (`units`), so that a request adds to them without a look-up; None while counting is
+off. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: an addition to an
 attribute is not interrupted by other threads if no function is called in its statement.
 
 The number of counters is bounded. `MOST_TABLES` tables have their own, all others share one. That one also gets what

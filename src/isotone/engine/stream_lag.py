@@ -1,10 +1,10 @@
 """Stream lag: for each shard, the age of the oldest record that nobody has read.
 
-A record is read when a GetRecords of this process has returned it, whoever asked. What other processes read from the same file
-is not known, nor what was read before this one began to watch: records from then on count.
+A record counts as read once a GetRecords of this process has returned it to any reader. What other processes read from the
+same file is not known, nor what was read before this one began to watch, so only records from then on count.
 
-A reader begins a shard when it has finished the parent, or does not want it. So a shard of which any descendant has been read has
-nothing left.
+A reader starts a shard after it has finished its parent, or skipped it. So a shard is finished if any of its descendants has
+been read.
 """
 
 from __future__ import annotations

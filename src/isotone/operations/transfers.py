@@ -1,7 +1,7 @@
 """The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
 
-A job whose records are damaged is logged, and keeps no other waiting. While entries of an older format lack their checksums,
-all jobs wait: damage of these would not be noticed.
+A job whose records are damaged is logged, and does not hold up the others. While entries of an older format lack their
+checksums, all jobs wait, because damage to these would not be noticed.
 
 It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
 network, so this work has a thread of its own, and holds the lock only while it reads or writes the database.

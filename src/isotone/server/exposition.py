@@ -1,6 +1,6 @@
 """Metrics as families of samples, and the text form of Prometheus (version 0.0.4) for them.
 
-Whoever exports what a server counts begins here: `/metrics` writes families as text, `telemetry` passes them to OpenTelemetry.
+All exporters start from these families: `/metrics` writes them as text, `telemetry` passes them to OpenTelemetry.
 """
 
 from __future__ import annotations

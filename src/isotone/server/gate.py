@@ -91,7 +91,7 @@ class Door:
         return caller, found.region, found.body
 
     def asks(self, caller: Caller | None) -> bool:
-        """Whether it depends on a request what its user may do. Raises the service's error for one who is no user."""
+        """Whether what a caller may do is limited. Raises the service's error for one who is no user."""
         if caller is None or caller.user not in self._permissions:  # removed meanwhile
             raise UnrecognizedClientException(UNKNOWN_KEY)
         return not self._permissions[caller.user].are_all
@@ -114,7 +114,7 @@ class Door:
 
 
 class Permit(NamedTuple):
-    """What a request needs permission for, as far as anybody wants to know, and the error if its user does not have it."""
+    """What a request needs permission for, if that was looked up, and the error if its user lacks it."""
 
     needed: Sequence[Access] = ()
     refused: ApiError | None = None
@@ -215,7 +215,7 @@ class Gate:
         return None
 
     def _asks(self, call: Call) -> bool:
-        """Whether it depends on a request what its user may do."""
+        """Whether the permissions of the user have to be checked."""
         return self._door is not None and (
             self._door.asks(call.caller) or self._service.has_policies(call.operation, call.region)
         )
@@ -225,7 +225,7 @@ class Gate:
             return self._permit(call, asks)
 
     def _permit(self, call: Call, asks: bool) -> Permit:
-        """What a request needs permission for, and whether its user has it. Raises `Postponed` in a turn that is too short."""
+        """What a request needs permission for, and whether its user has it. Raises `Postponed` if that takes too long."""
         needed: Sequence[Access] = ()
         refused: ApiError | None = None
         try:

@@ -2,7 +2,7 @@
 
 Nothing is counted until `GET /hotkeys` is asked, and counting ends when nobody has asked for a while; a server that is not
 asked pays nothing. A look at a request decodes it a second time, so only some are looked at: all of a quiet server's,
-and one of n of a busy one, by chance, where each stands for n. What takes long to look at is left out.
+and one of n of a busy one, by chance, where each stands for n. Requests that take long to decode are left out.
 """
 
 from __future__ import annotations

@@ -191,13 +191,13 @@ class Bodies:
 _SERIES: Final = {
     "isotone_consumed_read_units_total": "Read units that requests have consumed, by table and index.",
     "isotone_consumed_write_units_total": "Write units that requests have consumed, by table and index.",
-    "isotone_stream_lag_seconds": "Age of the oldest record of a shard that no reader has got.",
+    "isotone_stream_lag_seconds": "Age of the oldest record of a shard that no reader has received.",
 }
 _GAUGES: Final = {
     "isotone_bodies_bytes": "Bytes of request bodies that are held.",
     "isotone_bodies_limit_bytes": "Bytes of request bodies that may be held.",
     "isotone_connections": "Open connections.",
-    "isotone_disk_free_bytes": "Room on the disk of the file.",
+    "isotone_disk_free_bytes": "Free space on the disk of the file.",
     "isotone_file_bytes": "Size of the database file.",
     "isotone_file_lock_wait_seconds_total": "Seconds that writes have waited for other processes.",
     "isotone_file_lock_waits_total": "Writes that have waited for another process.",

@@ -2,8 +2,8 @@
 
 Anybody who may connect may ask for the health. The metrics tell the names of actions and tables and how much is done, so they
 are for clients on this machine, unless the server was told to show them to all. A server with credentials names tables only if
-it was told to show its metrics: they need no signature. Hot keys are data: they are for clients on this machine, and of a
-server with credentials for nobody.
+it was told to show its metrics: they need no signature. Hot keys are data: only clients on this machine get them, and a
+server with credentials shows them to nobody.
 """
 
 from __future__ import annotations
