@@ -7,6 +7,7 @@ import json
 import socket
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +17,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.server import signing
+from tests.server.exposition_reader import values
 from tests.server.fakes import FakeService, request_bytes
 from tests.server.test_connection import answers
-from tests.server.test_monitor import dial, held, until
+from tests.server.test_monitor import ask, dial, held, until
 
 import isotone
 from isotone import effort
@@ -164,6 +166,18 @@ def test_a_small_body_that_becomes_too_large_is_refused(url: str, kind: str) -> 
     with dial(url) as sock:
         sock.sendall(made(kind, url, bytes(BODY_LIMIT + 1)))
         assert answers(sock, 1)[0][0] == 413
+
+
+@pytest.mark.parametrize("kind", ["signed"], indirect=True)
+def test_the_time_to_read_a_body_is_part_of_the_duration(hold: Held, url: str) -> None:
+    with dial(url) as sock:
+        sock.sendall(made("signed", url, BODY))
+        assert hold.begun.wait(10)
+        time.sleep(0.2)
+        hold.go.set()
+        answers(sock, 1)
+        found = values(ask(url, "GET", "/metrics")[1])
+    assert found['isotone_request_duration_seconds_sum{action="ListTables"}'] >= 0.2
 
 
 # Answers

@@ -343,16 +343,16 @@ class Connection(asyncio.Protocol):
 
     def _read_later(self, received: Received, keep_alive: bool) -> None:
         """Read a request in the thread for long work, and start it then."""
-        self._outstanding = ORDINARY, keep_alive, "", 0.0
+        self._outstanding = ORDINARY, keep_alive, "", perf_counter()
         reading = partial(_read_or_broken, self._read, received)
         self._dispatcher.run_long(reading, partial(self._start_read, received))
 
     def _start_read(self, received: Received, request: Call | Page | Refusal) -> None:
         assert self._outstanding is not None
-        keep_alive = self._outstanding[1]
+        _, keep_alive, _, began = self._outstanding
         self._outstanding = None
         if not self._transport.is_closing():
-            self._start(self._noted(request, received), keep_alive)
+            self._start(self._noted(request, received), keep_alive, began)
         if self._outstanding is None:
             self._go_on()
 
@@ -378,7 +378,7 @@ class Connection(asyncio.Protocol):
     def _is_last(self) -> bool:
         return self._finishing and not self._backlog
 
-    def _start(self, request: _Request, keep_alive: bool) -> None:
+    def _start(self, request: _Request, keep_alive: bool, read_since: float = 0.0) -> None:
         keep_alive = keep_alive and not self._is_last()
         if type(request) is Call:
             operation = request.operation
@@ -386,7 +386,8 @@ class Connection(asyncio.Protocol):
             began = 0.0 if number % self._every else perf_counter()
             result = self._dispatcher.submit(request, self._answer)
             if result is None:
-                self._outstanding = request.style, keep_alive, operation, began or perf_counter()
+                began = read_since or began or perf_counter()
+                self._outstanding = request.style, keep_alive, operation, began
             else:
                 if began:
                     self._observe(operation, result, began, self._every)
