@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -68,7 +70,7 @@ def compared(
 
 
 def write_back(database: isotone.Database, result: Comparison, *, undo: bool = False) -> list[bool]:
-    rows = result.rows(result.numbers(ALL, 0, result.counts.all))
+    rows = list(result.rows(result.numbers(ALL, 0, result.counts.all)))
     changes = [
         Change(row.number, row.key, row.before, row.after)
         if undo
@@ -119,7 +121,7 @@ def test_what_differs_is_what_a_naive_comparison_finds_and_goes_back(first, seco
             for key in order_of(old, new)
             if old.get(key) != new.get(key)
         ]
-        rows = result.rows(result.numbers(ALL, 0, 10_000))
+        rows = list(result.rows(result.numbers(ALL, 0, 10_000)))
         assert [(text(row.key), row.kind) for row in rows] == expected
         for row in rows:
             assert (row.before and text(row.before)) == old.get(text(row.key))
@@ -242,6 +244,17 @@ def test_items_with_many_attributes_fit_into_requests(number):
             assert len(request.get("UpdateExpression", "")) < 4096
 
 
+@contextmanager
+def memory_of(most: int) -> Iterator[None]:
+    """What is done takes no more bytes at once."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
+
+
 def test_large_items_differ_in_bounded_pages():
     large = [{**order(number), "text": {"S": "x" * 190_000}} for number in range(30)]
     with tables(*large) as before, tables() as after, isotone.open() as own:
@@ -252,6 +265,12 @@ def test_large_items_differ_in_bounded_pages():
         assert row.after is None
         with before.frozen([NAME]) as pages_of:
             assert max(len(page) for page in pages_of(NAME)) < 30
+        with memory_of(1 << 20):
+            assert sum(row.number for row in result.rows(range(30))) == sum(range(30))
+        changes = (Change(row.number, row.key, None, row.before) for row in result.rows(range(30)))
+        parts = [len(part) for part in write_changes(after, NAME, changes, Pace())]
+        assert sum(parts) == 30
+        assert max(parts) < 30
 
 
 def test_a_comparison_is_stopped():

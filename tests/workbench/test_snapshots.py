@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -555,7 +556,7 @@ serve(database, pages=pages, ready=lambda url: print(url, flush=True))
 """
 
 
-@pytest.mark.parametrize("operation", ["Scan", "DeleteItem"])
+@pytest.mark.parametrize("operation", ["DescribeTable", "Scan", "DeleteItem"])
 def test_an_engine_that_does_not_answer_does_not_delay_the_end(operation, tmp_path):
     """The process is a new one: one that was forked would not wait for its threads."""
     process = subprocess.Popen(
@@ -567,16 +568,21 @@ def test_an_engine_that_does_not_answer_does_not_delay_the_end(operation, tmp_pa
     )
     try:
         assert process.stdout is not None
-        page = Browserless(process.stdout.readline().strip())
-        if operation == "Scan":
-            page.call("snapshot_take", {"name": "never"})
-        else:
-            identity = take(page)
-            page.execute("PutItem", {"TableName": NAME, "Item": order(100)})
-            page.call("put_back", {"id": compare(page, identity)["id"], "list": "all"})
-        assert process.stdout.readline() == "hung\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        url = process.stdout.readline().strip()
+        page = Browserless(url)
+        with closing(HTTPConnection(url.removeprefix("http://"))) as waiting:
+            if operation == "DescribeTable":
+                header = {"X-Isotone-Workbench": "1"}
+                waiting.request("POST", "/workbench/api/tables", "{}", header)
+            elif operation == "Scan":
+                page.call("snapshot_take", {"name": "never"})
+            else:
+                identity = take(page)
+                page.execute("PutItem", {"TableName": NAME, "Item": order(100)})
+                page.call("put_back", {"id": compare(page, identity)["id"], "list": "all"})
+            assert process.stdout.readline() == "hung\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
     finally:
         process.kill()
         process.communicate()

@@ -211,10 +211,9 @@ class Comparison:
         start = at % _NUMBERS_A_CHUNK
         return found[start : start + count]
 
-    def rows(self, numbers: Sequence[int]) -> list[Row]:
-        """Differences by their numbers, with both items."""
+    def rows(self, numbers: Sequence[int]) -> Iterator[Row]:
+        """Differences by their numbers, with both items, which may be large: one after the other."""
         chunks: dict[int, list[_Entry]] = {}
-        rows = []
         for number in numbers:
             if not 0 <= number < self.counts.all:
                 raise UsageError(f"there is no difference {number}; there are {self.counts.all}")
@@ -224,8 +223,7 @@ class Comparison:
             entry = chunks[chunk][place]
             before = None if entry.kind == "added" else self._before.item(entry.key)
             after = None if entry.kind == "removed" else self._after.item(entry.key)
-            rows.append(Row(number, entry.kind, entry.key, before, after))
-        return rows
+            yield Row(number, entry.kind, entry.key, before, after)
 
     def find(self, name: str, text: str, at: int, most: int) -> int | None:
         """The place in a list, from `at` on, of the first key that has a text; None if none of `most` has it."""

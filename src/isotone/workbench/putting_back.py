@@ -8,7 +8,7 @@ fit into an update, is read before: no condition can say that an item has no oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, islice
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -18,10 +18,12 @@ from isotone.errors import ConditionalCheckFailedException, IsotoneError
 from isotone.moving import KeyDifference
 from isotone.moving.item_identity import canonical
 from isotone.moving.pacing import Pace
+from isotone.moving.scanning import json_length
 from isotone.values.types import Item
 from isotone.workbench.threads import in_threads
 
 _TOGETHER: Final = 100  # writes of a database in this process that are committed at once
+_BYTES: Final = 4 << 20  # of their items
 _AT_ONCE: Final = 8  # writes to an engine elsewhere
 _TESTED: Final = 90  # attributes; the service takes 300 operators in a condition, and 4 KB of text
 
@@ -48,14 +50,25 @@ def write_changes(
 
     An error is raised after the changes that were made beside it.
     """
-    waiting = iter(changes)
     send = _sender(_Target(backend, table, pace))
-    while part := list(islice(waiting, _TOGETHER)):
+    for part in _parts(changes):
         outcomes = list(zip(part, send(part), strict=True))
         yield [(change, is_made) for change, is_made in outcomes if isinstance(is_made, bool)]
         for _, error in outcomes:
             if isinstance(error, BaseException):
                 raise error
+
+
+def _parts(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    part, size = list[Change](), 0
+    for change in changes:
+        part.append(change)
+        size += sum(json_length(item) for item in (change.present, change.wanted) if item)
+        if len(part) == _TOGETHER or size > _BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def write_of(table: str, change: Change) -> Write:

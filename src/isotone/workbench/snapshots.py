@@ -74,7 +74,8 @@ class _PutBack(Job):
     undo: bool
     written: int = 0
     refused: int = 0
-    refused_first: list[Change] = field(default_factory=list)
+    refused_first: list[tuple[int, str]] = field(default_factory=list)
+    """The numbers and the keys of the first of them."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -458,7 +459,7 @@ class Snapshots:
                     job.written += is_made
                     job.refused += not is_made
                     if not is_made and len(job.refused_first) < _REFUSED_SHOWN:
-                        job.refused_first.append(change)
+                        job.refused_first.append((change.number, item_text(change.key)))
                 meter.add(len(written))
                 job.note(meter.progress())
                 if job.stop.is_set():
@@ -569,7 +570,7 @@ def _told_of_put_back(job: _PutBack) -> Answer:
         "undo": job.undo,
         "written": job.written,
         "refused": job.refused,
-        "refused_first": [[each.number, item_text(each.key)] for each in job.refused_first],
+        "refused_first": job.refused_first,
         "notes": job.notes,
     }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
 from isotone.errors import ApiError
+from isotone.workbench.threads import in_threads
 
 _AT_ONCE: Final = 6  # requests to an engine elsewhere
 MOST: Final = (
@@ -32,11 +32,13 @@ def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
     names = sorted(table_names(backend))
     described, rest = names[:MOST], names[MOST:]
     if remote:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = list(pool.map(lambda name: summary(backend, name), described))
+        found = in_threads(lambda name: summary(backend, name), described, _AT_ONCE)
     else:
         found = [summary(backend, name) for name in described]
-    return [each for each in found if each is not None] + [{"name": name} for name in rest]
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in found if isinstance(each, dict)] + [{"name": name} for name in rest]
 
 
 def summary(backend: Backend, name: str) -> dict[str, Any] | None:
