@@ -671,6 +671,13 @@ def test_a_model_that_cannot_be_read_says_why(bench):
     bench.page.get_by_text("Inferred from 7 items").wait_for()
 
 
+def test_tables_that_may_not_be_scanned_for_structures_are_named(bench):
+    listed = {"structures": [], "sample": 300, "denied": ["Secret"]}
+    bench.page.route("**/api/structures", lambda route: route.fulfill(json=listed))
+    bench.open("#/structures")
+    bench.page.get_by_text("may not be scanned with your credentials: Secret").wait_for()
+
+
 def test_tables_that_the_list_does_not_describe_are_opened(bench, monkeypatch):
     monkeypatch.setattr("isotone.workbench.tables.MOST", 2)
     bench.open("#/t/Words/items")

@@ -13,7 +13,7 @@ from tests.workbench.page import Browserless
 
 import isotone
 from isotone import ManualClock
-from isotone.errors import TrimmedDataAccessException, UsageError
+from isotone.errors import AccessDeniedException, TrimmedDataAccessException, UsageError
 from isotone.server import running_server
 from isotone.structures import (
     Context,
@@ -62,6 +62,31 @@ def test_all_structures_are_found(shown):
         ("queue", "queues", "orders"),
         ("set", "charts", "songs"),
     ]
+
+
+class Guarded:
+    """An engine that has tables which may not be scanned, or are deleted after they are listed."""
+
+    def __init__(self, backend):
+        self._backend = backend
+
+    def execute(self, operation, request, deadline=None):
+        if operation == "ListTables":
+            names = self._backend.execute(operation, request)["TableNames"]
+            return {"TableNames": ["Deleted", "Secret", *names]}
+        if request.get("TableName") == "Secret":
+            raise AccessDeniedException("you may not Scan")
+        return self._backend.execute(operation, request, deadline)
+
+
+def test_a_table_that_cannot_be_read_hides_no_structure_of_others():
+    with isotone.open() as database, isotone.connect(database, report=None) as store:
+        songs = SortedSet(store, "songs")
+        songs.create_table()
+        songs.zadd({"one": 1})
+        found = structures.structures(Guarded(database))
+        assert [each["name"] for each in found["structures"]] == ["songs"]
+        assert found["denied"] == ["Secret"]
 
 
 def test_a_set_is_ranked_by_score(shown):

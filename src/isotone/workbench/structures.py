@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Backend
-from isotone.errors import UsageError
+from isotone.errors import AccessDeniedException, ResourceNotFoundException, UsageError
 from isotone.values.json import item_from_wire
 from isotone.workbench.recognition import SAMPLE
 from isotone.workbench.tables import table_names
@@ -43,10 +43,20 @@ Answer = dict[str, Any]
 
 
 def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
-    """All structures: kind, table, name, and how many of the `sample` items of each table are theirs."""
+    """All structures: kind, table, name, and how many of the `sample` items of each table are theirs.
+
+    `denied` are tables that may not be scanned.
+    """
     found: dict[tuple[str, str, str], int] = {}
+    denied: list[str] = []
     for table in table_names(backend):
-        records, _ = _page(backend, table, sample)
+        try:
+            records, _ = _page(backend, table, sample)
+        except ResourceNotFoundException:  # it was deleted meanwhile
+            continue
+        except AccessDeniedException:
+            denied.append(table)
+            continue
         for _, kind, name in _tagged(records):
             key = (kind, table, name)
             found[key] = found.get(key, 0) + 1
@@ -56,6 +66,7 @@ def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
             for (kind, table, name), items in sorted(found.items())
         ],
         "sample": sample,
+        "denied": denied,
     }
 
 

@@ -16,6 +16,12 @@ interface Found {
   name: string;
   items: number;
 }
+interface Listed {
+  structures: Found[];
+  sample: number;
+  /** Tables that may not be scanned. */
+  denied: string[];
+}
 type Row = Record<string, string | number | boolean | null>;
 interface Structure extends Found {
   rows: Row[];
@@ -52,14 +58,14 @@ export function StructuresPage() {
   const { path, query } = useStore(route);
   const [, kind, table, name] = path;
   const order = query["order"] ?? "";
-  const [all, setAll] = useState<{ structures: Found[]; sample: number } | null>(null);
+  const [all, setAll] = useState<Listed | null>(null);
   const [shown, setShown] = useState<Structure | null>(null);
   const [failure, setFailure] = useState<CallError | null>(null);
   const [missing, setMissing] = useState<CallError | null>(null); // why there is no list
 
   const list = () => {
     setMissing(null);
-    call<{ structures: Found[]; sample: number }>("structures").then(setAll, setMissing);
+    call<Listed>("structures").then(setAll, setMissing);
   };
   useEffect(list, []);
   useRepeated(
@@ -108,6 +114,7 @@ export function StructuresPage() {
               Sorted sets, leaderboards, queues, feeds and workers of <code>isotone.structures</code> are shown here as what they
               are, while other programs use them. They are looked for in the first {count(all.sample)} items of each table.
             </p>
+            {all.denied.length > 0 && <p>These tables may not be scanned with your credentials: {all.denied.join(", ")}.</p>}
           </div>
         )}
         {shown && (
