@@ -4,12 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8000
 READY  := $(VENV)/.ready
+# Tests that start browsers, other clients and processes to kill. Their long forms have targets of their own.
+SUITES := tests/attack tests/browser tests/crash tests/sdks
 
 # Many tests start processes, each of which would compile the library if nothing kept it compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check format lock files pictures bench oracle redis crash attack clients browser workbench clean
+.PHONY: help demo test suites long check format lock files pictures bench oracle redis crash attack clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +27,12 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 	@$(BIN)/isotone demo --port $(PORT)
 
 test: $(READY) ## run the tests
-	$(BIN)/pytest --processes auto
+	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%)
 
-long: $(READY) ## run the tests with three to five times as many random examples
+suites: $(READY) ## run the tests in a browser, of other clients, of attacks and kills: each in its quick form
+	$(BIN)/pytest --processes auto $(SUITES)
+
+long: $(READY) ## run all of these tests with three to five times as many random examples
 	ISOTONE_LONG=1 $(BIN)/pytest --processes auto
 
 check: $(READY) ## lint, format, types, layers

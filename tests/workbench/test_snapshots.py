@@ -552,7 +552,7 @@ class Hung:
         return database.execute(operation, request, deadline)
 
 pages = Workbench(Hung(), target="x", remote=True, snapshots="snapshots")
-serve(database, pages=pages, ready=lambda url: print(url, flush=True))
+serve(database, port=0, pages=pages, ready=lambda url: print(url, flush=True))
 """
 
 
