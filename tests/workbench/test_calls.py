@@ -318,6 +318,30 @@ def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
         assert page.call("model", {"table": "GitHub"})["error"]["message"] == "you may not Scan"
 
 
+class WithoutOrders:
+    """An engine whose key may not see one of its tables, only its name."""
+
+    def __init__(self, backend):
+        self._backend = backend
+
+    def execute(self, operation, request, deadline=None):
+        if request.get("TableName") == "Orders":
+            raise AccessDeniedException("you may not describe Orders")
+        return self._backend.execute(operation, request, deadline)
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_key_that_may_not_see_a_table_sees_the_others(database, remote):
+    backend = WithoutOrders(database)
+    with running_server(database, pages=Workbench(backend, target="x", remote=remote)) as url:
+        page = Browserless(url)
+        found = {each["name"]: each for each in page.call("tables")["tables"]}
+        assert found["Orders"] == {"name": "Orders"}
+        assert found["Words"]["items"] == 7
+        assert list(found) == sorted(found)
+        assert page.call("table", {"table": "Orders"})["error"]["code"] == "AccessDeniedException"
+
+
 def test_items_that_came_from_elsewhere_are_in_the_model_of_a_small_table(page, database):
     key = {"AttributeName": "id", "KeyType": "HASH"}
     definition = {"AttributeName": "id", "AttributeType": "S"}

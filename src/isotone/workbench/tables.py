@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.errors import ApiError
+from isotone.errors import AccessDeniedException, ApiError
 from isotone.workbench.threads import in_threads
 
 _AT_ONCE: Final = 6  # requests to an engine elsewhere
@@ -28,17 +29,19 @@ def table_names(backend: Backend) -> Iterator[str]:
 
 
 def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
-    """A summary of each table, in the order of their names."""
+    """A summary of each table, in the order of their names; the name alone of one that may not be described."""
     names = sorted(table_names(backend))
     described, rest = names[:MOST], names[MOST:]
-    if remote:
-        found = in_threads(lambda name: summary(backend, name), described, _AT_ONCE)
-    else:
-        found = [summary(backend, name) for name in described]
-    for each in found:
-        if isinstance(each, BaseException):
-            raise each
-    return [each for each in found if isinstance(each, dict)] + [{"name": name} for name in rest]
+    found: list[dict[str, Any]] = []
+    outcomes = in_threads(partial(summary, backend), described, _AT_ONCE if remote else 1)
+    for name, outcome in zip(described, outcomes, strict=True):
+        if isinstance(outcome, AccessDeniedException):
+            found.append({"name": name})
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        elif outcome is not None:
+            found.append(outcome)
+    return found + [{"name": name} for name in rest]
 
 
 def summary(backend: Backend, name: str) -> dict[str, Any] | None:
