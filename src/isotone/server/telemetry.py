@@ -242,7 +242,7 @@ def tables_of(body: bytes) -> list[str]:
 
 def consumed_in(answer: bytes) -> list[str]:
     """Each `ConsumedCapacity` of an answer in JSON; none if the request did not ask for it."""
-    if b'"ConsumedCapacity":' not in answer or len(answer) > _PARSED:
+    if len(answer) > _PARSED or b'"ConsumedCapacity":' not in answer:
         return []
     found = bytes(_decode_consumed(answer).consumed_capacity)
     if found.startswith(b"["):
