@@ -222,6 +222,23 @@ def test_an_answer_that_cannot_be_compressed_is_a_500(
     assert "a request could not be answered" in caplog.text
 
 
+# Compressed bodies
+
+
+@pytest.mark.parametrize("service", ["bounded", "unbounded"])
+def test_what_decompression_adds_to_a_body_counts_for_the_budget(
+    database: isotone.Database, service: str
+) -> None:
+    served = database if service == "bounded" else FakeService()
+    with running_server(served, body_budget=1_000_000) as url, dial(url) as sock:
+        for size, expected in ((900_000, 200), (2_000_000, 503), (900_000, 200)):
+            sock.sendall(made("compressed", url, b"{}" + b" " * size))
+            assert answers(sock, 1)[0][0] == expected
+        found = values(ask(url, "GET", "/metrics")[1])
+    assert found["isotone_refused_bodies_total"] == 1
+    assert found["isotone_bodies_bytes"] == 0
+
+
 # Compressed bodies of many members
 
 

@@ -334,9 +334,14 @@ class Connection(asyncio.Protocol):
                 request = self._read(*received)
         except Postponed:
             return received._replace(headers=dict(received.headers))
-        return self._noted(request, received)
+        return self._after_reading(request, received)
 
-    def _noted(self, request: Call | Page | Refusal, received: Received) -> Call | Page | Refusal:
+    def _after_reading(
+        self, request: Call | Page | Refusal, received: Received
+    ) -> Call | Page | Refusal:
+        """Count what decompression has added to a body, and let the notes see the request."""
+        if type(request) is Call and not self._count_grown(len(request.body) - len(received.body)):
+            request = TOO_MANY_BODIES
         for note in self._notes:
             request = note(request, received)
         return request
@@ -352,7 +357,7 @@ class Connection(asyncio.Protocol):
         _, keep_alive, _, began = self._outstanding
         self._outstanding = None
         if not self._transport.is_closing():
-            self._start(self._noted(request, received), keep_alive, began)
+            self._start(self._after_reading(request, received), keep_alive, began)
         if self._outstanding is None:
             self._go_on()
 
@@ -507,10 +512,23 @@ class Connection(asyncio.Protocol):
         self._bodies.held += grown
         return None
 
+    def _count_grown(self, grown: int) -> bool:
+        """Count bytes that decompression has added to a body; False if they are over the budget."""
+        if grown > 0:
+            if not self._bodies.fits(grown):
+                self._note_refused_body()
+                return False
+            self._held += grown
+            self._bodies.held += grown
+        return True
+
     def _refuse_body(self) -> None:
+        self._note_refused_body()
+        self._refuse(TOO_MANY_BODIES)
+
+    def _note_refused_body(self) -> None:
         log.warning("a request was refused: the bodies of all requests are over the budget")
         self._monitor.metrics.refused_bodies += 1
-        self._refuse(TOO_MANY_BODIES)
 
     def _release_if_idle(self) -> None:
         """Bodies are held until their requests are answered, not until the client has read the answers."""
