@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8000
 READY  := $(VENV)/.ready
 # Tests that start browsers, other clients and processes to kill. Their long forms have targets of their own.
-SUITES := tests/attack tests/browser tests/crash tests/sdks
+SUITES := tests/attack tests/browser tests/crash tests/sdks tests/structures/test_sorted_set_redis.py
 
 # Many tests start processes, each of which would compile the library if nothing kept it compiled.
 export PYTHONDONTWRITEBYTECODE :=

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.effort import LONG
 from tests.parallel import pytest_addoption, pytest_runtestloop
 
@@ -44,8 +45,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path.relative_to(TESTS).parts[0], len(FIRST)))
 
 
+@settings(max_examples=1, database=None)
+@given(st.integers())
+def read_constants(_: int) -> None:
+    """Hypothesis reads the constants of all imported modules before its first example."""
+
+
 def pytest_collection_finish() -> None:
-    """Collect garbage less often, and never look at what was imported and collected for the session."""
+    """Prepare what the processes of the tests share; collect garbage less often, and never what was imported."""
+    read_constants()
     if "botocore" in sys.modules:  # a client of a new session takes a fifth of the time
         make_sessions_cheap(setattr)
     gc.collect()
