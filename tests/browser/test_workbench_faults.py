@@ -503,6 +503,19 @@ def test_a_comparison_whose_snapshot_another_window_deletes_says_so(bench, datab
     bench.page.get_by_role("button", name="Try again").wait_for()
 
 
+def test_what_another_window_compares_again_can_be_compared_here_too(bench, database, make):
+    make("Windows", [])
+    take_and_compare(bench, "Windows", lambda: put(database, "Windows", *numbered(900)))
+    bench.until("document.querySelectorAll('.difference').length > 20")
+    other = bench.page.context.new_page()
+    other.goto(bench.page.url)
+    other.locator(".difference").first.wait_for()
+    bench.page.keyboard.press("End")
+    bench.page.get_by_text("this comparison was closed").wait_for()
+    bench.page.get_by_role("button", name="Try again").click()
+    bench.until("document.querySelector('.difference.selected')?.innerText.includes('0899')")
+
+
 def test_a_snapshot_that_cannot_be_followed_says_so_and_another_can_be_taken(bench):
     taking = {**JOB, "state": "running", "id": "x", "name": "", "table": ""}
 

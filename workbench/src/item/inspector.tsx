@@ -59,7 +59,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
     }
   };
   const isEditable = writable && part === null;
-  const why = !writable ? "Safe mode" : part ? "The index has a part of the item" : "";
+  const why = !writable ? "Safe mode" : part ? "The index has only part of the item" : "";
   /** `began` is what the form was filled with: what else became of the item meanwhile stays. */
   const changeTo = (after: Item, began: Item): Change => {
     const change: Change = { table, before: draft ? null : began, after };
@@ -112,7 +112,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
         </button>
       </header>
       {error && <Failure error={error} />}
-      {part === "reading" ? <p class="quiet part">The index has a part of this item; the rest is being read.</p> : part && <Failure error={part} />}
+      {part === "reading" ? <p class="quiet part">The index has only part of this item; the rest is being read.</p> : part && <Failure error={part} />}
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>

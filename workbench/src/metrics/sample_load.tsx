@@ -57,7 +57,7 @@ export function SampleLoad() {
       <button disabled={done !== null || !writable} title={writable ? "" : "Safe mode"} onClick={() => void run()}>
         {done === null ? "Send sample requests" : `Sending ${count(done)} of ${count(REQUESTS)}`}
       </button>
-      <span class="quiet">reads and writes the sample tables over HTTP, as a program would; each item is written as it is</span>
+      <span class="quiet">reads and writes the sample tables over HTTP, as a program would; items are written back unchanged</span>
     </p>
   );
 }

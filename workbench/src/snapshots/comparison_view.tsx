@@ -337,6 +337,7 @@ function Compared({ comparison, from, onAgain, onTold }: ComparedProps) {
               checked={checked}
               onCheck={check}
               done={isDone}
+              onAgain={onAgain}
             />
           </section>
           {isOpen && current && (

@@ -28,9 +28,11 @@ interface Props {
   onCheck: (row: Shown) => void;
   /** What was put back meanwhile. */
   done: (row: Shown) => boolean;
+  /** The comparison may be closed: another window has begun a new one. */
+  onAgain: () => void;
 }
 
-export function DifferenceList({ comparison, rows, place, onPlace, onOpen, checked, onCheck, done }: Props) {
+export function DifferenceList({ comparison, rows, place, onPlace, onOpen, checked, onCheck, done, onAgain }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState({ top: 0, height: 600, width: 1000 });
   const isStacked = shown.width < NARROW;
@@ -145,7 +147,7 @@ export function DifferenceList({ comparison, rows, place, onPlace, onOpen, check
       </div>
       {rows.error && (
         <div class="over">
-          <Failure error={rows.error} onRetry={() => rows.retry()} />
+          <Failure error={rows.error} onRetry={rows.error.code === "Disconnected" ? () => rows.retry() : onAgain} />
         </div>
       )}
       <p class="unseen" aria-live="polite">{count(rows.size)} differences</p>

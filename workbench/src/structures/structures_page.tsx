@@ -125,7 +125,7 @@ export function StructuresPage() {
                 {KINDS[shown.kind]} in <a href={href(["t", shown.table, "items"])}>{shown.table}</a>
                 {shown.window && `, window ${shown.window}`}
                 {shown.about && `, ${shown.about}`}
-                {!shown.is_whole && shown.kind !== "leaderboard" && `; of a large table, ${PARTS[shown.kind]} that its first ${count(shown.sample)} items show`}
+                {!shown.is_whole && shown.kind !== "leaderboard" && `; only ${PARTS[shown.kind]} in the table's first ${count(shown.sample)} items`}
               </p>
             </header>
             {(shown.kind === "set" || shown.kind === "leaderboard") && shown.rows.length > 0 && (
@@ -222,7 +222,7 @@ function Worker({ shown }: { shown: Structure }) {
           The stream keeps changes for a day, and has dropped some after the checkpoint of a shard: this worker may never see them.
         </p>
       )}
-      {(shown.shards ?? 0) > shown.rows.length && <p class="quiet">Of its shards, {count(shown.rows.length)} were looked at.</p>}
+      {(shown.shards ?? 0) > shown.rows.length && <p class="quiet">Only {count(shown.rows.length)} of its shards are shown.</p>}
       <div class="scrolls" tabIndex={0} role="group" aria-label="Shards">
         <table class="grid">
           <thead>
