@@ -530,6 +530,22 @@ def test_a_snapshot_that_cannot_be_followed_says_so_and_another_can_be_taken(ben
     bench.page.locator("button:enabled", has_text="Take a snapshot").wait_for()
 
 
+def test_snapshots_of_several_accounts_say_whose_they_are(bench):
+    def listed(route: Any) -> None:
+        answer = route.fetch().json()
+        one = {
+            "id": "a", "name": "of production", "began": 0, "ended": 0, "moment": False, "file": "",
+            "bytes": 1, "account": "111", "tables": [{"name": "Words", "items": 7, "bytes": 1}],
+        }  # fmt: skip
+        others = [one, {**one, "id": "b", "account": "222"}]
+        route.fulfill(json={**answer, "snapshots": others})
+
+    bench.page.route("**/api/snapshots", listed)
+    bench.open("#/t/Words/snapshots")
+    for account in ("111", "222"):
+        bench.page.get_by_text(f"account {account}").wait_for()
+
+
 def test_what_a_table_lacks_that_is_created_again_is_told(bench, database, make):
     make("Protected", numbered(3))
     recovery = {"PointInTimeRecoveryEnabled": True}

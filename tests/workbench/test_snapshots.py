@@ -487,6 +487,27 @@ def test_the_newest_snapshot_is_the_first_one(serve):
     assert [each["name"] for each in page.call("snapshots")["snapshots"]] == ["", "a", "b"]
 
 
+def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
+    """The address of Amazon's service is that of every account."""
+
+    class Account(Elsewhere):
+        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
+            if "ResourceArn" in request:
+                return {}
+            answer = super().execute(operation, request, deadline)
+            if operation == "DescribeTable":
+                arn = answer["Table"]["TableArn"].replace(":000000000000:", ":123456789012:")
+                answer["Table"]["TableArn"] = arn
+            return answer
+
+    for backend in (Elsewhere(database), Account(database)):
+        pages = Workbench(backend, target="dynamodb://us-east-1", snapshots=tmp_path)
+        with running_server(database, pages=pages) as url:
+            take(Browserless(url))
+            listed = Browserless(url).call("snapshots")["snapshots"]
+    assert [each["account"] for each in listed] == ["123456789012", "000000000000"]
+
+
 def test_two_windows_that_compare_the_same_see_one_comparison(serve, monkeypatch):
     def late(function: Callable[..., Any], *arguments: Any) -> Any:
         return threads.in_thread(lambda: (time.sleep(0.05), function(*arguments))[1])

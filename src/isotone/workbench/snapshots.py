@@ -38,7 +38,13 @@ from isotone.workbench.access import Access
 from isotone.workbench.comparison import ALL, KINDS, NOW, Comparison, Row, Side
 from isotone.workbench.jobs import Job
 from isotone.workbench.putting_back import Change, write_changes
-from isotone.workbench.snapshot_folder import Snapshot, SnapshotFolder, folder_for, new_id
+from isotone.workbench.snapshot_folder import (
+    Snapshot,
+    SnapshotFolder,
+    SnapshotTable,
+    folder_for,
+    new_id,
+)
 from isotone.workbench.snapshot_taking import copy_tables, is_moment, open_file, take
 from isotone.workbench.source import Call, Source
 from isotone.workbench.threads import in_thread
@@ -532,6 +538,7 @@ def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
         "began": snapshot.began,
         "ended": snapshot.ended,
         "moment": snapshot.is_moment,
+        "account": next(map(_account_of, snapshot.tables.values()), ""),
         "file": str(folder.file(snapshot.id)),
         "bytes": folder.size(snapshot.id),
         "tables": [
@@ -539,6 +546,12 @@ def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
             for name, table in sorted(snapshot.tables.items())
         ],
     }
+
+
+def _account_of(table: SnapshotTable) -> str:
+    """The account of a table: with other credentials the same address leads to another one."""
+    parts = str(table.definition.description.get("TableArn", "")).split(":")
+    return parts[4] if len(parts) > 4 else ""
 
 
 def _told_of_comparison(compared: _Compared) -> Answer:

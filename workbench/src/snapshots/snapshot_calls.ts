@@ -26,6 +26,8 @@ export interface Snapshot {
   ended: number;
   /** Whether all of it is of one moment. */
   moment: boolean;
+  /** The account of its tables. */
+  account: string;
   file: string;
   bytes: number;
   tables: { name: string; items: number; bytes: number }[];

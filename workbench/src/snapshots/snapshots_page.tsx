@@ -101,6 +101,7 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
 
   const shown = (listed?.snapshots ?? []).filter((each) => !table || each.tables.some((one) => one.name === table.name));
   const elsewhere = (listed?.snapshots.length ?? 0) - shown.length;
+  const hasAccounts = new Set(shown.map((each) => each.account)).size > 1;
   const current = shown[Math.min(chosen, shown.length - 1)];
   const move = (step: number) => {
     const next = Math.max(0, Math.min(shown.length - 1, chosen + step));
@@ -164,7 +165,7 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
           <ul class="snapshot-list" ref={rows} tabIndex={-1}>
             {shown.map((each, place) => (
               <li key={each.id} class={each === current ? "snapshot current" : "snapshot"} onMouseEnter={() => setChosen(place)}>
-                <SnapshotEntry snapshot={each} table={table} all={all} onDelete={() => setDeleting(each)} />
+                <SnapshotEntry snapshot={each} table={table} all={all} hasAccounts={hasAccounts} onDelete={() => setDeleting(each)} />
               </li>
             ))}
           </ul>
@@ -201,7 +202,16 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
 
 const SHOWN = 12; // tables of a snapshot
 
-function SnapshotEntry({ snapshot, table, all, onDelete }: { snapshot: Snapshot; table: TableInfo | null; all: ListedTable[]; onDelete: () => void }) {
+interface EntryProps {
+  snapshot: Snapshot;
+  table: TableInfo | null;
+  all: ListedTable[];
+  /** Whether the snapshots listed are of several accounts. */
+  hasAccounts: boolean;
+  onDelete: () => void;
+}
+
+function SnapshotEntry({ snapshot, table, all, hasAccounts, onDelete }: EntryProps) {
   const [isWhole, setWhole] = useState(false);
   const ofTable = snapshot.tables.find((each) => each.name === table?.name);
   const items = ofTable?.items ?? snapshot.tables.reduce((sum, each) => sum + each.items, 0);
@@ -221,6 +231,7 @@ function SnapshotEntry({ snapshot, table, all, onDelete }: { snapshot: Snapshot;
           {" · "}
           <span title="on the disk">{size(snapshot.bytes)}</span>
           {table && snapshot.tables.length > 1 && ` · with ${plural(snapshot.tables.length - 1, "other table")}`}
+          {hasAccounts && ` · account ${snapshot.account}`}
           {!snapshot.moment && <span title="Items may be of different moments"> · scanned{seconds > 1 ? ` over ${seconds} s` : ""}</span>}
         </span>
         {!table && (
