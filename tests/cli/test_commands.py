@@ -62,10 +62,16 @@ def test_an_unknown_command_is_guessed(isotone):
     assert isotone("xyz").err.endswith("isotone --help lists all commands\n")
 
 
-def test_wrong_arguments_exit_with_2(isotone):
-    outcome = isotone("get")
-    assert outcome.code == 2
-    assert "usage: isotone get" in outcome.err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("get", "the following arguments are required: FILE_OR_URL, TABLE, KEY; isotone get"),
+        ("serve --port x", "argument --port: invalid int value: 'x'; isotone serve"),
+        ("serve --nope", "unrecognized arguments: --nope; isotone serve"),
+    ],
+)
+def test_wrong_arguments_are_explained_in_one_sentence(isotone, words, said):
+    assert isotone(*words.split()) == (2, "", f"isotone: {said} --help explains the command\n")
 
 
 def test_version(isotone):

@@ -73,6 +73,15 @@ def test_help(shell):
     assert "serve" not in out.split("usage:")[0]
 
 
+def test_wrong_arguments_are_explained_in_one_sentence(shell):
+    assert shell("scan Orders --limit x", "scan Orders --nope") == (
+        1,
+        "",
+        "isotone: argument --limit: invalid int value: 'x'; scan --help explains the command\n"
+        "isotone: unrecognized arguments: --nope; scan --help explains the command\n",
+    )
+
+
 def test_memory_when_no_source_is_given(isotone, monkeypatch):
     monkeypatch.setattr(
         "sys.stdin", io.StringIO('create Tab id\nput Tab {"id": "a"}\nget Tab a --line\n')

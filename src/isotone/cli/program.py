@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple, TextIO
+from typing import Final, NamedTuple, NoReturn, TextIO
 
 from isotone.errors import ApiError, IsotoneError, UsageError
 
-NO_SUCH_COMMAND: Final = 2
+WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
 _LONGEST: Final = 10_000  # characters of an error
 
@@ -120,15 +120,22 @@ def overview() -> str:
     return "\n".join([_INTRODUCTION, "commands:", *lines, "", _FIRST_STEPS])
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses words in one sentence, as every other error is reported, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message}; {self.prog} --help explains the command")
+        self.exit(WRONG_USAGE)
+
+
 def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentParser:
     """The argument parser of a command; inside the shell the database is already open."""
     command = command_of(name)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=name if inside_shell else f"isotone {name}",
         description=command.summary,
         epilog=_examples(command.examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        exit_on_error=not inside_shell,
     )
     if COMMANDS[name].opens and not inside_shell:
         parser.add_argument(
@@ -246,4 +253,4 @@ def _unknown(name: str) -> int:
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean {near[0]}?" if near else "isotone --help lists all commands"
     complain(f"there is no command {name!r}; {hint}")
-    return NO_SUCH_COMMAND
+    return WRONG_USAGE

@@ -120,18 +120,15 @@ class Shell:
         return 0
 
     def _parse(self, name: str, words: list[str]) -> argparse.Namespace | None:
-        """The arguments; None if argparse has printed an error or the help."""
+        """The arguments; None if the parser has printed an error or the help."""
         if self._table and name not in _TABLELESS and "--help" not in words and "-h" not in words:
             named = next((word for word in words if not word.startswith("-")), None)
             if named not in table_names(self._connection):
                 words = [self._table, *words]
         try:
             return parser_of(name, inside_shell=True).parse_args(words)
-        except argparse.ArgumentError as error:
-            complain(f"{name}: {error}")
         except SystemExit:
-            pass
-        return None
+            return None
 
     @staticmethod
     def _commands() -> list[str]:
