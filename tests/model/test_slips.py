@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.model.orders import START, Order, order, shop
 
 import isotone
-from isotone import Attr, Entity, ManualClock, Store, Table, aconnect, connect, field
+from isotone import (
+    Attr,
+    Codec,
+    Entity,
+    Global,
+    Index,
+    Key,
+    ManualClock,
+    Store,
+    Table,
+    aconnect,
+    connect,
+    field,
+)
 from isotone.errors import ConditionFailed, InvalidCursor, InvalidItem, UsageError
 
 FIRST = Order.primary.where(Order.customer_id == "2b5a41c0")
@@ -60,6 +74,82 @@ def test_a_field_has_attr_in_its_type() -> None:
 
         class Slip(Entity, table=Table("slips")):
             number: int = field()  # type: ignore[assignment] # the slip
+
+
+@pytest.mark.parametrize(
+    ("annotation", "options", "said"),
+    [
+        (datetime, {"default": datetime(2026, 1, 1)}, "has no time zone"),
+        (datetime | None, {"default": datetime(2026, 1, 1)}, "has no time zone"),
+        (int, {"default": "3"}, "'3' is a str, but an int is expected"),
+        (Decimal, {"default": 1.5}, "1.5 is a float, but a Decimal is expected"),
+        (Literal["a", "b"], {"default": "c"}, "one of 'a', 'b' is expected"),
+        (list[int], {"default": (1,)}, "(1,) is a tuple, but a list is expected"),
+        (float, {"default": float("nan")}, "cannot be converted to a numeric value"),
+        (int, {"default": 1000, "max": 999}, "1000 is greater than its max=999"),
+        (int, {"default": -2, "min": -1}, "-2 is less than its min=-1"),
+        (Decimal, {"default": Decimal(10), "max": 9, "scale": 2}, "10 is greater than its max=9"),
+    ],
+)
+def test_a_default_can_be_stored(annotation: Any, options: dict[str, Any], said: str) -> None:
+    refused = rf"Mug: field 'value' has a default that cannot be stored: .*{re.escape(said)}"
+    with pytest.raises(UsageError, match=refused):
+
+        class Mug(Entity, table=Table("mugs")):
+            name: Attr[str] = field()
+            value: Attr[annotation] = field(**options)
+            primary = Key("MUG", name).sort("MUG")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "options", "said"),
+    [
+        (int, {"default": -1, "max": 999}, "declare a minimum"),
+        (Decimal, {"default": Decimal("0.125"), "max": 9, "scale": 2}, "more decimal places than"),
+    ],
+)
+def test_a_key_has_room_for_a_default(annotation: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=f"Mug: field 'value' has a default that .*{said}"):
+
+        class Mug(Entity, table=Table("mugs")):
+            name: Attr[str] = field()
+            value: Attr[annotation] = field(**options)
+            primary = Key("MUG", name).sort("VALUE", value)
+
+
+def test_a_default_may_keep_an_entity_out_of_an_index() -> None:
+    indexed = Table("mugs", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    class Sparse(Entity, table=indexed):
+        name: Attr[str] = field()
+        rank: Attr[int] = field(default=-1, max=999)
+        primary = Key("MUG", name).sort("MUG")
+        by_rank = Index("GSI1", "RANK", when=rank >= 0).sort(rank)
+
+    class Optional(Entity, table=indexed):
+        name: Attr[str] = field()
+        rank: Attr[int] = field(default=-1, max=999)
+        shelf: Attr[str | None] = field(default=None)
+        primary = Key("SHELVED", name).sort("SHELVED")
+        by_rank = Index("GSI1", "SHELF", shelf).sort(rank)
+
+    with connect() as store:
+        store.create_tables(indexed)
+        for entity in (Sparse(name="a"), Optional(name="a")):
+            store.put(entity)
+            assert store.get(type(entity), name="a").rank == -1
+
+
+def test_a_codec_is_not_asked_when_a_class_is_defined() -> None:
+    """It may need what a program has only later, such as an encryption key."""
+
+    def encode(text: str) -> str:
+        raise AssertionError(text)
+
+    class Secret(Entity, table=Table("secrets")):
+        name: Attr[str] = field()
+        value: Attr[str] = field(default="none", codec=Codec(encode, str))
+        primary = Key("SECRET", name).sort("SECRET")
 
 
 def test_a_new_value_is_given_by_set(store: Store) -> None:

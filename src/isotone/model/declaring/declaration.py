@@ -6,11 +6,12 @@ import inspect
 import sys
 import typing
 from collections.abc import Container
+from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.codec.ids import ID_TYPES
-from isotone.errors import UsageError
+from isotone.errors import UsageError, ValidationException
 from isotone.model.declaring import entity_kinds, previous_keys, vector_index
 from isotone.model.declaring.entity_schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.field_codecs import Codec
@@ -26,7 +27,8 @@ from isotone.model.declaring.keys import (
 )
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
 from isotone.model.declaring.vectors import Vector, VectorAttr
-from isotone.model.declaring.wire_types import present_type, type_text
+from isotone.model.declaring.wire_types import is_optional, present_type, type_text
+from isotone.values.number import canonical_number
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -64,6 +66,7 @@ def declare(
         upgrades = _upgrades(entity, version or 1)
         schema = EntitySchema(entity, table, tag, fields, keys, version, upgrades, unknown, base)
         _check_keys(schema)
+        _check_defaults_fit_keys(schema)
         _check_unique(schema)
         previous_keys.bind(schema, declared, was_tag)
         _check_neighbours(schema)
@@ -176,6 +179,7 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
         _check_default(field)
         _check_codec(field)
         _check_type(field)
+        _check_default_is_storable(field)
         if field.options.in_order:
             declared_values(field)
         if field.options.role == "created_id" and present_type(field.annotation) not in ID_TYPES:
@@ -268,6 +272,62 @@ def _check_default(field: Attr[Any]) -> None:
             f"field {field.name!r} has the mutable default {default!r}, which all entities would share; "
             f"write field(default_factory={factory})"
         ) from None
+
+
+def _fixed_default(field: Attr[Any]) -> Any:
+    """The default that can be checked now; None if there is none.
+
+    A codec may need what a program has only after its imports, such as an encryption key, and a class that pydantic
+    cannot complete yet has no stored form.
+    """
+    if not field.options.has_default or field.options.codec is not None:
+        return None
+    return field.options.default if "wire" in field.__dict__ else None
+
+
+def _check_default_is_storable(field: Attr[Any]) -> None:
+    """Refuse a default that no put could store: of another type, a datetime without a zone, a number out of range."""
+    default = _fixed_default(field)
+    if default is None:
+        return
+    try:
+        number = field.wire.encode(default).get("N")
+        if number is not None:
+            canonical_number(number)
+    except (UsageError, ValidationException) as error:
+        raise _unstorable(field, error) from None
+    if number is None or not isinstance(default, int | float | Decimal):
+        return
+    least, greatest = field.options.min, field.options.max
+    if least is not None and default < least:
+        raise _unstorable(field, f"{default} is less than its min={least}")
+    if greatest is not None and default > greatest:
+        raise _unstorable(field, f"{default} is greater than its max={greatest}")
+
+
+def _check_defaults_fit_keys(schema: EntitySchema) -> None:
+    """Refuse a default for which a string key has no room, such as a negative number without `min`.
+
+    An entity with the default may be left out of a sparse index, or of one with another field that may be None.
+    """
+    for key in schema.keys.values():
+        optional = {each.name for each in key.fields if is_optional(each.annotation)}
+        for slot in key.slots:
+            if key.when is not None or not isinstance(slot, StringSlot):
+                continue
+            for place, component in enumerate(slot.components):
+                field = component.field
+                default = _fixed_default(field)
+                if default is None or not optional <= {field.name}:
+                    continue
+                try:
+                    slot.template.codecs[place].encode(slot.to_codec(place, default))
+                except UsageError as error:
+                    raise _unstorable(field, error) from None
+
+
+def _unstorable(field: Attr[Any], why: object) -> UsageError:
+    return UsageError(f"field {field.name!r} has a default that cannot be stored: {why}")
 
 
 def _check_expiry(field: Attr[Any], table: Table) -> None:
