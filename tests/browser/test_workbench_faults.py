@@ -645,7 +645,8 @@ def test_pages_that_follow_collect_nothing(bench, database):
     database.execute("DeleteTable", {"TableName": "queues"})
 
 
-def test_a_table_that_cannot_be_read_is_no_fault_of_another(bench):
+def test_a_table_that_cannot_be_read_is_no_fault_of_another(bench, monkeypatch):
+    monkeypatch.setattr("isotone.workbench.tables.MOST", 2)  # the list has its name alone
     failure = {"error": {"code": "AccessDeniedException", "message": "you may not describe it"}}
 
     def answer(route: Any) -> None:
@@ -657,6 +658,9 @@ def test_a_table_that_cannot_be_read_is_no_fault_of_another(bench):
     bench.page.route("**/api/table", answer)
     bench.open("#/t/Words/items")
     told = bench.page.get_by_text("you may not describe it")
+    told.wait_for()
+    bench.page.get_by_role("button", name="Try again").click()
+    bench.settle()
     told.wait_for()
     bench.page.locator(".tables").get_by_text("Orders").click()
     told.wait_for(state="detached")

@@ -110,7 +110,7 @@ export function App() {
         <div class="view">
           {problem && (
             <div class={all ? "problem" : "over"}>
-              <Failure error={problem} onRetry={() => void refreshTables()} />
+              <Failure error={problem} onRetry={() => void refreshTables().then(() => (name ? refreshTable(name) : undefined))} />
             </div>
           )}
           {table && view ? (
