@@ -8,10 +8,9 @@ one of `< <= > >= BETWEEN begins_with` on the next attribute.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from msgspec import Struct
+import msgspec
 
 from isotone.errors import ValidationException
 from isotone.expressions import messages
@@ -41,7 +40,7 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
 
-class KeyRange(Struct, frozen=True):
+class KeyRange(msgspec.Struct, frozen=True):
     """The range of a query: the items with this partition key and a sort key that begins with `equal`.
 
     With an operator, the next attribute of the sort key must also satisfy `operator operands`.
@@ -53,8 +52,7 @@ class KeyRange(Struct, frozen=True):
     operands: tuple[AttributeValue, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(msgspec.Struct, frozen=True):
     """One comparison of a key condition: `attribute operator operands`."""
 
     attribute: str
@@ -62,8 +60,7 @@ class _Term:
     operands: tuple[Constant, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     """The operands of each part of a key range, for one key schema."""
 
     partition: tuple[Constant, ...]

@@ -8,9 +8,10 @@ finds both.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
 
 from isotone.expressions import messages
 from isotone.expressions.messages import Refusal, path_text
@@ -19,16 +20,14 @@ from isotone.expressions.nodes import ResolvedPath
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf(Generic[T]):
+class Leaf(msgspec.Struct, Generic[T], frozen=True):
     """The end of a path, and the value that belongs to it."""
 
     path: ResolvedPath
     value: T
 
 
-@dataclass(frozen=True, slots=True)
-class Branch(Generic[T]):
+class Branch(msgspec.Struct, Generic[T], frozen=True):
     """A node where paths diverge: all continue by name, or all by index."""
 
     members: dict[str | int, Branch[T] | Leaf[T]]

@@ -9,8 +9,9 @@ refused by `path_tree`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from isotone.expressions import messages
 from isotone.expressions.messages import Refusal, path_text
@@ -65,8 +66,7 @@ _NUMBERS: Final = frozenset({"N"})
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(msgspec.Struct, frozen=True):
     """The places in which a function may be used, and the types of its operands.
 
     `needs_path`: the first operand must be a path. `needs_distinct`: if the first operand is a path, no other

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from inspect import get_annotations
 from typing import Any, Final, TypeAlias, TypeVar, cast, final
 
@@ -16,8 +15,7 @@ Answer: TypeAlias = Mapping[str, Any]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(msgspec.Struct, frozen=True):
     """The rest of a long read, which needs no database any more: any thread may do it."""
 
     finish: Callable[[], Answer]
@@ -26,8 +24,7 @@ class Later:
 Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Later])
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """One action: the structure of its request, and the function that executes it.
 
     `grouped` actions are small writes: a server collects waiting ones and commits them together.

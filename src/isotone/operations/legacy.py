@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from isotone import limits
 from isotone.effort import spend
@@ -68,8 +69,7 @@ Build = Callable[..., ConditionNode]
 Apply = Callable[[Item, Any], Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(msgspec.Struct, frozen=True):
     """A ComparisonOperator: the number and types of its values, and its expression tree."""
 
     build: Build
@@ -320,8 +320,7 @@ def _action(name: str, update: request_members.AttributeValueUpdate) -> Action:
     return rule.build(path, Literal(value))
 
 
-@dataclass(frozen=True, slots=True)
-class _UpdateAction:
+class _UpdateAction(msgspec.Struct, frozen=True):
     """An Action of AttributeUpdates with a value: the types it takes, and its expression tree."""
 
     build: Callable[[Path, Literal], Action]

@@ -8,11 +8,12 @@ literals. With texts, every placeholder that the request defines must be used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from isotone import limits
 from isotone.engine.table_indexes import Table
@@ -212,8 +213,7 @@ def bound(compiled: Condition | None, values: Values) -> Matches | None:
 # Which parameters can be combined
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True):
     """The parameters of one action that are expressions, may contain values, or are legacy."""
 
     expressions: tuple[str, ...]

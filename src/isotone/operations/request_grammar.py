@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -32,8 +31,7 @@ _INTEGER_MAX: Final = 2**31 - 1
 _ARN_LENGTH: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True):
     """One rule on a member, and its sentence in an error; `told` is the whole entry, if it is not the usual."""
 
     sentence: str
@@ -44,31 +42,27 @@ class Constraint:
 Constraints: TypeAlias = tuple[Constraint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(msgspec.Struct, frozen=True):
     """Text, a number or a flag; `java` is the type name in the service's errors."""
 
     java: str
     constraints: Constraints = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """An attribute value. Its content is checked later, by `values`."""
 
     constraints: Constraints = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(msgspec.Struct, frozen=True):
     """A list."""
 
     member: Shape
     constraints: Constraints = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(msgspec.Struct, frozen=True):
     """A map from names to values of one shape."""
 
     key: Scalar
@@ -76,8 +70,7 @@ class Mapping:
     constraints: Constraints = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A member of a structure; those that are `checked_last` have their own sentences."""
 
     name: str
@@ -86,8 +79,7 @@ class Member:
     checked_last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """A structure."""
 
     name: str
@@ -145,7 +137,9 @@ def _told(rules: Constraints, meta: msgspec.Meta) -> Constraints:
     entry = (meta.extra or {}).get("told")
     if entry is None:
         return rules
-    return tuple(replace(rule, told=entry.format(sentence=rule.sentence)) for rule in rules)
+    return tuple(
+        msgspec.structs.replace(rule, told=entry.format(sentence=rule.sentence)) for rule in rules
+    )
 
 
 def _number(_: Any, meta: msgspec.Meta) -> Scalar:

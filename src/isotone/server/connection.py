@@ -19,12 +19,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import httptools
+import msgspec
 
 from isotone.effort import Postponed, one_turn
 from isotone.server.admission import Admission
@@ -83,8 +83,7 @@ _Request: TypeAlias = Call | Page | Refusal | Visited | Received
 log = logging.getLogger("isotone.server")
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True):
     """Time-outs of a connection in seconds; checked every `sweep` seconds."""
 
     head: float = 20.0  # for the headers of a request

@@ -20,7 +20,6 @@ import ipaddress
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -204,8 +203,7 @@ def _only_tables(patterns: tuple[str, ...]) -> Rule:
 Test = Callable[[Access, Context], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(msgspec.Struct, frozen=True):
     denies: bool
     tests: tuple[Test, ...]
 
@@ -604,8 +602,7 @@ def _null(read: Reader, texts: Sequence[str], where: str) -> Test:
     return lambda access, context: (read(access, context) is None) in wanted
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(msgspec.Struct, frozen=True):
     """A condition: an operator on the values of a key."""
 
     read: Reader

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
+import msgspec
+
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
 from isotone.expressions.nodes import (
@@ -46,8 +48,7 @@ _KEYS: Final = 64  # of one table and its indexes, at most
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-@dataclass(frozen=True, slots=True)
-class KeyTerm:
+class KeyTerm(msgspec.Struct, frozen=True):
     """A condition on one key attribute: `attribute operator operands`."""
 
     attribute: str

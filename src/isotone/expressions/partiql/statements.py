@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from isotone.effort import spend
 from isotone.errors import ValidationException
@@ -102,8 +103,7 @@ def _column_name(path: Path) -> str:
     return str(elements[last]) + "".join(f"[{index}]" for index in elements[last + 1 :])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """What all statements have. `parameters` is how many there are.
 
     `set_parameters` are those that must be sets, each with the message for another value.
@@ -145,8 +145,7 @@ class Statement:
         return values
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Select(Statement):
+class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for `projection`
     """Read items. `paths` are those that are selected, `columns` picks them; both are None for `*`."""
 
     index: str | None
@@ -165,8 +164,7 @@ class Select(Statement):
         return () if self.where is None else (self.where.condition,)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Insert(Statement):
+class Insert(Statement, frozen=True, eq=False, kw_only=True):
     """Put a new item: its attributes, each a literal or a parameter."""
 
     attributes: Mapping[str, Literal | ValueRef]
@@ -176,8 +174,7 @@ class Insert(Statement):
         return {name: constant(value)(values) for name, value in self.attributes.items()}  # type: ignore[misc] # no path
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Update(Statement):
+class Update(Statement, frozen=True, eq=False, kw_only=True):
     """Change one item that exists."""
 
     update: CompiledUpdate
@@ -189,8 +186,7 @@ class Update(Statement):
         return (*(() if self.where is None else (self.where.condition,)), self.update)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Delete(Statement):
+class Delete(Statement, frozen=True, eq=False, kw_only=True):
     """Delete one item."""
 
     where: Where | None
@@ -201,8 +197,7 @@ class Delete(Statement):
         return () if self.where is None else (self.where.condition,)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Exists(Statement):
+class Exists(Statement, frozen=True, eq=False, kw_only=True):
     """Check a condition on one item, in a transaction."""
 
     select: Select

@@ -7,104 +7,91 @@ that of its name, operator or first character.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
+
+class Syntax(msgspec.Struct, frozen=True):
     """A part of a statement; `start` and `end` are its place."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Variable(Syntax):
+class Variable(Syntax, frozen=True):
     """A name: of an attribute, a table or an index."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Text(Syntax):
+class Text(Syntax, frozen=True):
     """A string literal."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Syntax):
+class Number(Syntax, frozen=True):
     """A number literal, as written."""
 
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
-class Word(Syntax):
+class Word(Syntax, frozen=True):
     """TRUE, FALSE, NULL or MISSING."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter(Syntax):
+class Parameter(Syntax, frozen=True):
     """`?`, the value of the request's parameter at this position, from 0."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ion(Syntax):
+class Ion(Syntax, frozen=True):
     """A literal between backticks."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence(Syntax):
+class Sequence(Syntax, frozen=True):
     """`[a, b]` or `(a, b)`."""
 
     members: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bag(Syntax):
+class Bag(Syntax, frozen=True):
     """`<<a, b>>`."""
 
     members: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Struct(Syntax):
+class Struct(Syntax, frozen=True):
     """`{'name': value}`."""
 
     members: tuple[tuple[Expression, Expression], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Star(Syntax):
+class Star(Syntax, frozen=True):
     """`.*` in a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathSyntax(Syntax):
+class PathSyntax(Syntax, frozen=True):
     """`root.name[index]`; each step is the name or the expression in brackets."""
 
     root: Expression
     steps: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation(Syntax):
+class Operation(Syntax, frozen=True):
     """An operator and its operands: one, two, or three of BETWEEN."""
 
     operator: str
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Is(Syntax):
+class Is(Syntax, frozen=True):
     """`value IS [NOT] type`."""
 
     value: Expression
@@ -112,16 +99,14 @@ class Is(Syntax):
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CallSyntax(Syntax):
+class CallSyntax(Syntax, frozen=True):
     """`function(argument, …)`, the name in small letters."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported(Syntax):
+class Unsupported(Syntax, frozen=True):
     """A construct of PartiQL that DynamoDB has in no expression, such as CASE or a subquery."""
 
     token: str
@@ -146,8 +131,7 @@ Expression: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SelectSyntax:
+class SelectSyntax(msgspec.Struct, frozen=True):
     """A SELECT statement. `columns` is None for `*`; `order` has an expression and whether it descends."""
 
     columns: tuple[Expression, ...] | None
@@ -156,16 +140,14 @@ class SelectSyntax:
     order: tuple[tuple[Expression, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InsertSyntax:
+class InsertSyntax(msgspec.Struct, frozen=True):
     """An INSERT statement."""
 
     target: Expression
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """`SET target = value`, or `REMOVE target` without a value."""
 
     target: Expression
@@ -175,8 +157,7 @@ class Assignment:
 Returning: TypeAlias = Literal["ALL OLD", "ALL NEW", "MODIFIED OLD", "MODIFIED NEW"]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateSyntax:
+class UpdateSyntax(msgspec.Struct, frozen=True):
     """An UPDATE statement."""
 
     target: Expression
@@ -185,8 +166,7 @@ class UpdateSyntax:
     returning: Returning | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteSyntax:
+class DeleteSyntax(msgspec.Struct, frozen=True):
     """A DELETE statement."""
 
     target: Expression
@@ -194,8 +174,7 @@ class DeleteSyntax:
     returning: Returning | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExistsSyntax:
+class ExistsSyntax(msgspec.Struct, frozen=True):
     """`EXISTS(SELECT …)` as a statement of a transaction."""
 
     select: SelectSyntax
