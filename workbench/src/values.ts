@@ -1,4 +1,4 @@
-/** Attribute values: their types, as text for people, and typed text for addresses and forms. */
+/** Attribute values: their types, which texts are numbers, text for people, and typed text for addresses and forms. */
 
 import type { AttributeType, AttributeValue, Item } from "./api";
 

@@ -1,4 +1,4 @@
-"""Pages of a Query or Scan: where one ends (Limit, 1 MB), where the next one starts, parallel segments.
+"""Pages of a Query or Scan: where one ends (Limit, 1 MB), its LastEvaluatedKey, where the next starts, segments.
 
 The service's rules: a page ends after `Limit` items have been read, or when it has read more
 than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that

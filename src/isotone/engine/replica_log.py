@@ -58,6 +58,11 @@ def stamp_of(engine: Engine, table: Table, key: bytes) -> Stamp:
     return Stamp(int.from_bytes(stored[:8], "big"), stored[8:].decode())
 
 
+def wins(engine: Engine, table: Table, key: bytes, stamp: Stamp) -> bool:
+    """Whether a write of another region replaces the last write of its item in this one."""
+    return stamp > stamp_of(engine, table, key)
+
+
 def next_stamp(engine: Engine, table: Table, key: bytes) -> Stamp:
     """The stamp of a local write that is made now."""
     return Stamp(max(now(engine), stamp_of(engine, table, key).time + 1), engine.region)

@@ -71,7 +71,7 @@ def _due(source: Engine, table: Table, region: str) -> Iterator[replica_log.Entr
 
 def _apply(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp) -> None:
     """Write what another region wrote, unless the item was written later here."""
-    if stamp <= replica_log.stamp_of(engine, table, key):
+    if not replica_log.wins(engine, table, key, stamp):
         return
     old = engine.store.get(table.tree, key)
     if record:

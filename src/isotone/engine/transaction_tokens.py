@@ -1,4 +1,4 @@
-"""ClientRequestToken: a transaction sent again within ten minutes is answered without executing it again."""
+"""ClientRequestToken: which transactions were executed in the last ten minutes, for `operations/transactions`."""
 
 from __future__ import annotations
 

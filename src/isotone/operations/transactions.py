@@ -1,4 +1,4 @@
-"""The actions on several items at once: TransactGetItems and TransactWriteItems."""
+"""TransactGetItems and TransactWriteItems: several items at once; a repeated ClientRequestToken writes nothing."""
 
 from __future__ import annotations
 

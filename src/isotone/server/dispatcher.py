@@ -1,4 +1,4 @@
-"""Runs requests: small writes of one event-loop turn as one group, long reads in a thread, all others immediately.
+"""Runs requests: writes that `operations/api` groups, in one commit for each event-loop turn; long ones in a thread.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
 writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and

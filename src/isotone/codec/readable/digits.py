@@ -1,4 +1,4 @@
-"""Decimal digits in keys: the complement, which reverses their order.
+"""The complement of decimal digits, which reverses their order: for numbers, times and choices in descending keys.
 
 The complement of a digit is its difference from nine, so the complement of a zero-padded number is the padded
 difference from the greatest of its width: 00157 becomes 99842. Punctuation stays.

@@ -1,4 +1,4 @@
-"""Numbers inside a key: padded to the digits of the declared maximum, so that they sort, or plain.
+"""Numbers inside a key: padded to the digits of the declared maximum, so that they sort up or down, or plain.
 
     Natural(99_999)                        157 is 00157         descending 99842
     Integer(-99_999, 99_999)               157 is 000157        -157 is -99842
