@@ -81,17 +81,19 @@ class Keyspace:
             return None
         try:
             value = item[self._text_names[0]]
+            (_,) = value
             text = value["S"]
-            if len(value) != 1 or type(text) is not str or not 0 < len(text) <= _SHORT:
+            if type(text) is not str or not 0 < len(text) <= _SHORT:
                 return None
             key = partition_prefix(encode_text(text))
             if self._text_sort is None:
                 return key
             value = item[self._text_sort]
+            (_,) = value
             text = value["S"]
-            if len(value) != 1 or type(text) is not str or not 0 < len(text) <= _SHORT:
+            if type(text) is not str or not 0 < len(text) <= _SHORT:
                 return None
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             return None
         return key + encode_text(text)
 
@@ -116,6 +118,9 @@ class Keyspace:
 
     def key(self, item: Mapping[str, AttributeValue]) -> bytes:
         """The key of an item that fits."""
+        plain = self.plain_key(item) if self._text_names else None
+        if plain is not None:
+            return plain
         head = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._partition])
         tail = b"".join([encode(item[name][kind]) for name, kind, encode, _ in self._sort])
         return partition_prefix(head) + tail
