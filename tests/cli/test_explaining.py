@@ -82,7 +82,8 @@ def test_conditions_are_not_required(isotone: Run, shop: Path) -> None:
     code, _, err = isotone("explain", shop)
     assert (code, err.splitlines()[-1]) == (
         2,
-        "isotone explain: error: the following arguments are required: WHAT",
+        "isotone: the following arguments are required: WHAT; "
+        "isotone explain --help explains the command",
     )
 
 

@@ -102,4 +102,4 @@ def test_what_cannot_be_run(
 def test_wrong_words(module: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", module, *words])
-    assert "isotone simulate: error" in capsys.readouterr().err
+    assert "isotone simulate --help explains the command" in capsys.readouterr().err
