@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests import programs
-from tests.structures.worker_site import Delivery, Journal, Post, journal
+from tests.crash.worker_site import Delivery, Journal, Post, journal
 
 import isotone
 from isotone import Store
