@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--processes",
         metavar="N",
-        help="run the tests in N forked processes; 'auto' takes one and a half for each core",
+        help="run the tests in N forked processes; 'auto' takes two for each core",
     )
 
 
@@ -38,7 +38,7 @@ def number_of(config: pytest.Config) -> int:
     if not wanted or not hasattr(os, "fork"):
         return 0
     # Many tests wait for a disk, for another process, or for time to pass.
-    return max(2, (os.cpu_count() or 1) * 3 // 2) if wanted == "auto" else int(wanted)
+    return 2 * (os.cpu_count() or 1) if wanted == "auto" else int(wanted)
 
 
 @pytest.hookimpl(tryfirst=True)
