@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8000
 READY  := $(VENV)/.ready
-# Tests that start browsers, other clients and processes to kill. Their long forms have targets of their own.
-SUITES := tests/attack tests/browser tests/crash tests/sdks tests/structures/test_sorted_set_redis.py
+# Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
+SUITES := tests/attack tests/browser tests/crash tests/sdks \
+	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
 
 # Many tests start processes, each of which would compile the library if nothing kept it compiled.
 export PYTHONDONTWRITEBYTECODE :=
@@ -29,7 +30,7 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 test: $(READY) ## run the tests
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) --ignore=tests/typing
 
-suites: $(READY) ## run the tests in a browser, of other clients, of attacks and kills: each in its quick form
+suites: $(READY) ## run the tests in a browser, of other clients and backends, of attacks and kills: each in its quick form
 	$(BIN)/pytest --processes auto $(SUITES)
 
 long: $(READY) ## run all of these tests with three to five times as many random examples

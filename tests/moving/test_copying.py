@@ -19,6 +19,7 @@ import isotone
 from isotone.backends.interface import Native, Request, Response, Tape
 from isotone.errors import AccessDeniedException, InProgress, UsageError
 from isotone.moving import Progress, acopy, copy, diff
+from isotone.moving.pacing import Pace
 from isotone.testing import Faults
 
 
@@ -365,7 +366,8 @@ def test_a_budget_is_kept() -> None:
             copy(source, target, read_units=-1)
 
 
-def test_throttled_batches_are_written_again() -> None:
+def test_throttled_batches_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "_sleep", lambda self, seconds: None)
     with isotone.open() as source, isotone.open() as target:
         create(source)
         fill(source, 300)

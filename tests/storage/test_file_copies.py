@@ -16,6 +16,7 @@ import pytest
 
 import isotone
 from isotone.errors import StorageBusy, StorageCorrupt, UsageError
+from isotone.storage import file_copies
 
 SCHEMA: Any = {
     "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
@@ -258,7 +259,10 @@ def test_compaction_gives_space_back(database: isotone.Database) -> None:
     assert numbers_in("shop.db") == set(range(100))
 
 
-def test_compaction_says_that_another_process_is_in_the_way(database: isotone.Database) -> None:
+def test_compaction_says_that_another_process_is_in_the_way(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_copies, "BUSY_TIMEOUT", 0.2)
     other = apsw.Connection("shop.db")
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageBusy, match=r"another process is writing to shop\.db"):
