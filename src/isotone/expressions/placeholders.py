@@ -7,7 +7,7 @@ of the name. These checks are about a request, over all of its expressions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
 from isotone.errors import ValidationException
@@ -83,16 +83,15 @@ def check_all_used(
 ) -> None:
     """Refuse a request with a placeholder that none of its expressions uses. O(keys)."""
     if names:
-        unused = set(names).difference(*[each.names_used for each in expressions])
-        if unused:
-            raise _unused(_NAMES, unused)
+        _check_used(_NAMES, names, [each.names_used for each in expressions])
     if values:
-        unused = set(values).difference(*[each.values_used for each in expressions])
-        if unused:
-            raise _unused(_VALUES, unused)
+        _check_used(_VALUES, values, [each.values_used for each in expressions])
 
 
-def _unused(parameter: str, keys: set[str]) -> ValidationException:
-    return ValidationException(
-        messages.UNUSED.format(parameter=parameter, keys=", ".join(sorted(keys)))
-    )
+def _check_used(parameter: str, given: Mapping[str, object], used: Sequence[Set[str]]) -> None:
+    if len(used) == 1 and given.keys() <= used[0]:  # most requests
+        return
+    unused = set(given).difference(*used)
+    if unused:
+        keys = ", ".join(sorted(unused))
+        raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=keys))

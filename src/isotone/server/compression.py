@@ -13,9 +13,7 @@ BODY_LIMIT: Final = 16 * 1024 * 1024
 COMPRESSED_FROM: Final = 4096
 """Bytes of a response body; compressing a smaller one costs more than it saves."""
 
-_PIECE: Final = (
-    64 * 1024
-)  # bytes that are decompressed at once; what follows a member in one is copied
+_PIECE: Final = 64 * 1024  # bytes that are decompressed at once; zlib copies what follows a member
 _EFFORT: Final = 10.0  # microseconds to begin a member
 _CODINGS: Final = {b"gzip": 31, b"deflate": 15}
 """The codings of bodies, and zlib's number for each; the better known comes first."""

@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # it is installed only where it is wanted
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _LARGE_ANSWER: Final = (
     128 * 1024
-)  # bytes that take as long to compress as a turn of the loop may take
+)  # bytes; to compress more takes longer than a turn of the loop may
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
