@@ -33,7 +33,7 @@ ALLOWED = {
     "effort": {"errors", "limits"},
     "text_table": set(),
     "prices": {"errors"},
-    "values": {"errors", "limits"},
+    "values": {"effort", "errors", "limits"},
     "codec": FLOOR,
     "expressions": {"effort", "errors", "limits", "values"},
     "storage": {"errors"},

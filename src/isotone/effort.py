@@ -3,14 +3,17 @@
 A thread may ask that its turns are bounded. Work that can take long announces how long (`spend`) before it begins; what does
 not fit into the turn raises `Postponed`, and nothing has been done. Other threads compute as long as they want.
 
-A thread that does such work instead gives way after each large piece of it (`give_way`): to parse half a megabyte holds
-Python's lock for milliseconds, and another thread needs the lock several times for one small request.
+A thread that does such work instead gives way after each large piece of it (`give_way`): another thread needs Python's lock
+several times for one small request. No call of a C function should hold the lock for milliseconds. To free a large value is
+such a call, too, so what it was made of is kept (`keep`), and freed piece by piece.
 """
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
@@ -25,7 +28,9 @@ A_TURN: Final = (
 A_BYTE: Final = 0.01
 """Microseconds to hash, to decompress or to parse a byte of a request."""
 LARGE_PIECE: Final = 64 * limits.KB
-"""Bytes that hold Python's lock for about a millisecond while they are parsed."""
+"""Bytes that hold Python's lock for some milliseconds if they are parsed at once."""
+_KEPT: Final = 128
+"""Pieces that are kept: those of two megabytes of JSON."""
 _A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests
 
 
@@ -40,6 +45,7 @@ class _Turn(threading.local):
     is_bounded = False
     gives_way = False
     left: float = inf
+    kept: deque[object] | None = None
 
 
 turn: Final = _Turn()
@@ -69,12 +75,22 @@ def unbounded() -> Iterator[None]:
 
 @contextmanager
 def giving_way() -> Iterator[None]:
-    """Long work in a thread of its own, which gives way to others."""
+    """Long work in a thread of its own, which gives way to others.
+
+    A collection of garbage goes through everything that is large in one call, and finds nothing: there are no cycles in
+    requests and items. So it waits until the work is done.
+    """
     turn.gives_way = True
+    turn.kept = deque(maxlen=_KEPT)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
         turn.gives_way = False
+        free_kept()
+        if collects:
+            gc.enable()
 
 
 def spend(microseconds: float) -> None:
@@ -88,3 +104,16 @@ def give_way() -> None:
     """After a large piece of work, while no lock is held: let others work for a while, if this thread is for long work."""
     if turn.gives_way:
         time.sleep(_A_WHILE)
+
+
+def keep(piece: object) -> None:
+    """Keep a piece of a large value while others are made, so that the value is not freed all at once, if this thread gives way."""
+    if turn.kept is not None:
+        turn.kept.append(piece)
+
+
+def free_kept() -> None:
+    """Free what was kept, one piece after the other."""
+    kept, turn.kept = turn.kept, None
+    while kept:
+        kept.popleft()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,13 +19,15 @@ from tests.effort import examples
 
 import isotone
 from isotone import effort
+from isotone.engine import layout
 from isotone.errors import ApiError, ConditionalCheckFailedException, TransactionCanceledException
 from isotone.expressions.expression import COMPILED
-from isotone.operations import long_writes
+from isotone.operations import long_writes, request_decoding
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.metrics import Metrics
 from isotone.server.request import Call
 from isotone.server.response import ORDINARY
+from isotone.values import json_pieces, request_body
 
 TABLE = {
     "TableName": "tab",
@@ -508,3 +512,104 @@ def test_the_thread_for_long_work_gives_way_and_holds_no_lock(
     assert database.send_long(operation, body(**request_)) == expected
     assert others_could_read
     assert all(others_could_read)
+
+
+LARGE_ITEM = {"p": {"S": "large"}, "l": {"L": [{"N": "1"}] * 20_000}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("GetItem", on(Key=KEY, ProjectionExpression="l[0]")),
+        (
+            "Query",
+            on(
+                KeyConditionExpression="p = :p",
+                FilterExpression=CONDITION,
+                ExpressionAttributeValues={**PRESENT, ":p": KEY["p"]},
+            ),
+        ),
+        ("Scan", on(AttributesToGet=[f"a{number}" for number in range(20_000)])),
+        ("UpdateItem", on(Key=KEY, **SET, **{**CHECK, "ExpressionAttributeValues": PRESENT | ONE})),
+        ("PutItem", on(Item=LARGE_ITEM)),
+        ("PutItem", on(Item={**LARGE_ITEM, "n": {"N": "no number"}})),
+    ],
+)
+def test_the_thread_for_long_work_decodes_nothing_large_at_once(
+    database: isotone.Database,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: str,
+    request_: dict[str, Any],
+) -> None:
+    sizes: list[int] = []
+
+    def noted(decode: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(text: bytes, **options: Any) -> Any:
+            sizes.append(len(text))
+            return decode(text, **options)
+
+        return noting
+
+    for module, name in [
+        (json_pieces, "_whole"),
+        (layout, "_decode"),
+    ]:
+        monkeypatch.setattr(module, name, noted(getattr(module, name)))
+    monkeypatch.setattr(
+        request_decoding,
+        "decoder",
+        lambda shape: SimpleNamespace(decode=noted(msgspec.json.Decoder(shape).decode)),
+    )
+    decode = noted(msgspec.json.decode)
+    monkeypatch.setattr(
+        request_body,
+        "msgspec",
+        SimpleNamespace(json=SimpleNamespace(decode=decode), MsgspecError=msgspec.MsgspecError),
+    )
+    text = body(**request_)
+    answer = finished([partial(database.send_long, operation, text)])
+    assert len(sizes) > 5
+    assert max(sizes) <= 2 * json_pieces.PIECE
+    assert answer == finished([partial(database.send, operation, text)])
+    assert max(sizes) > 8 * json_pieces.PIECE  # in the thread of a caller nobody waits
+
+
+def test_what_was_evaluated_for_a_refused_write_is_free_before_its_answer(
+    database: isotone.Database,
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for operation, request_ in [
+            ("PutItem", on(Item={**KEY, "l": LIST}, **FAILING)),
+            ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": on(Key=KEY, **FAILING)}]}),
+        ]:
+            with pytest.raises(ApiError) as raised:
+                database.send_long(operation, body(**request_))
+            assert "onditional" in str(raised.value)
+            alive = [each for each in gc.get_objects() if type(each) is long_writes.Evaluated]
+            assert alive == []
+    finally:
+        gc.enable()
+
+
+def test_of_a_write_that_needs_no_index_the_old_item_is_not_kept(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[long_writes.Evaluated] = []
+
+    def noted(change: Any, record: bytes | None) -> long_writes.Evaluated:
+        found.append(evaluate(change, record))
+        return found[-1]
+
+    evaluate = long_writes.evaluate
+    monkeypatch.setattr(long_writes, "evaluate", noted)
+    put = on(Item={**KEY, "l": LIST}, **CHECK)
+    database.send_long("PutItem", body(**put))
+    with pytest.raises(ConditionalCheckFailedException):
+        database.send_long("PutItem", body(**{**put, **FAILING}))
+    kept, failed = found
+    assert kept.record is not None
+    assert kept.item is None
+    assert failed.item is None
+    assert failed.error is not None

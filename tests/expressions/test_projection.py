@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -94,3 +95,24 @@ def test_a_projection_keeps_exactly_what_is_addressed(tree: Any, item: Any) -> N
     assert sorted(str(value) for _, value in found) == sorted(str(value) for _, value in expected)
     names = sorted(str([e for e in path if isinstance(e, str)]) for path, _ in expected)
     assert sorted(str([e for e in path if isinstance(e, str)]) for path, _ in found) == names
+
+
+@pytest.mark.parametrize("count", [1, 12_000, 30_000])
+def test_many_names(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    sizes: list[int] = []
+
+    class Noted(set[str]):
+        def update(self, *others: Any) -> None:
+            sizes.extend(map(len, others))
+            super().update(*others)
+
+    monkeypatch.setattr(sys.modules[Projection.__module__], "set", Noted, raising=False)
+    names = [f"a{number}" for number in reversed(range(count))]
+    made = Projection.of_names(names)
+    assert made.attributes == set(names)
+    assert max(sizes) <= 5000
+    item = {f"a{number}": {"N": str(number)} for number in range(-10, 20_000)}
+    found = made.project(item)
+    assert found == {f"a{number}": {"N": str(number)} for number in range(min(count, 20_000))}
+    # In the order of the item or of the names, of which there are fewer.
+    assert next(iter(found)) == ("a0" if count > 20_010 else names[0])

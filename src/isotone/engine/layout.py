@@ -33,10 +33,12 @@ from isotone.codec import (
     partition_prefix,
     prefix_range,
 )
+from isotone.effort import LARGE_PIECE, turn
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import MalformedKey
 from isotone.expressions import KeyRange, equal
 from isotone.values.attribute_validation import AttributeValue, Item
+from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.size import value_size
 
 Bounds: TypeAlias = tuple[bytes, bytes | None]
@@ -204,7 +206,15 @@ unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: naming their types here would make msgspec check each one again.
-decode_item: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
+_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
+
+
+def decode_item(body: bytes) -> Item:
+    """The item of its JSON. In a thread for long work a large one is parsed in pieces."""
+    if len(body) > LARGE_PIECE and turn.gives_way:
+        item: Item = decode_in_pieces(body)
+        return item
+    return _decode(body)
 
 
 def pack(item: Item, size: int) -> bytes:
@@ -224,7 +234,9 @@ def body_of(record: bytes) -> bytes:
 
 def item_of(record: bytes) -> Item:
     """The item itself, parsed."""
-    return decode_item(record[SIZE_BYTES:])
+    if len(record) > LARGE_PIECE:
+        return decode_item(record[SIZE_BYTES:])
+    return _decode(record[SIZE_BYTES:])
 
 
 _SUM = 0xFFFF

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import threading
 from binascii import a2b_base64
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from typing import Any, Final, TypeAlias
 
 from isotone.errors import ValidationException
@@ -259,7 +259,7 @@ class _Searched(threading.local):
     One is searched from end to end once; from then on, each search is a look-up. O(1) after O(size).
     """
 
-    known: dict[int, frozenset[Hashable] | None] | None = None
+    known: dict[int, Set[Hashable] | None] | None = None
 
 
 _searched: Final = _Searched()
@@ -281,8 +281,8 @@ def searching_often(
 
 
 def _members_of(
-    members: list[Any], hashable: Callable[[list[Any]], frozenset[Hashable]]
-) -> frozenset[Hashable] | None:
+    members: list[Any], hashable: Callable[[list[Any]], Set[Hashable]]
+) -> Set[Hashable] | None:
     """The members of a long list or set, for a look-up; None if it is short, or is searched for the first time."""
     known = _searched.known
     if known is None or len(members) < _LONG:
@@ -297,12 +297,20 @@ def _members_of(
     return found
 
 
-def _elements(elements: list[AttributeValue]) -> frozenset[Hashable]:
+def _elements(elements: list[AttributeValue]) -> set[Hashable]:
     """The elements of a list, in the form of `_unordered`."""
-    contents = [pair for element in elements for pair in element.items()]
-    scalars = [pair for pair in contents if pair[0] not in DEEP_TYPES]
-    deep = [_unordered(pair) for pair in contents if pair[0] in DEEP_TYPES]
-    return frozenset(scalars).union(deep)
+    found: set[Hashable] = set()
+    for part in _slices(elements):
+        contents = [pair for element in part for pair in element.items()]
+        found.update([pair for pair in contents if pair[0] not in DEEP_TYPES])
+        found.update([_unordered(pair) for pair in contents if pair[0] in DEEP_TYPES])
+    return found
+
+
+def _slices(elements: list[AttributeValue]) -> Iterator[list[AttributeValue]]:
+    """A list in parts, each of which takes one call of Python less than a millisecond: no other thread runs during a call."""
+    for start in range(0, len(elements), _SLICE):
+        yield elements[start : start + _SLICE]
 
 
 def _unordered(typed: tuple[str, Any]) -> Hashable:
@@ -316,6 +324,7 @@ def _unordered(typed: tuple[str, Any]) -> Hashable:
 
 
 _LONG: Final = 100  # members, from which on a look-up is worth it
+_SLICE: Final = 5000  # elements that are searched or kept in a fraction of a millisecond
 
 
 def _is_element(elements: list[AttributeValue], part: AttributeValue) -> bool:
@@ -323,7 +332,10 @@ def _is_element(elements: list[AttributeValue], part: AttributeValue) -> bool:
     known = _members_of(elements, _elements)
     if known is not None:
         return _unordered(*part.items()) in known
-    if part in elements:
+    if len(elements) <= _SLICE:
+        if part in elements:
+            return True
+    elif any(part in some for some in _slices(elements)):
         return True
     code = type_of(part)
     same = _DEEP_EQUALITY.get(code)

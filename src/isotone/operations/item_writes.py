@@ -75,9 +75,12 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         """
         record, item = old
         if ahead.known and (known := known_result(self, record)) is not None:
-            if known.error is not None:
-                raise known.error
-            return known.new
+            try:
+                if known.error is not None:
+                    raise known.error
+                return known.new
+            finally:
+                del known  # or the error would be in a cycle with it, by its traceback
         if self.matches is not None and not self.matches({} if item is None else item):
             members = {}
             if record is not None and self.on_failure == "ALL_OLD":

@@ -35,7 +35,10 @@ NOTHING: Final = (None, None)
 
 
 class Evaluated(NamedTuple):
-    """What came of a write: its new item (None if it is deleted) or its error, if the record is still this one."""
+    """What came of a write: its new item (None if it is deleted) or its error, if the record is still this one.
+
+    `item` is the record, parsed, if the write needs it again: for the entries of indexes.
+    """
 
     record: bytes | None
     item: Item | None
@@ -66,9 +69,13 @@ def evaluate(change: Change, record: bytes | None) -> Evaluated:
     item = None if record is None else item_of(record)
     give_way()
     try:
-        return Evaluated(record, item, change.table, change.new_item((record, item)), None)
+        new = change.new_item((record, item))
     except ApiError as error:
-        return Evaluated(record, item, change.table, None, error)
+        # With its traceback the error would keep the item for as long as it is on its way to the client.
+        return Evaluated(record, None, change.table, None, error.with_traceback(None))
+    if change.only_checks or not change.table.indexes:
+        item = None
+    return Evaluated(record, item, change.table, new, None)
 
 
 def evaluating_ahead(run: Callable[[], T]) -> T:
@@ -88,6 +95,8 @@ def evaluating_ahead(run: Callable[[], T]) -> T:
     finally:
         ahead.known = None
         ahead.insists = False
+        while known:  # one after the other: to free a large item takes milliseconds
+            known.popitem()
 
 
 def stored(change: Change, record: bytes | None) -> Stored:

@@ -18,11 +18,12 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 
 import msgspec
 
-from isotone.effort import LARGE_PIECE, Postponed, give_way, spend
+from isotone.effort import LARGE_PIECE, Postponed, give_way, spend, turn
 from isotone.errors import ApiError, SerializationException
 from isotone.operations import request_validation, serialization, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
+from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.request_body import REFUSED, read_json
 
 Request = TypeVar("Request", bound=Structure)
@@ -35,11 +36,19 @@ _READ: Final = 0.3  # microseconds to read a byte slowly
 def decode(shape: type[Request], body: bytes) -> Request:
     """The request in a JSON body; raises the ApiError that the service would answer."""
     try:
+        if len(body) > LARGE_PIECE and turn.gives_way:
+            return _decoded_in_pieces(shape, body)
         decoded: Request = decoder(shape).decode(body)
     except REFUSED:
         return _converted(_forgiven(shape, body), shape)
-    if len(body) > LARGE_PIECE:
-        give_way()
+    return decoded
+
+
+def _decoded_in_pieces(shape: type[Request], body: bytes) -> Request:
+    """The request in a large body; lets others work meanwhile."""
+    decoder(shape)  # compiles it; otherwise `msgspec.convert` would, unlocked
+    decoded: Request = msgspec.convert(decode_in_pieces(body), shape)
+    give_way()
     return decoded
 
 

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
+from isotone.effort import LARGE_PIECE, turn
 from isotone.errors import SerializationException
+from isotone.values.json_pieces import decode_in_pieces
 
 REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no JSON of the wanted type."""
@@ -19,6 +21,8 @@ REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def read_json(body: bytes, shape: Any = Any) -> Any:
     """The JSON of a body, of the type `shape`; anything else is refused without a message, as by the service."""
     try:
+        if shape is Any and len(body) > LARGE_PIECE and turn.gives_way:
+            return decode_in_pieces(body)
         return msgspec.json.decode(body, type=shape)
     except REFUSED:
         raise SerializationException from None
