@@ -41,22 +41,40 @@ class Postponed(ApiError):
     """
 
 
-class _Turn(threading.local):
-    is_bounded = False
-    gives_way = False
-    left: float = inf
-    kept: deque[object] | None = None
+class Turn:
+    """The turns of one thread: the microseconds that one may take, and those that are left of the present one.
+
+    Both are infinite in a thread whose turns are not bounded, `left` also between two turns. `gives_way` is whether the
+    thread gives way to others, `kept` what it has kept.
+    """
+
+    __slots__ = ("gives_way", "kept", "left", "limit")
+
+    def __init__(self) -> None:
+        self.gives_way = False
+        self.kept: deque[object] | None = None
+        self.limit = inf
+        self.left = inf
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.limit != inf
 
 
-turn: Final = _Turn()
-"""The turn of this thread: whether its turns are bounded, and the microseconds that are left of this one; whether it
-gives way to other threads."""
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.turn = Turn()
+
+
+this_thread: Final = _OfThread()
+"""Has the `turn` of this thread. To look it up takes longer than to use it."""
 
 
 @contextmanager
 def one_turn() -> Iterator[None]:
     """A turn of this thread. Work in it that takes longer raises `Postponed` if the turns of this thread are bounded."""
-    turn.left = A_TURN if turn.is_bounded else inf
+    turn = this_thread.turn
+    turn.left = turn.limit
     try:
         yield
     finally:
@@ -66,6 +84,7 @@ def one_turn() -> Iterator[None]:
 @contextmanager
 def unbounded() -> Iterator[None]:
     """Work that must not be interrupted: it costs nothing of the turn."""
+    turn = this_thread.turn
     left, turn.left = turn.left, inf
     try:
         yield
@@ -80,6 +99,7 @@ def giving_way() -> Iterator[None]:
     A collection of garbage goes through everything that is large in one call, and finds nothing: there are no cycles in
     requests and items. So it waits until the work is done.
     """
+    turn = this_thread.turn
     turn.gives_way = True
     turn.kept = deque(maxlen=_KEPT)
     collects = gc.isenabled()
@@ -95,6 +115,7 @@ def giving_way() -> Iterator[None]:
 
 def spend(microseconds: float) -> None:
     """Announce work. Raises `Postponed` if it does not fit into the turn, and leaves the turn to others."""
+    turn = this_thread.turn
     if microseconds > turn.left:
         raise Postponed
     turn.left -= microseconds
@@ -102,18 +123,20 @@ def spend(microseconds: float) -> None:
 
 def give_way() -> None:
     """After a large piece of work, while no lock is held: let others work for a while, if this thread is for long work."""
-    if turn.gives_way:
+    if this_thread.turn.gives_way:
         time.sleep(_A_WHILE)
 
 
 def keep(piece: object) -> None:
     """Keep a piece of a large value while others are made, so that the value is not freed all at once, if this thread gives way."""
-    if turn.kept is not None:
-        turn.kept.append(piece)
+    kept = this_thread.turn.kept
+    if kept is not None:
+        kept.append(piece)
 
 
 def free_kept() -> None:
     """Free what was kept, one piece after the other."""
+    turn = this_thread.turn
     kept, turn.kept = turn.kept, None
     while kept:
         kept.popleft()

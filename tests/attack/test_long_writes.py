@@ -23,6 +23,7 @@ from isotone.engine import layout
 from isotone.errors import ApiError, ConditionalCheckFailedException, TransactionCanceledException
 from isotone.expressions.expression import COMPILED
 from isotone.operations import long_writes, request_decoding
+from isotone.operations.action import ACTIONS
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.metrics import Metrics
 from isotone.server.request import Call
@@ -555,11 +556,11 @@ def test_the_thread_for_long_work_decodes_nothing_large_at_once(
         (layout, "_decode"),
     ]:
         monkeypatch.setattr(module, name, noted(getattr(module, name)))
-    monkeypatch.setattr(
-        request_decoding,
-        "decoder",
-        lambda shape: SimpleNamespace(decode=noted(msgspec.json.Decoder(shape).decode)),
-    )
+    decoders = {
+        action.request: SimpleNamespace(decode=noted(msgspec.json.Decoder(action.request).decode))
+        for action in ACTIONS.values()
+    }
+    monkeypatch.setattr(request_decoding, "decoders", decoders)
     decode = noted(msgspec.json.decode)
     monkeypatch.setattr(
         request_body,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from isotone.errors import ApiError
 from isotone.operations.api import ACTIONS
-from isotone.operations.request_decoding import decode, decoder, explain
+from isotone.operations.request_decoding import decode, decoders, explain
 from isotone.operations.request_grammar import (
     Mapping,
     Record,
@@ -98,7 +98,7 @@ def requests(draw: st.DrawFn) -> tuple[str, bytes]:
 
 def clean(operation: str, body: bytes) -> bool:
     try:
-        decoder(ACTIONS[operation].request).decode(body)
+        decoders[ACTIONS[operation].request].decode(body)
     except msgspec.MsgspecError:
         return False
     return True

@@ -266,7 +266,7 @@ def test_what_follows_a_member_is_not_copied_again_and_again(
 
 
 def test_many_members_do_not_fit_into_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort.turn, "is_bounded", True)
+    monkeypatch.setattr(effort.this_thread.turn, "limit", effort.A_TURN)
     empty = zlib.compress(b"", wbits=31)
     with effort.one_turn():
         assert decompressed(b"gzip", empty * 3) == b""

@@ -138,7 +138,7 @@ def test_pieces_are_freed_one_after_the_other_when_the_work_is_done() -> None:
     freed: list[int] = []
 
     def freed_one() -> None:
-        freed.append(len(effort.turn.kept or ()))
+        freed.append(len(effort.this_thread.turn.kept or ()))
 
     with effort.giving_way():
         for _ in range(3):
@@ -148,7 +148,7 @@ def test_pieces_are_freed_one_after_the_other_when_the_work_is_done() -> None:
         del piece
         assert freed == []
     assert len(freed) == 3
-    assert effort.turn.kept is None
+    assert effort.this_thread.turn.kept is None
 
 
 def test_not_much_is_kept() -> None:

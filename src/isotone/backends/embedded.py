@@ -24,7 +24,7 @@ from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, StorageBusy, StorageCorrupt, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
-from isotone.operations.api import STARTS_WORK, Answered, Api
+from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
 from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
@@ -252,6 +252,8 @@ class Database(Native):
     def in_region(self, name: str) -> Database:
         """The tables that a request to a region is for: this database's own, unless the region has its own."""
         engine = self.engine.regions.get(name)
+        if engine is self.engine:
+            return self
         if engine is None:
             return self.region(name) if self._has_regions and name else self
         return self._of(engine)
@@ -343,8 +345,11 @@ class Database(Native):
 
         It does so only in a thread that may not wait.
         """
-        with self._unbroken():
+        try:  # as `_unbroken` does, whose generator would cost as much as a short read
             return self._api.begin_many(requests)
+        except BaseException as error:
+            self._roll_back_after(error)
+            raise
 
     def health(self) -> str:
         """Why this database cannot be read or written now; empty if it can."""
@@ -396,7 +401,7 @@ class Database(Native):
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
-        return self._api.is_grouped(operation, body)
+        return operation in GROUPED and self._api.is_grouped(operation, body)
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""

@@ -33,7 +33,7 @@ from isotone.codec import (
     partition_prefix,
     prefix_range,
 )
-from isotone.effort import LARGE_PIECE, turn
+from isotone.effort import LARGE_PIECE, this_thread
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import MalformedKey
 from isotone.expressions import KeyRange, equal
@@ -211,7 +211,7 @@ _decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode 
 
 def decode_item(body: bytes) -> Item:
     """The item of its JSON. In a thread for long work a large one is parsed in pieces."""
-    if len(body) > LARGE_PIECE and turn.gives_way:
+    if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
         item: Item = decode_in_pieces(body)
         return item
     return _decode(body)

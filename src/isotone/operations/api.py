@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from isotone.effort import A_TURN, Postponed, giving_way, turn
+from isotone.effort import A_TURN, Postponed, giving_way, this_thread
 from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
@@ -68,7 +68,6 @@ _encode: Final = encode_response
 _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
-_GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
@@ -76,6 +75,9 @@ _OF_STATEMENTS: Final = frozenset(
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
 Answered: TypeAlias = bytes | ApiError | Callable[[], bytes]
 """The result of one of several requests, or a function that executes it."""
+
+GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
+"""The actions whose requests may be committed together with others."""
 
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
 """The actions after which there may be background work."""
@@ -103,7 +105,8 @@ class Api:
 
     def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
         """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
-        turn.left = A_TURN if turn.is_bounded else inf
+        turn = this_thread.turn
+        turn.left = turn.limit
         try:
             return self._begun(operation, body)
         except Postponed:
@@ -196,9 +199,9 @@ class Api:
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed together with others: a small write."""
-        if operation not in _GROUPED:
-            return False
-        return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
+        if operation in _OF_STATEMENTS:
+            return _SELECT.search(body) is None
+        return operation in GROUPED
 
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
@@ -213,7 +216,8 @@ class Api:
 
         Its result is a function that executes it, in any thread.
         """
-        turn.left = A_TURN if turn.is_bounded else inf
+        turn = this_thread.turn
+        turn.left = turn.limit
         try:
             return self._answers(requests)
         finally:
@@ -239,7 +243,7 @@ class Api:
     @staticmethod
     def bound_turns(bounded: bool) -> None:
         """Whether `begin` and `begin_many` compute no longer than a turn of an event loop in this thread."""
-        turn.is_bounded = bounded
+        this_thread.turn.limit = A_TURN if bounded else inf
 
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds after which to call again."""
@@ -269,7 +273,7 @@ class Api:
         try:
             answer = self._begun(operation, body)
             # A long read may be here by mistake (`_SELECT`).
-            return answer if isinstance(answer, bytes) or turn.left != inf else answer()
+            return answer if isinstance(answer, bytes) or this_thread.turn.left != inf else answer()
         except Postponed:
             return partial(self.send_long, operation, body)
         except ApiError as error:

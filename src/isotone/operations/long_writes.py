@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
-from isotone.effort import give_way, spend, turn
+from isotone.effort import give_way, spend, this_thread
 from isotone.engine.layout import item_of
 from isotone.errors import ApiError
 from isotone.values.attribute_validation import Item
@@ -139,4 +139,4 @@ def known_result(change: Change, record: bytes | None) -> Evaluated | None:
 
 def can_be_interrupted() -> bool:
     """Whether a change of this thread may end the transaction, to be evaluated elsewhere."""
-    return turn.is_bounded or ahead.known is not None
+    return this_thread.turn.is_bounded or ahead.known is not None

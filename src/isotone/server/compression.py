@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from isotone.effort import A_BYTE, Postponed, spend, turn
+from isotone.effort import A_BYTE, Postponed, spend, this_thread
 from isotone.errors import InternalServerError, SerializationException
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
@@ -61,7 +61,7 @@ def decompressed(encoding: bytes, body: bytes) -> bytes:
 
 def _inflated(body: bytes, wbits: int) -> bytes:
     """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
-    most = int(max(1, min(BODY_LIMIT + 1, turn.left / A_BYTE)))
+    most = int(max(1, min(BODY_LIMIT + 1, this_thread.turn.left / A_BYTE)))
     parts: list[bytes] = []
     size = 0
     rest, inflate = memoryview(body), zlib.decompressobj(wbits)

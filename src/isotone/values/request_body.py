@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.effort import LARGE_PIECE, turn
+from isotone.effort import LARGE_PIECE, this_thread
 from isotone.errors import SerializationException
 from isotone.values.json_pieces import decode_in_pieces
 
@@ -21,7 +21,7 @@ REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def read_json(body: bytes, shape: Any = Any) -> Any:
     """The JSON of a body, of the type `shape`; anything else is refused without a message, as by the service."""
     try:
-        if shape is Any and len(body) > LARGE_PIECE and turn.gives_way:
+        if shape is Any and len(body) > LARGE_PIECE and this_thread.turn.gives_way:
             return decode_in_pieces(body)
         return msgspec.json.decode(body, type=shape)
     except REFUSED:
