@@ -94,16 +94,11 @@ def unbounded() -> Iterator[None]:
 
 @contextmanager
 def giving_way() -> Iterator[None]:
-    """Long work in a thread of its own, which gives way to others.
-
-    A collection of garbage goes through everything that is large in one call, and finds nothing: there are no cycles in
-    requests and items. So it waits until the work is done.
-    """
+    """Long work in a thread of its own, which gives way to others."""
     turn = this_thread.turn
     turn.gives_way = True
     turn.kept = deque(maxlen=_KEPT)
     collects = gc.isenabled()
-    gc.disable()
     try:
         yield
     finally:
@@ -128,10 +123,15 @@ def give_way() -> None:
 
 
 def keep(piece: object) -> None:
-    """Keep a piece of a large value while others are made, so that the value is not freed all at once, if this thread gives way."""
+    """Keep a piece of a large value while others are made, so that the value is not freed all at once, if this thread gives way.
+
+    A collection of garbage would go through all of it in one call, and find nothing: there are no cycles in requests and items.
+    So garbage waits until the work is done.
+    """
     kept = this_thread.turn.kept
     if kept is not None:
         kept.append(piece)
+        gc.disable()
 
 
 def free_kept() -> None:

@@ -172,14 +172,19 @@ def test_only_a_thread_that_gives_way_keeps_pieces() -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_garbage_is_collected_when_long_work_is_done(enabled: bool) -> None:
+def test_while_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
     before = gc.isenabled()
     (gc.enable if enabled else gc.disable)()
     try:
+        effort.keep(Piece())  # not kept: this thread does not give way
+        assert gc.isenabled() == enabled
         with effort.giving_way():
+            assert gc.isenabled() == enabled
+            effort.keep(Piece())
             assert not gc.isenabled()
         assert gc.isenabled() == enabled
         with pytest.raises(ZeroDivisionError), effort.giving_way():
+            effort.keep(Piece())
             raise ZeroDivisionError
         assert gc.isenabled() == enabled
     finally:
