@@ -171,6 +171,12 @@ def test_only_a_thread_that_gives_way_keeps_pieces() -> None:
     assert watched() is None
 
 
+def fail_with_a_piece() -> None:
+    with effort.giving_way():
+        effort.keep(Piece())
+        raise ZeroDivisionError
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_while_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
     before = gc.isenabled()
@@ -183,9 +189,8 @@ def test_while_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
             effort.keep(Piece())
             assert not gc.isenabled()
         assert gc.isenabled() == enabled
-        with pytest.raises(ZeroDivisionError), effort.giving_way():
-            effort.keep(Piece())
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            fail_with_a_piece()
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
