@@ -83,19 +83,17 @@ class Keyspace:
             return None
         try:
             value = item[self._text_names[0]]
-            (_,) = value
             text = value["S"]
-            if type(text) is not str or not 0 < len(text) <= _SHORT:
+            if len(value) != 1 or type(text) is not str or not text or len(text) > _SHORT:
                 return None
             key = partition_prefix(encode_text(text))
             if self._text_sort is None:
                 return key
             value = item[self._text_sort]
-            (_,) = value
             text = value["S"]
-            if type(text) is not str or not 0 < len(text) <= _SHORT:
+            if len(value) != 1 or type(text) is not str or not text or len(text) > _SHORT:
                 return None
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError):
             return None
         return key + encode_text(text)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from isotone import limits
-from isotone.engine.consumed_units import TableUnits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.expressions import Projection, Update
@@ -149,6 +148,24 @@ def _execute_and_answer(
 def get_item(engine: Engine, request: GetItem) -> Answer | Later:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS
+    if has_options or request.return_consumed_capacity is not None:
+        return _get_with_options(engine, request, has_options=has_options)
+    with engine.reading:
+        table = open_table(engine, request.table_name)
+        key, _ = requested_key(table.keyspace, request.key)
+        record = engine.store.get(table.tree, key)
+        units = table.units
+        if units is not None:
+            # A record is longer than the size of its item: most reads take one unit, and save the calls.
+            if record is None or len(record) <= limits.READ_UNIT:
+                units.read_units += 1.0 if request.consistent_read else 0.5
+            else:
+                units.read(size_of(record), consistent=bool(request.consistent_read))
+    return {} if record is None else {"Item": item_in_response(record, None)}
+
+
+def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer | Later:
+    """Read one item with a projection, or for a request that asks for its consumption."""
     with engine.reading:
         table = open_table(engine, request.table_name)
         binding, projection = _projection_of(request) if has_options else (None, None)
@@ -156,12 +173,8 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Later:
             binding.check_keys(table)
         key, _ = requested_key(table.keyspace, request.key)
         record = engine.store.get(table.tree, key)
-        asks = request.return_consumed_capacity is not None
-        meter = meter_for(request, table) if asks else table.units
-        if type(meter) is TableUnits and (record is None or len(record) <= limits.READ_UNIT):
-            # A record is longer than the size of its item: most reads take one unit, and save the calls.
-            meter.read_units += 1.0 if request.consistent_read else 0.5
-        elif meter is not None:
+        meter = meter_for(request, table)
+        if meter is not None:
             meter.read(size_of(record), consistent=bool(request.consistent_read))
     answer: dict[str, Any] = {}
     is_long = projection is not None and size_of(record) > LARGE
