@@ -43,7 +43,7 @@ from isotone.server.request import (
     Spelling,
     by_lower_name,
     read,
-    spelling,
+    spellings,
 )
 from isotone.server.response import (
     BAD_REQUEST,
@@ -72,6 +72,7 @@ HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _LARGE_ANSWER: Final = (
     128 * 1024
 )  # bytes; to compress more takes longer than a turn of the loop may
+_LARGE_LENGTH: Final = 6  # digits of a Content-Length for which the budget of bodies is asked
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -103,7 +104,6 @@ class Connection(asyncio.Protocol):
         "_blocked",
         "_bodies",
         "_body",
-        "_chunk",
         "_counted",
         "_deaf",
         "_dispatcher",
@@ -114,6 +114,7 @@ class Connection(asyncio.Protocol):
         "_headers",
         "_held",
         "_in_head",
+        "_is_large",
         "_known_hosts",
         "_monitor",
         "_notes",
@@ -173,7 +174,7 @@ class Connection(asyncio.Protocol):
         self.on_body = self._body.append
         self._spelling: Spelling
         self._received = 0  # bytes since the last whole request
-        self._chunk = 0  # bytes that the parser was given last
+        self._is_large = False  # more than a head has arrived: of a request, or at once
         self._repeated = 0  # bytes of the head that are not in `_headers`
         self._in_head = True
         self._unread = 0  # bytes of answers that the client had not read at the last sweep
@@ -201,10 +202,11 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             return
-        if not self._received:
+        received = self._received
+        if not received:
             self._quiet = 0.0
-        self._chunk = len(data)
-        self._received += self._chunk
+        self._received = received = received + len(data)
+        self._is_large = received > HEAD_LIMIT
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -214,7 +216,7 @@ class Connection(asyncio.Protocol):
             self._refuse(BROKEN)
         except httptools.HttpParserError:
             self._refuse(BAD_REQUEST)
-        if self._received > HEAD_LIMIT and not self._deaf:
+        if self._is_large and self._received > HEAD_LIMIT and not self._deaf:
             self._check_size()
 
     def eof_received(self) -> bool:
@@ -253,21 +255,31 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self._spelling = spelled = spelling(self._headers)
-        length = self._headers.get(spelled.content_length, b"0")
+        headers = self._headers
+        self._spelling = spelled = spellings[tuple(headers)]
+        length = headers.get(spelled.content_length, b"0")
+        if (
+            self._is_large
+            or self._fault is not None
+            or len(length) >= _LARGE_LENGTH
+            or not spelled.host
+            or headers[spelled.host] not in self._known_hosts
+        ):
+            self._check_head(length)
+
+    def _check_head(self, length: bytes) -> None:
+        """Refuse a request before its body arrives: it is too large, malformed, or not for this server."""
         if len(length) >= 8 and int(length) > BODY_LIMIT:
             self._refuse(TOO_LARGE)
-        elif len(length) >= 6 and not self._bodies.fits(int(length)):
+        elif len(length) >= _LARGE_LENGTH and not self._bodies.fits(int(length)):
             self._refuse_body()
         elif self._fault is not None:
             self._refuse(self._fault)
-        elif (
-            self._chunk > HEAD_LIMIT or self._received > HEAD_LIMIT
-        ) and self._head_size() > HEAD_LIMIT:
+        elif self._is_large and self._head_size() > HEAD_LIMIT:
             self._refuse(HEAD_TOO_LARGE)
-        elif not spelled.host or self._headers[spelled.host] not in self._known_hosts:
+        else:
             self._admit()
-        if spelled.expect and not self._deaf and self._is_free():
+        if self._spelling.expect and not self._deaf and self._is_free():
             self._transport.write(_CONTINUE)
 
     def _joined(self, name: bytes, value: bytes) -> bytes:
@@ -296,30 +308,31 @@ class Connection(asyncio.Protocol):
             self._refuse(refusal)
 
     def on_message_complete(self) -> None:
-        if self._received > HEAD_LIMIT and not self._deaf:
+        if self._is_large and self._received > HEAD_LIMIT and not self._deaf:
             self._count_body()
-        if self._deaf or self._parser.should_upgrade():
+        parser = self._parser
+        if self._deaf or parser.should_upgrade():
             return
-        chunks = self._body
-        method = self._parser.get_method()
-        url = self._url[0] if len(self._url) == 1 else b"".join(self._url)
+        urls, headers, chunks = self._url, self._headers, self._body
+        method = parser.get_method()
+        url = urls[0] if len(urls) == 1 else b"".join(urls)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         request: _Request | None = None
         if self._visits is not None and not (url == b"/" and method == b"POST"):
-            request = self._visits.visited(method, url, self._headers, body)
+            request = self._visits.visited(method, url, headers, body)
         if request is None:
             spelled = self._spelling
-            if len(body) <= LARGE_BODY and spelled.ordinary and not self._notes:
-                request = self._read(method, url, self._headers, spelled, body)
+            if spelled.ordinary and len(body) <= LARGE_BODY and not self._notes:
+                request = self._read(method, url, headers, spelled, body)
             else:
-                request = self._read_soon(Received(method, url, self._headers, spelled, body))
-        keep_alive = self._parser.should_keep_alive()
-        self._url.clear()
-        self._headers.clear()
+                request = self._read_soon(Received(method, url, headers, spelled, body))
+        keep_alive = parser.should_keep_alive()
+        urls.clear()
+        headers.clear()
         chunks.clear()
         self._received = self._repeated = self._counted = 0
         self._in_head = True
-        if self._is_free():
+        if self._outstanding is None and not self._backlog and not self._blocked:
             self._start(request, keep_alive)
         else:
             self._backlog.append((request, keep_alive))
@@ -383,26 +396,34 @@ class Connection(asyncio.Protocol):
         return self._finishing and not self._backlog
 
     def _start(self, request: _Request, keep_alive: bool, read_since: float = 0.0) -> None:
-        keep_alive = keep_alive and not self._is_last()
+        if self._finishing and not self._backlog:  # the last one
+            keep_alive = False
         if type(request) is Call:
-            operation = request.operation
-            number = self._requests[operation] = self._requests[operation] + 1
+            operation, style = request.operation, request.style
+            requests = self._requests
+            number = requests[operation] = requests[operation] + 1
             began = 0.0 if number % self._every else perf_counter()
             result = self._dispatcher.submit(request, self._answer)
             if result is None:
                 began = read_since or began or perf_counter()
-                self._outstanding = request.style, keep_alive, operation, began
+                self._outstanding = style, keep_alive, operation, began
             else:
                 if began:
                     self._observe(operation, result, began, self._every)
                 elif type(result) is not bytes:
                     self._monitor.metrics.count_error(operation, result)
-                style = request.style
                 if style.coding:
                     self._respond(style, result, keep_alive)
                 else:  # without a call of ours: most answers are like this
                     self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
-        elif type(request) is Visited:
+        else:
+            self._start_other(request, keep_alive)
+        if self._held:
+            self._release_if_idle()
+
+    def _start_other(self, request: _Request, keep_alive: bool) -> None:
+        """Answer what is no call of the service."""
+        if type(request) is Visited:
             assert self._visits is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             self._visits.start(request, self._answer_with_page)
@@ -427,8 +448,6 @@ class Connection(asyncio.Protocol):
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)
-        if self._held:
-            self._release_if_idle()
 
     def _answer(self, result: Result) -> None:
         """Send the answer to the outstanding request."""

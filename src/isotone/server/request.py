@@ -68,20 +68,21 @@ _OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH, b"/hotkeys": 
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
-class Spelling(NamedTuple):
+class Spelling(msgspec.Struct, frozen=True):
     """One client's spelling of the headers that matter; b"" for those that it does not send."""
 
-    host: bytes  # b"" also if an Origin makes it matter who asks, or a header is there twice
+    host: bytes  # b"" also if another header makes the head matter: Origin, Expect, or one that is there twice
     target: bytes
     content_type: bytes
     content_length: bytes
     accept_encoding: bytes
     authorization: bytes
     expect: bytes
-    ordinary: bool  # has a date, and no header that the fast path does not handle
+    ordinary: bool  # has all that the fast path needs, and no header that it does not handle
     lower: tuple[bytes, ...]  # all names in lower case, in order; none if one is there twice
 
 
+_NEEDED: Final = frozenset([b"x-amz-target", b"content-type", b"authorization"])
 SINGLE_HEADERS: Final = frozenset(
     [
         b"host",
@@ -144,20 +145,21 @@ Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, 
 It may change the headers, whose names are in lower case."""
 
 
-_spellings: dict[tuple[bytes, ...], Spelling] = {}
 _operations: dict[bytes, str] = {}
 _regions: dict[bytes, str] = {}  # by a complete authorization header, without its digits
 
 
-def spelling(headers: Mapping[bytes, bytes]) -> Spelling:
-    """The spelling of the client that sent these headers."""
-    names = tuple(headers)
-    known = _spellings.get(names)
-    if known is None:
-        if len(_spellings) >= _CACHE_SIZE:
-            _spellings.clear()
-        known = _spellings[names] = _learn(names)
-    return known
+class _Spellings(dict[tuple[bytes, ...], Spelling]):
+    """The spellings of all clients, by the names of the headers of a request."""
+
+    def __missing__(self, names: tuple[bytes, ...]) -> Spelling:
+        if len(self) >= _CACHE_SIZE:
+            self.clear()
+        learned = self[names] = _learn(names)
+        return learned
+
+
+spellings: Final = _Spellings()
 
 
 def _learn(names: tuple[bytes, ...]) -> Spelling:
@@ -165,16 +167,18 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
     find = by_lower.get
     dated = b"x-amz-date" in by_lower or b"date" in by_lower
     careful = b"origin" in by_lower or b"content-encoding" in by_lower
+    complete = by_lower.keys() >= _NEEDED
     repeated = len(by_lower) < len(names)
+    matters = repeated or b"origin" in by_lower or b"expect" in by_lower
     return Spelling(
-        host=b"" if repeated or b"origin" in by_lower else find(b"host", b""),
+        host=b"" if matters else find(b"host", b""),
         target=find(b"x-amz-target", b""),
         content_type=find(b"content-type", b""),
         content_length=find(b"content-length", b""),
         accept_encoding=find(b"accept-encoding", b""),
         authorization=find(b"authorization", b""),
         expect=find(b"expect", b""),
-        ordinary=dated and not careful and not repeated,
+        ordinary=complete and dated and not careful and not repeated,
         lower=() if repeated else tuple(by_lower),
     )
 
@@ -183,17 +187,20 @@ def read(
     method: bytes, url: bytes, headers: Mapping[bytes, bytes], spelled: Spelling, body: bytes
 ) -> Call | Page | Refusal:
     """Decode a request: a call for the service, or an answer that needs no service."""
-    get = headers.get
     if (
         spelled.ordinary
         and url == b"/"
         and method == b"POST"
-        and get(spelled.content_type) == JSON_1_0
-        and get(spelled.accept_encoding, b"identity") == b"identity"
+        and headers[spelled.content_type] == JSON_1_0
+        and (not spelled.accept_encoding or headers[spelled.accept_encoding] == b"identity")
     ):
-        operation = _operations.get(get(spelled.target, b""))
+        operation = _operations.get(headers[spelled.target])
         if operation is not None:
-            region = _signed_region(get(spelled.authorization, b""))
+            authorization = headers[spelled.authorization]
+            # Only its last 64 digits change between requests.
+            region = _regions.get(authorization[:-_SIGNATURE_DIGITS])
+            if region is None:
+                region = _signed_region(authorization)
             if region is not None:
                 return Call(operation, body, ORDINARY, region)
     lowered = by_lower_name(headers)
@@ -237,16 +244,12 @@ def read_verified(
 
 
 def _signed_region(authorization: bytes) -> str | None:
-    """The region of a complete authorization header. Only its last 64 digits change between requests."""
-    lead = authorization[:-_SIGNATURE_DIGITS]
-    known = _regions.get(lead)
-    if known is not None:
-        return known
+    """The region of an authorization header, which is remembered; None if the header is not complete."""
     if _WHOLE_SIGNATURE.fullmatch(authorization) is None:
         return None
     region = _region({b"authorization": authorization}, b"")
     if len(_regions) < _CACHE_SIZE:
-        _regions[lead] = region
+        _regions[authorization[:-_SIGNATURE_DIGITS]] = region
     return region
 
 
