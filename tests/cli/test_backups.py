@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import apsw
+import pytest
 from tests.cli.conftest import Run
+
+from isotone.storage import file_copies
 
 
 def test_a_backup_and_its_restore(isotone: Run, shop: Path, tmp_path: Path) -> None:
@@ -45,3 +49,94 @@ def test_a_missing_file_is_named(isotone: Run, tmp_path: Path) -> None:
         ("compact", missing),
     ):
         assert isotone(*command) == (1, "", f"isotone: there is no file {missing}\n")
+
+
+@pytest.mark.parametrize("address", ["localhost:8000", "http://localhost:8000"])
+def test_an_address_is_not_a_file(
+    isotone: Run, shop: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    refused = (
+        f"isotone: {address!r} is the address of a server; "
+        "give the path of a file (isotone.connect takes both)\n"
+    )
+    for command in (
+        ("backup", address, "x.db"),
+        ("backup", shop, address),
+        ("restore", address, "x.db"),
+        ("restore", shop, address),
+        ("compact", address),
+        ("check", address),
+        ("repair", address, "x.db"),
+        ("repair", shop, address),
+        ("serve", address),
+        ("demo", address),
+    ):
+        assert isotone(*command) == (1, "", refused), command
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_backup_of_a_damaged_file_names_that_file(
+    isotone: Run, shop: Path, tmp_path: Path
+) -> None:
+    connection = apsw.Connection(str(shop))
+    connection.execute("UPDATE tree_t1 SET value = x'00'")
+    connection.close()
+    code, out, err = isotone("backup", shop, tmp_path / "copy.db")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"isotone: {shop} is damaged (an entry of tree_t1 does not have its")
+    assert list(tmp_path.glob("copy.db*")) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (apsw.FullError("full"), "the disk is full under {}"),
+        (apsw.CantOpenError("no"), "{} cannot"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_named(
+    isotone: Run,
+    shop: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: apsw.Error,
+    says: str,
+) -> None:
+    copy, new = tmp_path / "copy.db", tmp_path / "new.db"
+    assert isotone("backup", shop, copy, "--quiet").code == 0
+    lock = file_copies._Part._lock
+
+    def fail(self: file_copies._Part) -> None:
+        lock(self)
+        raise error
+
+    monkeypatch.setattr(file_copies._Part, "_lock", fail)
+    for command in (("backup", shop, new), ("restore", copy, new)):
+        code, out, err = isotone(*command)
+        assert (code, out) == (1, "")
+        assert err.startswith(f"isotone: {says.format(new)}"), err
+    assert list(tmp_path.glob("new.db*")) == []
+
+
+def test_a_repair_lists_what_is_lost(isotone: Run, shop: Path, tmp_path: Path) -> None:
+    report, new = tmp_path / "lost.jsonl", tmp_path / "new.db"
+    code, out, err = isotone("repair", shop, new, "--report", tmp_path / "none" / "lost.jsonl")
+    assert (code, out) == (1, "")
+    assert "--report" in err
+    assert not new.exists()  # nothing was done in vain
+    for number in range(30):
+        item = f'{{"customer": "bob", "placed_at": "{number:02}", "status": "OPEN"}}'
+        assert isotone("put", shop, "Orders", item).code == 0
+    connection = apsw.Connection(str(shop))
+    connection.execute("UPDATE tree_t1 SET value = x'00'")
+    connection.close()
+    code, out, err = isotone("repair", shop, new, "--report", report)
+    assert (code, err) == (1, "")
+    lost = len(report.read_text().splitlines())
+    assert lost == 36  # 35 items, and the count of the table
+    *first, more, last = out.splitlines()
+    assert len(first) == 20
+    assert more == f"and 16 more losses: see {report}"
+    assert last == f"{new}: 0 items saved, 36 losses"

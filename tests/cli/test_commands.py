@@ -371,8 +371,9 @@ def test_check_of_a_file_whose_tables_cannot_be_read(isotone, shop):
     found = lines(outcome.out)
     assert re.fullmatch("entry [0-9a-f]+ of tree catalog is damaged", found[0])
     assert re.fullmatch("entry [0-9a-f]+ of tree t1 is damaged", found[1])
-    assert "isotone repair FILE NEW_FILE saves what is left" in found[2]
-    assert found[3:] == [f"{shop}: 3 problems"]
+    assert found[2] == f"the tables of {shop} cannot be opened"
+    advice = f"restore a backup, or save what can be read: isotone repair {shop} NEW_FILE"
+    assert found[3:] == [f"{shop}: 3 problems; {advice}"]
 
 
 def test_check_of_a_broken_file(isotone, shop):
@@ -392,7 +393,11 @@ def test_check_of_a_broken_file(isotone, shop):
     connection.close()
     outcome = isotone("check", shop)
     assert outcome.code == 1
-    assert re.search(r": \d+ problems?\n$", outcome.out)
+    assert re.search(r": \d+ problems?; restore a backup, .*\n$", outcome.out)
+    assert "`isotone check`" not in outcome.out
+    assert re.search(
+        r"table Orders: its count is 5 items of \d+ bytes, but there are 4 readable", outcome.out
+    )
 
 
 def loaded_by(program: str, modules: set[str]) -> str:

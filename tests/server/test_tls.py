@@ -19,7 +19,7 @@ from tests.server.signing import signed, write_credentials
 
 import isotone
 from isotone.cli.database import connect
-from isotone.errors import ApiError, ConnectionFailed, UsageError
+from isotone.errors import ConnectionFailed, UsageError
 from isotone.server import running_server
 
 pytestmark = needs_openssl
@@ -111,7 +111,25 @@ def test_boto3_and_isotone_connect(pair, monkeypatch):
         with connect(url) as connection:
             assert connection.execute("ListTables", {}) == {"TableNames": []}
         monkeypatch.delenv("AWS_CA_BUNDLE")
-        with pytest.raises((ApiError, ConnectionFailed)), connect(url) as connection:
+        with (
+            pytest.raises(ConnectionFailed, match="self.signed.*; .* set AWS_CA_BUNDLE to the file"),
+            connect(url) as connection,
+        ):
+            connection.execute("ListTables", {})
+
+
+def test_the_wrong_scheme_is_told(service, pair, event_loop_of_server):
+    with running_server(service, tls_cert=pair[0], tls_key=pair[1]) as url:
+        plain = url.replace("https", "http")
+        told = f"{plain} closed the connection without an answer; if it uses TLS, write {url}$"
+        with pytest.raises(ConnectionFailed, match=told), connect(plain) as connection:
+            connection.execute("ListTables", {})
+    with running_server(service) as url:
+        secure = url.replace("http", "https")
+        with (
+            pytest.raises(ConnectionFailed, match=f"no TLS at this port; write {url}$"),
+            connect(secure) as connection,
+        ):
             connection.execute("ListTables", {})
 
 
@@ -126,8 +144,12 @@ def test_the_key_may_be_in_the_same_file(service, pair, tmp_path):
     ("cert", "key", "told"),
     [
         ("none.pem", None, "none.pem cannot be read: No such file"),
-        ("one.pem", None, "one.pem cannot be used for TLS"),
-        ("one.pem", "two.key", "one.pem and two.key cannot be used for TLS: KEY_VALUES_MISMATCH"),
+        ("one.pem", None, "one.pem cannot be used for TLS: it must have .* --tls-key names"),
+        (
+            "one.pem",
+            "two.key",
+            "one.pem and two.key cannot be used for TLS: the key is not that of the certificate",
+        ),
         ("one.pem", "locked.key", "the key for TLS is encrypted"),
         ("junk.pem", "one.key", "junk.pem and one.key cannot be used for TLS"),
         (None, "one.key", "--tls-key needs the certificate, too"),

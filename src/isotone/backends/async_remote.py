@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from isotone.backends.endpoint import Endpoint, Timeouts
+from isotone.backends.endpoint import Endpoint, Timeouts, closed_early
 from isotone.backends.http_messages import LONGEST_IDLE, Reply, encode_request, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.proxies import connect_through, proxy_of, tls_context
@@ -232,7 +232,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
-        self._fail(f"{self._address} closed the connection without an answer")
+        self._fail(closed_early(self._address))
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

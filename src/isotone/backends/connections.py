@@ -15,7 +15,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final
 
-from isotone.backends.endpoint import Address, Timeouts
+from isotone.backends.endpoint import Address, Timeouts, closed_early
 from isotone.backends.http_messages import LONGEST_IDLE, Reply, is_quiet
 from isotone.backends.proxies import Proxy, open_tunnel, proxy_of, tls_context
 from isotone.errors import ConnectionFailed
@@ -122,7 +122,7 @@ class Connection:
             while not reply.complete:
                 data = self._socket.recv(_CHUNK)
                 if not data:
-                    raise ConnectionFailed(f"{self._url} closed the connection without an answer")
+                    raise ConnectionFailed(closed_early(self._url))
                 reply.feed(data)
         except TimeoutError as error:
             raise ConnectionFailed(

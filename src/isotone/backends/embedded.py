@@ -13,9 +13,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast, get_args
 
+from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.engine import frozen_reads, integrity, maintenance
@@ -83,7 +85,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         )
     return Database(
         Engine(
-            _store(_file_name(path), durability, memory_map, busy_timeout),
+            _store(file_name(path), durability, memory_map, busy_timeout),
             clock=clock,
             region=region,
             account=account,
@@ -112,8 +114,8 @@ def backup(
     from isotone.storage import file_copies
 
     return file_copies.back_up(
-        fspath(file),
-        fspath(target),
+        file_name(file),
+        file_name(target),
         force=force,
         compact=compact,
         update=update,
@@ -134,7 +136,7 @@ def restore(
     """
     from isotone.storage import file_copies
 
-    return file_copies.restore(fspath(backup), fspath(file), force=force, progress=progress)
+    return file_copies.restore(file_name(backup), file_name(file), force=force, progress=progress)
 
 
 def check(file: str | PathLike[str], progress: integrity.Progress | None = None) -> list[str]:
@@ -145,11 +147,11 @@ def check(file: str | PathLike[str], progress: integrity.Progress | None = None)
     try:
         database = open(file)
     except StorageCorrupt:
-        with closing(_store(_file_name(file), "disk", None, BUSY_TIMEOUT)) as store:
+        with closing(_store(file_name(file), "disk", None, BUSY_TIMEOUT)) as store:
             problems = integrity.check_entries(store)
         return [
             *problems,
-            f"the tables of {fspath(file)} cannot be opened: isotone repair FILE NEW_FILE saves what is left",
+            f"the tables of {fspath(file)} cannot be opened",
         ]
     with database:
         return database.check(progress)
@@ -168,7 +170,7 @@ def repair(
     """
     from isotone.engine import repair as repairing
 
-    return repairing.repair(fspath(file), fspath(target), progress)
+    return repairing.repair(file_name(file), file_name(target), progress)
 
 
 def compact(
@@ -180,7 +182,7 @@ def compact(
     """
     from isotone.storage import file_copies
 
-    return file_copies.compact(fspath(file), progress)
+    return file_copies.compact(file_name(file), progress)
 
 
 def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
@@ -193,13 +195,17 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
 
 
-def _file_name(path: str | PathLike[str]) -> str:
-    """A path as text that a file system takes; raises `UsageError` for any other."""
+def file_name(path: str | PathLike[str]) -> str:
+    """A path as text that a file system takes; raises `UsageError` for any other, and for the address of a server."""
     name = fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str):
         raise UsageError(f"{path!r} is not a path; give a str or a Path, or {MEMORY!r}")
     if "\0" in name or (not name.isascii() and name.encode("utf-8", "ignore").decode() != name):
         raise UsageError(f"{name!r} cannot be a file's name: it has a NUL, or is not Unicode text")
+    if is_remote(path) and not Path(name).exists():
+        raise UsageError(
+            f"{name!r} is the address of a server; give the path of a file (isotone.connect takes both)"
+        )
     return name
 
 

@@ -40,6 +40,12 @@ class Timeouts:
     read: float = 60.0
 
 
+# OpenSSL's reasons for bytes that are not TLS, by version.
+_NO_TLS: Final = frozenset(
+    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where a server listens."""
@@ -62,9 +68,28 @@ class Address:
     def unreachable(self, error: OSError) -> ConnectionFailed:
         """The error for a connection that failed."""
         if isinstance(error, ssl.SSLError):
-            return ConnectionFailed(f"the TLS connection to {self.url} failed: {error}", sent=False)
+            reason = _tls_reason(error, self.url)
+            return ConnectionFailed(f"the TLS connection to {self.url} failed: {reason}", sent=False)
         reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
         return ConnectionFailed(f"cannot connect to {self.url} ({reason}){self.hint}", sent=False)
+
+
+def _tls_reason(error: ssl.SSLError, url: str) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"{error.verify_message}; if the certificate is your own, set AWS_CA_BUNDLE to the file of its authority"
+        )
+    if error.reason in _NO_TLS:
+        return f"there is no TLS at this port; write http://{url.removeprefix('https://')}"
+    return str(error)
+
+
+def closed_early(url: str) -> str:
+    """What is wrong with a server that closes a connection before it answers."""
+    text = f"{url} closed the connection without an answer"
+    if url.startswith("http://"):
+        text += f"; if it uses TLS, write https://{url.removeprefix('http://')}"
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,9 @@ import isotone
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
 from isotone.errors import StorageCorrupt, UsageError
+
+# Errors advise to run a check. In a check it would be advice to do the same again.
+_ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 # check
 
@@ -24,15 +28,17 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    if not Path(arguments.file).exists():
-        raise UsageError(f"the file {arguments.file} does not exist")
     from isotone.backends import embedded
+
+    if not Path(embedded.file_name(arguments.file)).exists():
+        raise UsageError(f"there is no file {arguments.file}")
 
     progress = _Progress(LiveLine(silent=arguments.quiet))
     try:
         problems = embedded.check(arguments.file, progress)
     except StorageCorrupt as error:
         problems = [str(error)]
+    problems = [_ADVICE.split(problem)[0] for problem in problems]
     progress.clear()
     if arguments.json:
         print(json.dumps({"file": arguments.file, "items": progress.items, "problems": problems}))
@@ -40,11 +46,18 @@ def _check(arguments: argparse.Namespace) -> int:
     for problem in problems:
         print(problem)
     if problems:
-        print(f"{arguments.file}: {len(problems)} problem{'' if len(problems) == 1 else 's'}")
+        print(
+            f"{arguments.file}: {_count(len(problems), 'problem')}; restore a backup, or save what can be read: "
+            f"isotone repair {arguments.file} NEW_FILE"
+        )
         return 1
     if not arguments.quiet:
         print(f"{arguments.file}: all is well ({progress.items:,} items)")
     return 0
+
+
+def _count(number: int, what: str, several: str = "") -> str:
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 class _Progress:
@@ -76,7 +89,7 @@ Exits with 0 if everything is correct. Otherwise it prints each problem and exit
     examples="""
 isotone check shop.db
 isotone check shop.db --json
-isotone check shop.db --quiet && cp shop.db backup.db
+isotone check shop.db --quiet && isotone backup shop.db backup.db
 """,
     add_arguments=_check_arguments,
     run=_check,
@@ -84,6 +97,8 @@ isotone check shop.db --quiet && cp shop.db backup.db
 
 
 # repair
+
+_SHOWN: Final = 20  # losses that are printed where a report has them all
 
 
 def _repair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,25 +112,39 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _repair(arguments: argparse.Namespace) -> int:
-    with LiveLine(silent=arguments.quiet) as line:
-        result = isotone.repair(
-            arguments.file,
-            arguments.target,
-            progress=lambda done, total: line.show(f"page {done:,} of {total:,}"),
+    report = None if arguments.report is None else Path(arguments.report)
+    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
+        raise UsageError(
+            f"--report {report} cannot be written: give a file in a folder that exists"
         )
-    if arguments.report is not None:
+    with LiveLine(silent=arguments.quiet) as line:
+
+        def show(done: int, total: int) -> None:
+            if done < total:
+                line.show(f"page {done:,} of {total:,}")
+            else:
+                line.show("rebuilding the indexes, and checking the new file", at_once=True)
+
+        result = isotone.repair(arguments.file, arguments.target, progress=show)
+    if report is not None:
         lines = [json.dumps(lost) + "\n" for lost in result.lost]
-        Path(arguments.report).write_text("".join(lines), encoding="utf-8")
+        report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
         print(json.dumps({"items": result.items, "lost": result.lost, "problems": result.problems}))
     else:
-        for lost in result.lost:
-            print(f"lost: {json.dumps(lost)}")
+        shown = result.lost if report is None else result.lost[:_SHOWN]
+        for lost in shown:
+            print(f"lost: {json.dumps(lost, ensure_ascii=False)}")
+        if len(shown) < len(result.lost):
+            print(
+                f"and {_count(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {report}"
+            )
         for problem in result.problems:
             print(problem)
         if not arguments.quiet:
             items = sum(result.items.values())
-            print(f"{arguments.target}: {items:,} items saved, {len(result.lost)} losses")
+            losses = _count(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
+            print(f"{arguments.target}: {_count(items, 'item')} saved, {losses}")
     return 1 if result.lost or result.problems else 0
 
 

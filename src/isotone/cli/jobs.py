@@ -6,6 +6,7 @@ The first Ctrl-C lets a job end where it can be continued, the second one ends i
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -48,8 +49,27 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 def running_job(arguments: argparse.Namespace) -> Iterator[Job]:
     """Show progress, and let the first Ctrl-C stop the job, while it runs in the block."""
     stop = threading.Event()
-    with LiveLine(silent=arguments.quiet) as line, _stopped_by_interrupt(stop):
-        yield Job(line.show, stop)
+    logger, once = logging.getLogger("isotone"), _Once(logging.WARNING)
+    logger.addHandler(once)
+    try:
+        with LiveLine(silent=arguments.quiet) as line, _stopped_by_interrupt(stop):
+            yield Job(line.show, stop)
+    finally:
+        logger.removeHandler(once)
+
+
+class _Once(logging.Handler):
+    """Prints each warning of the database once: a full disk refuses thousands of writes for one reason."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            complain(text)
 
 
 def interrupted(state: Path | None, reason: str = "") -> int:

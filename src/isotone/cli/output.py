@@ -104,10 +104,10 @@ class LiveLine:
     def __exit__(self, *_: object) -> None:
         self.clear()
 
-    def show(self, text: object) -> None:
-        """Replace the text, at most twice a second."""
+    def show(self, text: object, *, at_once: bool = False) -> None:
+        """Replace the text, at most twice a second unless `at_once`."""
         now = time.monotonic()
-        if self._is_silent or now - self._shown < _EVERY:
+        if self._is_silent or (now - self._shown < _EVERY and not at_once):
             return
         self._shown = now
         width = get_terminal_size().columns - 1  # a wrapped line could not be erased

@@ -306,7 +306,8 @@ isotone serve ci.db --durability none    faster writes, for data that can be rec
 isotone serve shop.db --host 0.0.0.0 --credentials isotone-credentials.json    for the users in the file
 
 Then, in another terminal:
-export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
+export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
+export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any
 aws dynamodb list-tables
 """,
@@ -324,7 +325,7 @@ The tour    {url}/workbench/   (open it in a browser)
 
 boto3       boto3.client("dynamodb", endpoint_url="{url}", region_name="us-east-1",
                          aws_access_key_id="any", aws_secret_access_key="any")
-AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us-east-1
+AWS CLI     export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1
             aws dynamodb list-tables --endpoint-url {url}
 JavaScript  new DynamoDBClient({{endpoint: "{url}", region: "us-east-1",
                                 credentials: {{accessKeyId: "any", secretAccessKey: "any"}}}})

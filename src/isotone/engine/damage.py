@@ -24,6 +24,10 @@ from isotone.values.size import item_size
 log = logging.getLogger("isotone")
 
 
+_DAMAGED: Final = " is damaged: it is not as it was written"
+_ADVICE: Final = ". `isotone check` lists all damage, `isotone repair` saves everything else"
+
+
 class Role(NamedTuple):
     """What a tree holds: `table` is None for those of the database, `text` says what one of its entries is."""
 
@@ -75,11 +79,15 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
         text = role.text.replace("{item}", shown)
     where = f"{path}: " if path else ""
     return DamagedItem(
-        f"{where}{text} is damaged: it is not as it was written. `isotone check` lists all damage, "
-        "`isotone repair` saves everything else",
+        f"{where}{text}{_DAMAGED}{_ADVICE}",
         None if role is None or role.table is None else role.table.name,
         item,
     )
+
+
+def finding(error: StorageCorrupt, path: str = "") -> str:
+    """What a check says of damage: without the name of the file, and without the advice to run a check."""
+    return str(error).removesuffix(_ADVICE).removeprefix(f"{path}: ")
 
 
 def _item_key(role: Role, key: bytes) -> Item | None:

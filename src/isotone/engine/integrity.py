@@ -82,7 +82,7 @@ class _Check:
         return self.engine.store.range(tree, b"", None, on_damage=self._note)
 
     def _note(self, error: DamagedItem) -> None:
-        self.damage.append(str(error))
+        self.damage.append(damage.finding(error, getattr(self.engine.store, "path", "")))
 
     def but_damage(self, problems: Iterator[str]) -> Iterator[str]:
         """The problems that one part finds, up to where the file itself cannot be read on."""
@@ -166,18 +166,23 @@ def _check_counts(
 ) -> Iterator[str]:
     engine = check.engine
     if engine.counts.of(table.tree) != (items, size):
+        counted, bytes_counted = engine.counts.of(table.tree)
         yield (
-            f"table {table.name}: its count is {engine.counts.of(table.tree)}, "
+            f"table {table.name}: its count is {counted} items of {bytes_counted} bytes, "
             f"but there are {items} readable items of {size} bytes"
         )
-    for tree, count in expected.items():
-        there = sum(1 for _ in check.entries(tree))
+    for index in table.indexes:
+        if index.tree not in expected:
+            continue
+        name = getattr(index, "name", None)
+        text = "its index for expiry" if name is None else f"index {name}"
+        there, count = sum(1 for _ in check.entries(index.tree)), expected[index.tree]
         if there != count:
-            yield f"table {table.name}: index {tree} has {there} readable entries instead of {count}"
-        if engine.counts.of(tree)[0] != there:
+            yield f"table {table.name}: {text} has {there} readable entries instead of {count}"
+        if engine.counts.of(index.tree)[0] != there:
             yield (
-                f"table {table.name}: the count of index {tree} is "
-                f"{engine.counts.of(tree)[0]}, but it has {there} readable entries"
+                f"table {table.name}: the count of {text} is "
+                f"{engine.counts.of(index.tree)[0]}, but it has {there} readable entries"
             )
 
 

@@ -60,7 +60,9 @@ def repair(
     if Path(target).exists() or Path(f"{target}-wal").exists():
         raise UsageError(f"{target} exists; give the path of a file that does not")
     if not Path(target).absolute().parent.is_dir():
-        raise UsageError(f"the folder {Path(target).absolute().parent} does not exist")
+        raise UsageError(
+            f"the folder {Path(target).absolute().parent} does not exist; create it first"
+        )
     result = Repaired()
     with _work_folder(target) as folder:
         copy, made = str(folder / "source.db"), str(folder / "new.db")
@@ -138,6 +140,8 @@ def _save_rows(
     finally:
         store.close()
     result.lost += [{"what": note} for note in found.notes]
+    if progress is not None:
+        progress(pages, pages)
     return lost
 
 
@@ -161,13 +165,13 @@ def _described(engine: Engine, row: salvage.LostRow) -> Lost:
     if role is None:
         what = f"an entry of {name}"
     elif role.of_index is not None:
-        what = "an index entry, which was made anew"
+        what = "an index entry, which was rebuilt"
     else:
         what = "an item" if role.has_items else role.text
     return {"what": what, "table": error.table, "key": error.key, **where}
 
 
-# Make the rest anew
+# Rebuild the rest
 
 
 _SLICE = 1000  # items in one transaction
@@ -176,7 +180,7 @@ _NUMBER = re.compile(r"[a-z](\d+)")
 
 
 def _rebuild(engine: Engine, result: Repaired) -> None:
-    """Make everything anew that follows from items, and note what is missing."""
+    """Rebuild everything that follows from items, and note what is missing."""
     _drop_unclaimed(engine, result)
     with engine.writing:
         _take_numbers(engine)

@@ -61,15 +61,16 @@ class BatchWriter:
         failure: Exception | None = None
         while left:
             batches = [left[at : at + self._size] for at in range(0, len(left), self._size)]
-            if self._send_many is not None:
+            if self._send_many is not None and failure is None:
                 cost, refused, failure = self._write_together(batches)
-            else:
+            else:  # after a failure one by one, which raises what is wrong: a full disk, a read-only file
                 cost, refused = self._write_each(batches)
+                failure = None
             units += cost
             attempt = attempt + 1 if len(refused) == len(left) else 1
             left = refused
             if attempt > _EMPTY_ATTEMPTS:
-                raise failure or ProvisionedThroughputExceededException(
+                raise ProvisionedThroughputExceededException(
                     f"nothing of {attempt} batches for table {self._table} was processed"
                 )
             if left:

@@ -48,11 +48,18 @@ def _context(cert: str | PathLike[str], key: str | PathLike[str] | None) -> ssl.
     try:
         context.load_cert_chain(cert, key, password=_refuse_password)
     except ssl.SSLError as error:
-        reason = error.reason or "no certificate with its key was found"
-        raise UsageError(f"{where} cannot be used for TLS: {reason}") from None
+        raise UsageError(f"{where} cannot be used for TLS: {_reason(error, key)}") from None
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from None
     return context
+
+
+def _reason(error: ssl.SSLError, key: str | PathLike[str] | None) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "the key is not that of the certificate"
+    if error.reason is None and key is None:
+        return "it must have a certificate and its key, both in PEM; --tls-key names a key in another file"
+    return error.reason or "they must be a certificate and its key, both in PEM"
 
 
 def _refuse_password() -> str:

@@ -338,6 +338,8 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
 def storage_error(error: apsw.Error, path: str, tree: str = "", number: int = 0) -> Exception:
     """Isotone's exception for one of SQLite's; `number` is the errno of the operating system, if any."""
     reason = str(error)
+    if reason == "not an error":  # which SQLite says when it has no words for the code
+        reason = "SQLite refuses to write"
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_BUSY_SNAPSHOT:
         return UsageError(_RANGE_OPEN.format(path=path, reason=reason))
     if reason.startswith("no such table"):

@@ -43,6 +43,10 @@ _STEP: Final = 512  # pages copied between two calls of the progress
 _LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
 _MAGIC: Final = b"SQLite format 3\0"
+_DAMAGED: Final = (
+    "{path} is damaged ({what}), so it was not copied: `isotone check` says what is wrong; use another backup, "
+    "or save the rest with `isotone repair`"
+)
 
 
 def back_up(
@@ -65,14 +69,14 @@ def back_up(
     _check_target(target, force=force or update)
     if update and Path(target).exists():
         return _update(source, target, progress)
-    with _part_of(target, force=force or update) as part, _reading(source) as origin:
+    with _reading(source) as origin, _part_of(target, force=force or update) as part:
         if compact:
             part.close()
             _vacuum_into(origin, part.path, progress)
             part.open()
         else:
             _copy_pages(origin, part.connection, progress)
-        part.finish()
+        part.finish(source)
     return Path(target).stat().st_size
 
 
@@ -90,7 +94,7 @@ def write_out(store: Store, target: str, *, force: bool = False) -> int:
         finally:
             copy.close()
         part.open()
-        part.finish()
+        part.finish(target)
     return Path(target).stat().st_size
 
 
@@ -119,7 +123,7 @@ def restore(
             with _part_of(target, force=force) as part:
                 _copy_pages(origin, part.connection, progress)
                 _drop_log(target)
-                part.finish()
+                part.finish(backup)
     return Path(target).stat().st_size
 
 
@@ -158,7 +162,7 @@ def _check_target(target: str, *, force: bool) -> None:
     if location.is_dir():
         raise UsageError(f"{target} is a folder; give the path of a file in it")
     if not location.parent.is_dir():
-        raise UsageError(f"the folder {location.parent} does not exist")
+        raise UsageError(f"the folder {location.parent} does not exist; create it first")
     if location.exists() and not force:
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
     if _has_log(target):
@@ -189,20 +193,19 @@ def _drop_log(path: str) -> None:
 
 
 def _check_content(connection: apsw.Connection, path: str) -> None:
+    """Verify a backup or a copy; `path` is the file to name if it is damaged."""
     try:
         found = connection.execute("PRAGMA quick_check(1)").get
     except apsw.Error as error:
         raise storage_error(error, path) from error
     if found != "ok":
-        raise StorageCorrupt(f"{path} is damaged ({found}): use another backup")
+        raise StorageCorrupt(_DAMAGED.format(path=path, what=found))
     if connection.execute("PRAGMA main.user_version").get < 2:
         return  # it has no checksums
     for name in _tables(connection, "main"):
         if not _is_intact(connection, name):
-            raise StorageCorrupt(
-                f"{path} is damaged (an entry of {name} does not have its checksum): `isotone check` "
-                "says what is wrong, and `isotone repair` saves the rest"
-            )
+            what = f"an entry of {name} does not have its checksum"
+            raise StorageCorrupt(_DAMAGED.format(path=path, what=what))
 
 
 def _is_intact(connection: Any, name: str) -> bool:
@@ -278,6 +281,7 @@ class _Part:
         self.path = f"{target}.part"
         self._force = force
         self.is_named = False
+        self.is_of_another = False
         self.connection: Any = None
 
     def open(self) -> None:
@@ -286,6 +290,7 @@ class _Part:
             self._lock()
         except apsw.BusyError:
             self.close()
+            self.is_of_another = True
             raise StorageBusy(
                 f"another process is writing {self.target}; wait until it is done"
             ) from None
@@ -305,10 +310,10 @@ class _Part:
             self.connection.close(True)
             self.connection = None
 
-    def finish(self) -> None:
-        """Check the part, make it durable, and give it its name."""
+    def finish(self, source: str) -> None:
+        """Check the part, make it durable, and give it its name. If it is damaged, the error names the source."""
         self.connection.execute("PRAGMA journal_mode=DELETE").get  # noqa: B018 - reading executes it
-        _check_content(self.connection, self.path)
+        _check_content(self.connection, source)
         descriptor = os.open(self.path, os.O_RDWR)
         try:
             os.fsync(descriptor)
@@ -346,16 +351,16 @@ class _Part:
 @contextmanager
 def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
     part = _Part(target, force=force)
-    part.open()
     try:
+        part.open()
         yield part
     except FileExistsError:
         raise UsageError(f"{target} exists; --force (force=True) replaces it") from None
     except apsw.Error as error:
         raise storage_error(error, target) from error
     finally:
-        if not part.is_named:
-            with suppress(FileNotFoundError):
+        if not (part.is_named or part.is_of_another):
+            with suppress(OSError):  # it is not there, or its folder cannot be written
                 Path(part.path).unlink()
         part.close()
 
@@ -492,7 +497,7 @@ def _update(source: str, target: str, progress: Progress | None) -> int:
         connection.execute("ATTACH ? AS source", (f"{Path(source).absolute().as_uri()}?mode=rw",))
         connection.execute("BEGIN IMMEDIATE")
         _update_tables(connection, progress)
-        _check_content(connection, target)
+        _check_content(connection, source)
         connection.execute("COMMIT")
     except apsw.BusyError:
         raise StorageBusy(f"another process has {target} open; wait until it is done") from None
