@@ -112,7 +112,9 @@ def test_boto3_and_isotone_connect(pair, monkeypatch):
             assert connection.execute("ListTables", {}) == {"TableNames": []}
         monkeypatch.delenv("AWS_CA_BUNDLE")
         with (
-            pytest.raises(ConnectionFailed, match="self.signed.*; .* set AWS_CA_BUNDLE to the file"),
+            pytest.raises(
+                ConnectionFailed, match=r"self.signed.*; .* set AWS_CA_BUNDLE to the file"
+            ),
             connect(url) as connection,
         ):
             connection.execute("ListTables", {})

@@ -68,17 +68,15 @@ class Address:
     def unreachable(self, error: OSError) -> ConnectionFailed:
         """The error for a connection that failed."""
         if isinstance(error, ssl.SSLError):
-            reason = _tls_reason(error, self.url)
-            return ConnectionFailed(f"the TLS connection to {self.url} failed: {reason}", sent=False)
+            why = _tls_reason(error, self.url)
+            return ConnectionFailed(f"the TLS connection to {self.url} failed: {why}", sent=False)
         reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
         return ConnectionFailed(f"cannot connect to {self.url} ({reason}){self.hint}", sent=False)
 
 
 def _tls_reason(error: ssl.SSLError, url: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return (
-            f"{error.verify_message}; if the certificate is your own, set AWS_CA_BUNDLE to the file of its authority"
-        )
+        return f"{error.verify_message}; if the certificate is your own, set AWS_CA_BUNDLE to the file of its authority"
     if error.reason in _NO_TLS:
         return f"there is no TLS at this port; write http://{url.removeprefix('https://')}"
     return str(error)
