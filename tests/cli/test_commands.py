@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from itertools import groupby
+from urllib.request import urlopen
 
 import apsw
 import pytest
@@ -433,3 +434,21 @@ def test_a_reader_that_has_seen_enough(shop):
     ran = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert ran.stderr == ""
     assert len(lines(ran.stdout)) == 1
+
+
+def test_an_action_that_is_misspelled(isotone, shop):
+    told = "isotone: there is no action {!r}; {}\n"
+    assert isotone("call", shop, "listtables").err == told.format(
+        "listtables", "did you mean ListTables?"
+    )
+    assert isotone("call", shop, "Xyzzy").err == told.format(
+        "Xyzzy", "write one such as DescribeTable"
+    )
+
+
+def test_tables_are_described_once(isotone, shop):
+    with package.open(shop) as database, running_server(database) as url:
+        assert isotone("tables", url).code == 0
+        with urlopen(f"{url}/metrics") as page:
+            metrics = page.read().decode()
+    assert 'isotone_requests_total{action="DescribeTable"} 1\n' in metrics

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
+
+from isotone.backends import embedded
 
 
 def lines_of(count: int, wrong: dict[int, str]) -> str:
@@ -39,7 +42,7 @@ def test_an_item_that_is_refused_is_told_by_its_line_and_the_next_run_goes_on(
     outcome = isotone("put", shop, "Orders", f"@{file}")
     assert outcome.code == 1
     assert "line or item 40 of the input; the 39 items before it are written" in outcome.err
-    assert outcome.err.endswith("go on with --resume 40\n")
+    assert outcome.err.endswith("continue with --resume 40\n")
     assert stored(isotone, shop) == [f"{n:04}" for n in range(1, 40)]
     file.write_text(lines_of(60, {1: '{"customer": "bob"}'}))
     again = isotone("put", shop, "Orders", f"@{file}", "--resume", 40)
@@ -66,3 +69,40 @@ def test_the_later_of_two_items_with_one_key_is_kept(
     )
     assert isotone("put", shop, "Orders", f"@{file}").code == 0
     assert '"n": 2' in isotone("get", shop, "Orders", "bob", "1", "--line").out
+
+
+def test_ctrl_c_says_what_is_written(
+    isotone: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text(lines_of(60, {}))
+    execute = embedded.Database.execute
+
+    def interrupted(self: embedded.Database, operation: str, request: dict[str, object]) -> object:
+        if operation == "BatchWriteItem" and stored_by(self) == 25:
+            raise KeyboardInterrupt
+        return execute(self, operation, request)
+
+    def stored_by(database: embedded.Database) -> int:
+        return database.client().scan(TableName="Orders", Select="COUNT")["Count"] - 5
+
+    monkeypatch.setattr(embedded.Database, "execute", interrupted)
+    assert isotone("put", shop, "Orders", f"@{file}") == (
+        130,
+        "",
+        "isotone: interrupted; it stopped at line or item 26 of the input; "
+        "the 25 items before it are written; continue with --resume 26\n",
+    )
+
+
+@pytest.mark.parametrize("line", [0, -3, 4])
+def test_a_line_that_is_not_there_cannot_be_resumed(
+    isotone: Run, shop: Path, tmp_path: Path, line: int
+) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text(lines_of(3, {}))
+    assert isotone("put", shop, "Orders", f"@{file}", "--resume", line) == (
+        1,
+        "",
+        f"isotone: --resume {line} is not a line or an item of the input: 1 to 3\n",
+    )

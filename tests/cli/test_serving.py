@@ -210,3 +210,20 @@ def test_the_demo_serves_every_sample_and_the_tour(isotone):
         assert len(page.call("tour")["chapters"]) == len(CHAPTERS)
         process.terminate()
         assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("--stream-shards", "99"), 2, "--stream-shards: '99' is not a number of shards"),
+        (("--replication-lag", "soon"), 2, "--replication-lag: 'soon' is not a number of seconds"),
+        (("--audit-log", "none/log"), 1, "the audit log none/log cannot be written: No such file"),
+        (("--port", "0", "--allow-host", "http://db"), 1, "'http://db' is not the name of a host"),
+        (("--prot", "80"), 2, "unrecognized arguments: --prot; did you mean --port?; isotone"),
+    ],
+)
+def test_what_an_option_refuses(isotone, tmp_path, monkeypatch, words, code, told):
+    monkeypatch.chdir(tmp_path)
+    outcome = isotone("serve", *words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert told in outcome.err

@@ -103,7 +103,7 @@ def test_what_a_user_may_do_is_kept_and_shown(isotone, file, tmp_path):
     assert (users["eve"].actions, users["eve"].policy) == (["GetItem"], policy)
     listed = isotone("user", "list").out
     assert "reads Orders* Notes X" in listed
-    assert "reads and writes every table, by GetItem, as its policy allows" in listed
+    assert "reads and writes every table, only GetItem, as its policy allows" in listed
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,9 @@ def test_a_policy_that_cannot_be_used_adds_nobody(isotone, file, tmp_path, polic
 def test_a_user_is_removed(isotone, file):
     isotone("user", "add", "ann")
     isotone("user", "add", "bob")
-    assert isotone("user", "remove", "ann").out == f"ann was removed from {file.name}\n"
+    assert isotone("user", "remove", "ann").out == (
+        f"ann was removed from {file.name}; a running server lets them in until SIGHUP (kill -HUP PID)\n"
+    )
     assert set(read_users(file).by_name) == {"bob"}
 
 
@@ -212,3 +214,30 @@ def test_a_change_that_fails_changes_nothing(isotone, file):
     with pytest.raises(UsageError, match="is there twice"), changing_users(file) as users:
         users["bob"] = users["ann"]
     assert file.read_bytes() == before
+
+
+def test_an_action_that_does_not_exist(isotone, file):
+    code, out, err = isotone("user", "add", "ann", "--actions", "GetItm", "Batch*")
+    assert (code, out) == (1, "")
+    assert err == "isotone: --actions: DynamoDB has no action 'GetItm'; did you mean GetItem?\n"
+    assert not file.exists()
+    # IAM stores such a policy; a Deny with a slip denies nothing.
+    statement = {"Effect": "Deny", "Action": ["dynamodb:PutItm", "s3:*"], "Resource": "*"}
+    file.with_name("policy.json").write_text(json.dumps({"Statement": statement}))
+    outcome = isotone("user", "add", "ann", "--policy", "policy.json")
+    assert outcome.code == 0
+    assert outcome.err == (
+        "isotone: warning: the policy has dynamodb:PutItm, but DynamoDB has no such action\n"
+    )
+    for good in ("getitem", "dynamodb:Query", "PartiQL*", "ConditionCheckItem", "*"):
+        assert isotone("user", "add", f"u{len(good)}", "--actions", good).code == 0
+
+
+def test_a_new_key_says_how_long_it_is_valid(isotone, file):
+    isotone("user", "add", "ci", "--expires", "12h")
+    out = isotone("user", "rotate", "ci").out
+    assert (
+        "a new key in isotone-credentials.json, which does not expire. Previous keys are no" in out
+    )
+    out = isotone("user", "rotate", "ci", "--expires", "1h", "--overlap", "5m").out
+    assert re.search(r"which is valid until .* UTC\. Previous keys are valid until .* UTC\.", out)

@@ -248,6 +248,7 @@ def test_the_access_log_has_a_line_for_each_request(caplog):
         ["PutItem", "200"],
         ["Nonsense", "400"],
     ]
+    assert [line.split()[3] == "-" for line in lines] == [False, False, True]
     assert lines[2].endswith("UnknownOperationException")
     assert SECRET not in caplog.text
 

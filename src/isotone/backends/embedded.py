@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
@@ -26,6 +26,7 @@ from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import ApiError, IsotoneError, StorageBusy, StorageCorrupt, UsageError
 from isotone.exchange.objects import Folder, ObjectStore
+from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
 from isotone.storage.interface import BUSY_TIMEOUT, Store
@@ -45,6 +46,11 @@ _BUSY_INTERVAL = 0.05  # the same, if another process was writing
 _MAPPED = 32 << 20  # bytes of a file that is read once: more would seem to fill the memory
 
 log = logging.getLogger("isotone")
+
+ACTIONS: Final = permissions.ACTIONS
+"""The actions of the API."""
+PERMISSIONS: Final = permissions.PERMISSIONS
+"""What a policy may allow or deny: the actions, and parts of them."""
 
 
 def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from isotone.backends.interface import Backend
+from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain
 from isotone.cli.table_keys import table_of
 from isotone.errors import (
@@ -49,12 +51,15 @@ def _put(arguments: argparse.Namespace) -> int:
     if arguments.item == "-" or arguments.item.startswith("@"):
         if arguments.new:
             raise UsageError("--new takes one item, not a file of them")
-        items = [
-            (place, item)
-            for place, item in _items_in(_read(arguments.item))
-            if place >= arguments.resume
-        ]
-        count = _put_from_file(arguments.connection, table.name, items)
+        given = list(_items_in(_read(arguments.item)))
+        items = [(place, item) for place, item in given if place >= arguments.resume]
+        if arguments.resume < 1 or (given and not items):
+            last = given[-1][0] if given else 1
+            raise UsageError(
+                f"--resume {arguments.resume} is not a line or an item of the input: 1 to {last}"
+            )
+        with LiveLine() as line:
+            count = _put_from_file(arguments.connection, table.name, items, line)
         print(f"{count} item{'' if count == 1 else 's'} written to {table.name}")
         return 0
     request: dict[str, Any] = {
@@ -72,10 +77,11 @@ Placed = tuple[int, Item]
 """An item, and its line in a file, or its number in an array."""
 
 
-def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> int:
+def _put_from_file(connection: Backend, table: str, items: Sequence[Placed], line: LiveLine) -> int:
     """Write items in batches, in their order; returns their number. An error says which are written."""
     for first in range(0, len(items), _BATCH):
         batch = items[first : first + _BATCH]
+        line.show(f"{table}: {first:,} of {len(items):,} items")
         try:
             try:
                 _put_batch(connection, table, [item for _, item in batch])
@@ -84,7 +90,8 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> 
                 for _, item in batch:
                     connection.execute("PutItem", {"TableName": table, "Item": item})
                     first += 1
-        except IsotoneError as error:
+        except (IsotoneError, KeyboardInterrupt) as error:
+            line.clear()
             error.add_note(_what_is_written(items, first))
             raise
     return len(items)
@@ -92,11 +99,9 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed]) -> 
 
 def _what_is_written(items: Sequence[Placed], failed: int) -> str:
     place = items[failed][0]
-    written = f"the {failed} items before it are written" if failed else "nothing is written"
-    return (
-        f"it stopped at line or item {place} of the input; {written}; "
-        f"put it right and go on with --resume {place}"
-    )
+    before = "1 item before it is" if failed == 1 else f"{failed} items before it are"
+    written = f"the {before} written" if failed else "nothing is written"
+    return f"it stopped at line or item {place} of the input; {written}; continue with --resume {place}"
 
 
 def _put_batch(connection: Backend, table: str, items: list[Item]) -> None:
@@ -111,7 +116,9 @@ def _read(source: str) -> str:
         return sys.stdin.read()
     try:
         return Path(source[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"cannot read {source[1:]}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {source[1:]}: {error}") from None
 
 
@@ -252,9 +259,12 @@ def _call(arguments: argparse.Namespace) -> int:
     try:
         answer = arguments.connection.execute(arguments.operation, request)
     except UnknownOperationException:
-        raise UsageError(
-            f"there is no action {arguments.operation!r}; write one such as DescribeTable"
-        ) from None
+        from isotone.backends.embedded import ACTIONS
+
+        named = {name.lower(): name for name in ACTIONS}
+        near = get_close_matches(arguments.operation.lower(), named, n=1)
+        hint = f"did you mean {named[near[0]]}?" if near else "write one such as DescribeTable"
+        raise UsageError(f"there is no action {arguments.operation!r}; {hint}") from None
     encoded = msgspec.json.format(msgspec.json.encode(answer), indent=2)
     sys.stdout.write(encoded.decode() + "\n")
     return 0

@@ -124,8 +124,19 @@ class _Parser(argparse.ArgumentParser):
     """A parser that refuses words in one sentence, as every other error is reported, without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        complain(f"{message}; {self.prog} --help explains the command")
+        complain(f"{message}{self._near(message)}; {self.prog} --help explains the command")
         self.exit(WRONG_USAGE)
+
+    def _near(self, message: str) -> str:
+        """The option that an unknown one may stand for."""
+        _, _, unknown = message.partition("unrecognized arguments: ")
+        for word in unknown.split():
+            near = get_close_matches(
+                word.partition("=")[0], self._option_string_actions, n=1, cutoff=0.75
+            )
+            if word.startswith("--") and near:
+                return f"; did you mean {near[0]}?"
+        return ""
 
 
 def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentParser:
@@ -179,7 +190,10 @@ def _guarded(action: Callable[[], int]) -> int:
             sys.stdout.flush()
             raise
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        notes = getattr(interrupt, "__notes__", ())
+        if notes:
+            complain("; ".join(("interrupted", *notes)))
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has closed it
         _discard(sys.stdout)
@@ -226,7 +240,8 @@ def _reason(error: OSError | UnicodeError | RecursionError) -> str:
         return f"the input is not text in UTF-8: {error.reason} at byte {error.start:,}"
     if isinstance(error, UnicodeError):
         return f"this is not valid text: {error}"
-    where = "standard input or output" if error.filename is None else f"{error.filename!s:.100}"
+    name = error.filename2 or error.filename  # of two, the second is the one that was written
+    where = "standard input or output" if name is None else f"{name!s:.100}"
     return f"{where}: {error.strerror or error}"
 
 

@@ -17,6 +17,7 @@ from isotone.cli.workbench import add_model, address_of, open_page, workbench_of
 from isotone.errors import UsageError
 
 # serve
+_MOST_SHARDS: Final = 16  # of a new stream
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stream-shards",
-        type=int,
+        type=_shards,
         default=1,
         metavar="N",
         help="the number of shards of a new stream, at most 16 (default 1)",
@@ -45,7 +46,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--replication-lag",
-        type=float,
+        type=_lag,
         default=0.0,
         metavar="SECONDS",
         help="the delay of writes to other replicas of a table (default 0)",
@@ -155,6 +156,24 @@ def _body_budget(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of megabytes, such as 256")
     return int(text) << 20
+
+
+def _shards(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_SHARDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of shards; write 1 to {_MOST_SHARDS}"
+        )
+    return int(text)
+
+
+def _lag(text: str) -> float:
+    try:
+        lag = float(text)
+    except ValueError:
+        lag = -1.0
+    if not 0 <= lag < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write 0 or more")
+    return lag
 
 
 class _Address(TypedDict):

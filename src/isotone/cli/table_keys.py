@@ -73,6 +73,11 @@ def table_of(connection: Backend, name: str) -> Table:
     except ResourceNotFoundException:
         known = ", ".join(table_names(connection)) or "none; isotone create makes one"
         raise UsageError(f"there is no table {name}; tables here: {known}") from None
+    return described_table(described)
+
+
+def described_table(described: dict[str, Any]) -> Table:
+    """The keys in the description of a table."""
     types = {a["AttributeName"]: a["AttributeType"] for a in described["AttributeDefinitions"]}
     indexes = [
         *described.get("LocalSecondaryIndexes", ()),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from isotone.cli.program import Command
-from isotone.cli.table_keys import Table, table_names, table_of
+from isotone.cli.table_keys import Table, described_table, table_names, table_of
 from isotone.errors import UsageError
 from isotone.text_table import aligned
 
@@ -31,8 +31,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     elif not names:
         print("no tables; isotone create makes one")
     else:
-        tables = [table_of(connection, name) for name in names]
-        rows = [_row(table, of) for table, of in zip(tables, described, strict=True)]
+        rows = [_row(described_table(of), of) for of in described]
         print(aligned(_LIST_HEADER, rows, right={3, 4}))
     return 0
 

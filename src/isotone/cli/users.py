@@ -6,6 +6,8 @@ import argparse
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +28,12 @@ from isotone.server.users import (
 from isotone.text_table import aligned
 
 _FILE: Final = "isotone-credentials.json"
+_SERVICE: Final = "dynamodb:"
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 _PAIR: Final = """\
-The secret is shown only now.
+The secret is shown only now. A running server reads the file again on SIGHUP (kill -HUP PID).
 
 # as a profile in ~/.aws/credentials
 [{name}]
@@ -120,6 +123,7 @@ def _add(arguments: argparse.Namespace) -> None:
         policy=_policy(arguments.policy),
     )
     check_user(arguments.name, user)
+    _check_actions(user)
     with changing_users(arguments.credentials) as users:
         if arguments.name in users:
             raise UsageError(
@@ -130,6 +134,27 @@ def _add(arguments: argparse.Namespace) -> None:
     _print_pair(arguments.name, key)
 
 
+def _check_actions(user: User) -> None:
+    """Refuse an option that allows nothing, and warn of a policy that names actions which do not exist, as IAM would."""
+    from isotone.backends.embedded import PERMISSIONS
+
+    def is_unknown(pattern: str) -> bool:
+        name = pattern.lower().removeprefix(_SERVICE)
+        return not any(fnmatchcase(each.lower(), name) for each in PERMISSIONS)
+
+    for pattern in filter(is_unknown, user.actions or ()):
+        near = get_close_matches(pattern, PERMISSIONS, n=1)
+        hint = f"did you mean {near[0]}?" if near else "write one such as GetItem or 'Batch*'"
+        raise UsageError(f"--actions: DynamoDB has no action {pattern!r}; {hint}")
+    named = (user.policy or {}).get("Statement", [])
+    for statement in named if isinstance(named, list) else [named]:
+        for member in ("Action", "NotAction"):
+            texts = statement.get(member, ())
+            for text in [texts] if isinstance(texts, str) else texts:
+                if text.lower().startswith(_SERVICE) and is_unknown(text):
+                    complain(f"warning: the policy has {text}, but DynamoDB has no such action")
+
+
 def _rotate(arguments: argparse.Namespace) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     key = new_key(_lifetime(arguments.expires), now=now)
@@ -138,8 +163,12 @@ def _rotate(arguments: argparse.Namespace) -> None:
         user = _found(users, arguments)
         old = [] if overlap is None else [_ending(each, now + overlap) for each in user.keys]
         old = [each for each in old if each.expires is not None and each.expires > now]
+        until = max((each.expires for each in old if each.expires is not None), default=None)
         users[arguments.name] = msgspec.structs.replace(user, keys=[*old, key])
-    print(f"{arguments.name} has a new key in {arguments.credentials}.", end=" ")
+    end = "does not expire" if key.expires is None else f"is valid until {_time(key.expires)}"
+    old_end = "are no longer valid" if until is None else f"are valid until {_time(until)}"
+    print(f"{arguments.name} has a new key in {arguments.credentials}, which {end}.", end=" ")
+    print(f"Previous keys {old_end}.", end=" ")
     _print_pair(arguments.name, key)
 
 
@@ -147,7 +176,10 @@ def _remove(arguments: argparse.Namespace) -> None:
     with changing_users(arguments.credentials) as users:
         _found(users, arguments)
         del users[arguments.name]
-    print(f"{arguments.name} was removed from {arguments.credentials}")
+    print(
+        f"{arguments.name} was removed from {arguments.credentials}; "
+        "a running server lets them in until SIGHUP (kill -HUP PID)"
+    )
 
 
 def _list(arguments: argparse.Namespace) -> None:
@@ -171,7 +203,10 @@ _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
 
 def _found(users: dict[str, User], arguments: argparse.Namespace) -> User:
     if arguments.name not in users:
-        raise UsageError(f"there is no user {arguments.name} in {arguments.credentials}")
+        known = ", ".join(users) or "none"
+        raise UsageError(
+            f"there is no user {arguments.name} in {arguments.credentials}; users: {known}"
+        )
     return users[arguments.name]
 
 
@@ -203,14 +238,18 @@ def _access(user: User) -> str:
     """What a user may do, in a few words."""
     does = "reads" if user.read_only else "reads and writes"
     where = "every table" if user.tables is None else " ".join(user.tables)
-    limits = [] if user.actions is None else [f"by {' '.join(user.actions)}"]
+    limits = [] if user.actions is None else [f"only {' '.join(user.actions)}"]
     limits += [] if user.policy is None else ["as its policy allows"]
     return ", ".join([f"{does} {where}", *limits])
 
 
 def _shown_key(key: AccessKey) -> str:
-    end = "" if key.expires is None else f" (until {key.expires:%Y-%m-%d %H:%M} UTC)"
+    end = "" if key.expires is None else f" (until {_time(key.expires)})"
     return key.access_key_id + end
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _print_pair(name: str, key: AccessKey) -> None:

@@ -513,6 +513,7 @@ def _statement_returns(request: Any, statement: AnyStatement) -> list[str]:
     return [own] if on_failure in ("NONE", own) else [own, on_failure]
 
 
+# What each action needs permission for.
 _NEEDS: Final[Mapping[str, Needs]] = {
     "BatchExecuteStatement": _statements,
     "BatchGetItem": _batch_get,
@@ -581,3 +582,12 @@ _NEEDS: Final[Mapping[str, Needs]] = {
     "UpdateTableReplicaAutoScaling": _of_table,
     "UpdateTimeToLive": _of_table,
 }
+
+ACTIONS: Final = frozenset(_NEEDS)
+"""The actions of the API."""
+
+PERMISSIONS: Final = ACTIONS | {
+    *_PARTS_OF_TRANSACTIONS.values(),
+    *("PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete"),
+}
+"""What a policy may allow or deny: the actions, and parts of them."""

@@ -43,6 +43,12 @@ class Admission:
     __slots__ = ("_names", "_origins", "known_hosts")
 
     def __init__(self, names: Iterable[str] | None = None, origins: Iterable[str] = ()) -> None:
+        names = None if names is None else list(names)
+        for name in names or ():
+            if "/" in name:
+                raise UsageError(
+                    f"{name!r} is not the name of a host; write it without scheme and path, such as db.internal"
+                )
         self._names = None if names is None else {_host_name(name) for name in names}
         self._origins = {_checked_origin(origin) for origin in origins}
         self.known_hosts: set[bytes] = set()

@@ -120,7 +120,12 @@ class Listener:
         if credentials is None and audit_log is None:
             return None
         door = None if credentials is None else Door(credentials, clock)
-        audit = None if audit_log is None else AuditLog(audit_log, clock)
+        try:
+            audit = None if audit_log is None else AuditLog(audit_log, clock)
+        except OSError as error:
+            raise UsageError(
+                f"the audit log {audit_log} cannot be written: {error.strerror or error}"
+            ) from None
         return Gate(self._dispatcher, self._service, door, audit)
 
     async def start(self, host: str, port: int) -> str:
@@ -129,12 +134,16 @@ class Listener:
         if not self._may_leave_loopback and not is_loopback(listening.getsockname()[0]):
             listening.close()
             raise UsageError(_unprotected(host))
-        self._admission = admission_for(
-            host,
-            listening.getsockname()[0],
-            hosts=self._allow_hosts,
-            origins=self._allow_origins,
-        )
+        try:
+            self._admission = admission_for(
+                host,
+                listening.getsockname()[0],
+                hosts=self._allow_hosts,
+                origins=self._allow_origins,
+            )
+        except UsageError:
+            listening.close()
+            raise
         self._server = await self._loop.create_server(
             self._new_connection,
             sock=listening,

@@ -87,12 +87,13 @@ class Metrics:
 
         def observe_and_log(operation: str, result: object, began: float, weight: int = 1) -> None:
             self.observe(operation, result, began, weight)
-            status, size = 200, len(result) if isinstance(result, bytes) else 0
+            # An error is encoded only after this.
+            status, size = 200, str(len(result)) if isinstance(result, bytes) else "-"
             error = ""
             if isinstance(result, ApiError):
                 status, error = result.status, f" {type(result).__name__}"
             elapsed = (perf_counter() - began) * 1000
-            access.info("%s %s %d %d %.2fms%s", source, operation, status, size, elapsed, error)
+            access.info("%s %s %d %s %.2fms%s", source, operation, status, size, elapsed, error)
 
         return observe_and_log
 
