@@ -164,10 +164,10 @@ def test_a_body_that_asks_first_is_told_to_come(url):
 def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
     url, operation, monkeypatch, caplog
 ):
-    def broken(style, result, **options):
+    def broken(style, result, keep_alive):
         if b"poison" in result:
             raise RuntimeError("no words for this")
-        return render_result(style, result, **options)
+        return render_result(style, result, keep_alive)
 
     monkeypatch.setattr("isotone.server.connection.render_result", broken)
     with dial(url) as other, dial(url) as sock:

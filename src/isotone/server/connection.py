@@ -415,7 +415,7 @@ class Connection(asyncio.Protocol):
                 if style.coding:
                     self._respond(style, result, keep_alive)
                 else:  # without a call of ours: most answers are like this
-                    self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+                    self._send(render_result(style, result, keep_alive), keep_alive)
         else:
             self._start_other(request, keep_alive)
         if self._held:
@@ -438,7 +438,7 @@ class Connection(asyncio.Protocol):
                 log.error("a request was refused: %s", request.error)
             self._requests[_REFUSED] += 1
             self._observe(_REFUSED, request.error, perf_counter(), 1)
-            rendered = render_result(request.style, request.error, keep_alive=keep_alive)
+            rendered = render_result(request.style, request.error, keep_alive)
             self._send(rendered, keep_alive)
         elif type(request) is Page:
             if request is LOCAL_NODES:
@@ -455,9 +455,13 @@ class Connection(asyncio.Protocol):
         style, keep_alive, operation, began = self._outstanding
         self._outstanding = None
         self._observe(operation, result, began, 1)
-        keep_alive = keep_alive and not self._is_last()
+        if self._finishing and not self._backlog:
+            keep_alive = False
         try:
-            self._respond(style, result, keep_alive)
+            if style.coding:
+                self._respond(style, result, keep_alive)
+            else:
+                self._send(render_result(style, result, keep_alive), keep_alive)
         except Exception:
             log.exception("a request could not be answered")
             self._backlog.clear()
@@ -471,7 +475,7 @@ class Connection(asyncio.Protocol):
             rendering = partial(_rendered, style, result, keep_alive)
             self._dispatcher.run_long(rendering, self._answer_with)
         else:
-            self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
+            self._send(render_result(style, result, keep_alive), keep_alive)
 
     def _answer_with_page(self, page: Page) -> None:
         """Send a page as the answer to the outstanding request."""
@@ -633,7 +637,7 @@ def _read_or_broken(reading: Read, received: Received) -> Call | Page | Refusal:
 
 def _rendered(style: Style, result: bytes, keep_alive: bool) -> bytes:
     try:
-        return render_result(style, result, keep_alive=keep_alive)
+        return render_result(style, result, keep_alive)
     except Exception:
         log.exception("a request could not be answered")
         return render_page(BROKEN, keep_alive=keep_alive)

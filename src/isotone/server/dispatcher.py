@@ -139,7 +139,6 @@ class Dispatcher:
         self._service = service
         self._nodes = nodes
         self._loop = loop
-        self._is_grouped = service.is_grouped
         self._see: See | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[Call, Answer]] = []
@@ -175,7 +174,7 @@ class Dispatcher:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._see is not None:
             self._see(call.operation, call.body, call.region)
-        if self._is_grouped(call.operation, call.body):
+        if self._service.is_grouped(call.operation, call.body):
             size = len(call.body)
             if size > _LARGE_WRITE:
                 self._do_long(partial(self._send_long, call), call, answer)

@@ -41,14 +41,12 @@ _CORS_HEADERS: Final = (
 )
 
 # A request id has 52 characters: 10 for this process, 16 for the request, and a constant suffix of 26.
-# The stride is odd, so an id repeats only after 2**64 requests.
+# The 16 are a number that counts from a random one, and has no more digits before 8 * 10**15 requests.
 _ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
-_REQUEST_ID: Final = b"%b%%016XVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
+_REQUEST_ID: Final = b"%b%%dVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
     _ALPHABET[byte & 31] for byte in os.urandom(10)
 )
-_ID_STRIDE: Final = 0x9E3779B97F4A7C15
-_ID_MASK: Final = 0xFFFFFFFFFFFFFFFF
-_next_number: Final = count(int.from_bytes(os.urandom(8)), _ID_STRIDE).__next__
+_next_number: Final = count(10**15 + int.from_bytes(os.urandom(6))).__next__
 
 _ORDINARY_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
@@ -114,7 +112,7 @@ class _DateHeader:
         self._second = 0
         self._text = b""
 
-    def __call__(self) -> bytes:
+    def now(self) -> bytes:
         second = int(time.time())
         if second != self._second:
             now = time.gmtime(second)
@@ -125,20 +123,20 @@ class _DateHeader:
         return self._text
 
 
-http_date: Final = _DateHeader()
+http_date: Final = _DateHeader().now
 
 
 def request_id() -> bytes:
     """A new unique response id."""
-    return _REQUEST_ID % (_next_number() & _ID_MASK)
+    return _REQUEST_ID % _next_number()
 
 
 def render_result(
-    style: Style, result: bytes | ApiError | ConnectionFailed, *, keep_alive: bool = True
+    style: Style, result: bytes | ApiError | ConnectionFailed, keep_alive: bool = True
 ) -> bytes:
     """The response to a call: the service's bytes, or its error; empty if the connection is to break."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
-        number, checksum = _next_number() & _ID_MASK, zlib.crc32(result)
+        number, checksum = _next_number(), zlib.crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
     status = 200
     if isinstance(result, ConnectionFailed):
