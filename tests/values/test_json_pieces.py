@@ -81,6 +81,11 @@ def test_what_is_no_json_is_refused_in_pieces_too(
         b'[{"N":"1"},{"N":"2"},{"N":"3"},{"N":"4"}]]',
         b'["aaaa","bbbb","cccc","dddd","eeee" "ffff"]',
         b'{"aaaaaaaa":["aaaa"],,"bbbbbbbbbb":1}',
+        b'{"a":1,"b":2,,"c":3,"d":4,"e":5,"f":6}',
+        b'{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,}',
+        b'{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}}',
+        b'{"a":1,"b":2,"c":3,"d":4],"e":5,"f":6}',
+        b'{,"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}',
         b"[" * 100_000,
         b'{"\xff":1,"aaaaaaaaaaaaaaaaaaaaa":2}',
         b"",
@@ -125,6 +130,20 @@ def test_no_call_decodes_much(
     assert decode_in_pieces(body) == value
     assert max(sizes) <= 2 * PIECE
     assert len(sizes) <= 4 * len(body) / PIECE + 10  # nor are there many small ones
+
+
+@pytest.mark.parametrize(
+    "value",
+    [FLAT, MAPS, MEMBERS, [f"a{number}" for number in range(50_000)]],
+    ids=["a list", "a list of maps", "a map", "names"],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_what_is_of_one_kind_is_not_searched_from_end_to_end(
+    monkeypatch: pytest.MonkeyPatch, value: Any, separators: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(json_pieces, "_elements", None)
+    monkeypatch.setattr(json_pieces, "_members", None)
+    assert decode_in_pieces(json.dumps(value, separators=separators).encode()) == value
 
 
 # What giving way means for memory

@@ -304,6 +304,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
         raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
     if all(reads):
         return _read_together(engine, request, entries)
+    used = transactions.use_of(request.client_request_token, request.transact_statements)
     with engine.writing:
         _check_exists(engine, entries)
         meters, _ = transactions.write_together(
@@ -317,8 +318,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
                 if not isinstance(statement, Select)
             ],
             mode=request.return_consumed_capacity,
-            token=request.client_request_token,
-            writes=request.transact_statements,
+            used=used,
         )
     answer: dict[str, Any] = {"Responses": []}
     add_capacity(answer, request.return_consumed_capacity, meters.values())

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta
 
 from isotone import limits
+from isotone.effort import this_thread
 from isotone.engine import transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
@@ -304,6 +305,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     entries = [_entry(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
+    used = use_of(request.client_request_token, request.transact_items)
     with engine.writing:
         _check_parameters(engine, entries, prepared)
         meters, changes = write_together(
@@ -311,8 +313,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
             tables,
             prepared,
             mode=request.return_consumed_capacity,
-            token=request.client_request_token,
-            writes=request.transact_items,
+            used=used,
         )
         answer: dict[str, Any] = {}
         add_capacity(answer, request.return_consumed_capacity, meters.values())
@@ -327,35 +328,59 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
         return answer
 
 
+class TokenUse(NamedTuple):
+    """A token, and what it is used for."""
+
+    token: str
+    writes: bytes
+
+
+def use_of(token: str | None, writes: Sequence[Structure]) -> TokenUse | None:
+    """The use of a token, if a request has one. What it writes must be the same each time; what the response reports may differ."""
+    return None if token is None else TokenUse(token, written_out(writes).encode())
+
+
+def written_out(value: Any) -> str:
+    """`repr` of a request. A thread for long work makes it of many calls: for a large item one would take 100 milliseconds."""
+    if not this_thread.turn.gives_way:
+        return repr(value)
+    match value:
+        case dict():
+            return f"{{{', '.join([f'{name!r}: {written_out(each)}' for name, each in value.items()])}}}"
+        case list():
+            return f"[{', '.join([written_out(each) for each in value])}]"
+        case Structure():
+            members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+            listed = ", ".join([f"{name}={written_out(each)}" for name, each in members])
+            return f"{type(value).__name__}({listed})"
+    return repr(value)
+
+
 def write_together(
     engine: Engine,
     tables: Sequence[str],
     prepared: Sequence[MakeChange],
     *,
     mode: str | None,
-    token: str | None,
-    writes: Sequence[Structure],
+    used: TokenUse | None,
 ) -> tuple[dict[str, Meter], list[Change]]:
     """Execute the writes of a transaction, or only charge for them if its token was used for the same before.
 
     Each write is a function from its table to its change. The caller holds the engine's transaction.
     """
-    # With the same token, the writes must be the same; what the response reports may differ.
-    # Each is written alone, so that no call takes longer than for one item.
-    digest = b"" if token is None else f"[{', '.join([repr(each) for each in writes])}]".encode()
-    if token is not None and _is_repeated(engine, token, digest):
+    if used is not None and _is_repeated(engine, used):
         meters = transaction_meters(engine, tables, mode, "Read")
         return meters, _reread(engine, tables, prepared, meters)
     meters = transaction_meters(engine, tables, mode, "Write")
     changes = _write(engine, tables, prepared, meters)
-    if token is not None:
-        transaction_tokens.remember(engine, token, digest)
+    if used is not None:
+        transaction_tokens.remember(engine, used.token, used.writes)
     return meters, changes
 
 
-def _is_repeated(engine: Engine, token: str, digest: bytes) -> bool:
+def _is_repeated(engine: Engine, used: TokenUse) -> bool:
     """Whether a request was executed before; a token that was used for another request is refused."""
-    same = transaction_tokens.recall(engine, token, digest)
+    same = transaction_tokens.recall(engine, used.token, used.writes)
     if same is False:
         raise IdempotentParameterMismatchException(
             "ClientRequestToken is being used with different request parameters"

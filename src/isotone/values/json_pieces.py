@@ -4,14 +4,14 @@ One call of msgspec takes 15 milliseconds for a list of 60,000 numbers, and noth
 than a small piece. To free so many values at once takes a third of that again, so each piece is kept for a while
 (`effort.keep`), and they are freed one after the other.
 
-A list is cut at a comma that is followed by what its first element begins with. Such a comma may be inside of an element, but
-then the piece before it is no JSON: a string or a bracket is not closed. So a piece that can be decoded was cut right. If
-it cannot, the rest of the list is cut by msgspec itself, which finds the ends of elements without decoding them. So are
-members of objects.
+A list or an object is cut at a comma that is followed by what its first element begins with. Such a comma may be inside of an
+element, but then the piece before it is no JSON: a string or a bracket is not closed. So a piece that can be decoded was cut
+right. If it cannot, the rest is cut by msgspec itself, which finds the ends of elements without decoding them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -50,29 +50,41 @@ def _piece(body: bytes) -> Any:
 
 
 def _object(body: bytes, levels: int) -> dict[str, Any]:
-    members = _members(body)
-    values = _joined(list(members.values()), len(body), levels)
-    # In one call, `dict` of both would take milliseconds.
-    return {name: value for name, value in zip(members, values, strict=True)}  # noqa: C416
+    found: dict[str, Any] = {}
+    place = _cut(body, found.update)
+    if place < len(body):
+        members = _members(b"{%b" % body[place:])
+        values = _joined(list(members.values()), len(body) - place, levels)
+        # One call of `dict` for both would take milliseconds.
+        found.update({name: value for name, value in zip(members, values, strict=True)})  # noqa: C416
+    return found
 
 
 def _list(body: bytes, levels: int) -> list[Any]:
     found: list[Any] = []
-    place, first = 1, body[1:2]
+    place = _cut(body, found.extend)
+    if place < len(body):
+        found += _joined(_elements(b"[%b" % body[place:]), len(body) - place, levels)
+    return found
+
+
+def _cut(body: bytes, add: Callable[[Any], object]) -> int:
+    """Add the lists or the objects that a list or an object can be cut into; returns the place after them."""
+    opening, first, closing = body[:1], body[1:2], b"]" if body[0] == b"["[0] else b"}"
+    place = 1
     while len(body) - place > PIECE:
         end = place + PIECE
         cut = max(body.rfind(b"," + first, place, end), body.rfind(b", " + first, place, end))
         try:
-            piece = _piece(b"[%b]" % body[place:cut]) if cut > place else []
+            piece = _piece(b"%b%b%b" % (opening, body[place:cut], closing)) if cut > place else None
         except msgspec.MsgspecError:
-            piece = []
-        if not piece:
-            rest = _elements(b"[%b" % body[place:])
-            return found + _joined(rest, len(body) - place, levels)
-        found += piece
+            return place
+        if not piece:  # there is nothing before a comma
+            return place
+        add(piece)
         place = cut + 1
-    found += _piece(b"[%b" % body[place:])
-    return found
+    add(_piece(opening + body[place:]))
+    return len(body)
 
 
 def _joined(values: list[msgspec.Raw], size: int, levels: int) -> list[Any]:
