@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from itertools import groupby
+from pathlib import Path
 from urllib.request import urlopen
 
 import apsw
@@ -452,3 +453,12 @@ def test_tables_are_described_once(isotone, shop):
         with urlopen(f"{url}/metrics") as page:
             metrics = page.read().decode()
     assert 'isotone_requests_total{action="DescribeTable"} 1\n' in metrics
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [("model", "--output", "/dev/full")])
+def test_a_file_that_cannot_be_written_is_named(isotone, shop, words):
+    command, *options = words
+    outcome = isotone(command, shop, "Orders", *options)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.endswith("isotone: /dev/full: No space left on device\n")

@@ -163,7 +163,7 @@ def test_what_is_no_key_is_refused(store: isotone.Store) -> None:
         lambda: store.delete_many(Order, ["1"]),  # type: ignore[list-item]
         lambda: store.get_together((Order, "1")),  # type: ignore[arg-type]
     ):
-        with pytest.raises(UsageError, match=r"'1' is no key of Order: give \{'customer_id': …"):
+        with pytest.raises(UsageError, match=r"'1' is not a key of Order: give \{'customer_id': …"):
             call()
 
 

@@ -392,18 +392,20 @@ def test_what_a_kind_cannot_declare() -> None:
             pass
 
     with pytest.raises(
-        UsageError, match="key 'primary': it is a kind of Event, so it has its keys"
+        UsageError, match="key 'primary': the class is a kind of Event and has the keys of Event"
     ):
 
         class Wrong1(Event):
             primary = Key("OTHER", Event.page).sort("EVENT")
 
-    with pytest.raises(UsageError, match="key 'other': it is a kind of Event, so it has its keys"):
+    with pytest.raises(
+        UsageError, match="key 'other': the class is a kind of Event and has the keys of Event"
+    ):
 
         class Wrong2(Event):
             other = Key("OTHER", Event.page).sort("EVENT")
 
-    with pytest.raises(UsageError, match="field 'author' is one of Event"):
+    with pytest.raises(UsageError, match="Event already has a field 'author'"):
 
         class Wrong3(Event):
             author: Attr[Literal["x"]] = field()  # type: ignore[assignment]
@@ -423,7 +425,7 @@ def test_what_a_kind_cannot_declare() -> None:
         class Wrong6(Event):
             nick: Attr[str] = field(unique=True)
 
-    with pytest.raises(UsageError, match="so it has its version"):
+    with pytest.raises(UsageError, match="has the version of"):
 
         class Wrong7(Event, version=2):
             pass
@@ -433,7 +435,7 @@ def test_what_a_kind_cannot_declare() -> None:
         class Wrong8(Click, Purchase):
             pass
 
-    with pytest.raises(UsageError, match="Event has the tag 'Event', too"):
+    with pytest.raises(UsageError, match="Event already has the tag 'Event'"):
 
         class Wrong9(Event, tag="Event"):
             pass

@@ -200,7 +200,7 @@ def test_a_condition_in_the_class_statement_is_checked_when_types_are_known() ->
         (lambda: ANY.grade == ANY.title, "stored differently"),
         (lambda: ANY.is_open < ANY.was_open, "does not know the order"),
         (lambda: ANY.names < ANY.names, "stored as L, which has no order"),
-        (lambda: ANY.sold == ANY.sold, "sold is compared with itself"),
+        (lambda: ANY.sold == ANY.sold, "sold is compared with itself; give"),
         (
             lambda: ANY.sold < ANY.capacity + 1,
             r"compared with capacity \+ 1, and conditions cannot",

@@ -106,7 +106,7 @@ def test_every_fault_of_a_patch_is_told() -> None:
     ]
     with pytest.raises(InvalidEntity, match=r"Order has no field 'statu' .did you mean 'status'"):
         Order.changes(statu="SHIPPED")
-    with pytest.raises(UsageError, match="5 is no patch; give a dict"):
+    with pytest.raises(UsageError, match="5 is not a patch; give a dict"):
         Order.changes(5)
 
 

@@ -244,7 +244,7 @@ def test_a_table_that_is_being_made_is_dropped_when_it_can_be(pauses: list[float
 
 
 def test_nobody_waits_for_what_does_not_come(pauses: list[float]) -> None:
-    with pytest.raises(UsageError, match="is ARCHIVED, which does not change by waiting"):
+    with pytest.raises(UsageError, match="is ARCHIVED, and waiting does not change that"):
         isotone.connect(Tape([status("ARCHIVED")] * 9)).create_tables(PLAIN)
     grown = Table("plain", indexes={"GSI1": Global("GSI1PK")})
     with pytest.raises(UsageError, match="was deleted before index 'GSI1' was filled"):

@@ -183,7 +183,7 @@ def test_what_cannot_be_changed_is_said(shopping: Any, changes: list[Change], me
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (Page.words.set(3), "computed from the others"),
+        (Page.words.set(3), "computed from other fields"),
         (Page.revision.set(3), "each write raises it"),
         (Page.changed.set(PLACED), "each write sets it"),
     ],

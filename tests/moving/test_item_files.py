@@ -217,7 +217,9 @@ def test_a_missing_table_is_made_with_the_given_keys() -> None:
                 "x": {"L": [{"N": "1"}]},
             },
         }
-        with pytest.raises(UsageError, match="exists with another key: id:S, at:N"):
+        with pytest.raises(
+            UsageError, match="exists with another key, id:S, at:N; leave out --key"
+        ):
             moving.import_items("items.jsonl", target, "Orders", key="at:N")
 
 
@@ -232,7 +234,7 @@ BAD_LINES = {
     '{"id": "", "at": 1}': "id is empty, which the key must not be",
     '{"id": "a", "at": 1, "s": {"NS": [1, 1]}}': "contains duplicates",
     '{"id": "a", "at": 1e200}': "Number overflow",
-    "[]": "an item is a JSON object",
+    "[]": "an item must be a JSON object",
     '{"id": "a", "at": 1, "x": "' + "x" * 410_000 + '"}': "an item at most 409,600",
 }
 
@@ -604,7 +606,7 @@ def test_bad_rows_never_take_the_place_of_what_is_imported() -> None:
             ("items.jsonl", "./folder/../items.jsonl"),
             ("folder", "folder/bad.jsonl"),  # a run that continues would import it
         ):
-            with pytest.raises(UsageError, match="which is imported; name a file elsewhere"):
+            with pytest.raises(UsageError, match="which is being imported; give another file"):
                 moving.import_items(source, target, "Orders", bad_rows=bad)
     assert "broken" in Path("items.jsonl").read_text()
 

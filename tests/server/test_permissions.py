@@ -728,7 +728,7 @@ ALLOW = {"Effect": "Allow", "Action": "*", "Resource": "*"}
         ({"Statement": {"Effect": "Allow", "Resource": "*"}}, "either Action or NotAction"),
         ({"Statement": {**ALLOW, "NotAction": "*"}}, "either Action or NotAction"),
         ({"Statement": {**ALLOW, "Action": "GetItem"}}, "write dynamodb:GetItem"),
-        ({"Statement": {**ALLOW, "Action": []}}, "needs a text, or a list of texts"),
+        ({"Statement": {**ALLOW, "Action": []}}, "needs a string, or a list of strings"),
         ({"Statement": {**ALLOW, "Resource": "Orders"}}, "write \\* or an ARN"),
         ({"Statement": {**ALLOW, "Condition": []}}, "a Condition that is not a JSON object"),
         ({"Statement": {**ALLOW, "Condition": {"StringEquals": "a"}}}, "needs a JSON object of condition keys"),

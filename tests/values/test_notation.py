@@ -110,7 +110,7 @@ def test_a_fault_is_located():
 
 @pytest.mark.parametrize("text", ["[]", "1", '"x"'])
 def test_only_an_object_is_an_item(text):
-    with pytest.raises(UsageError, match="an item is a JSON object"):
+    with pytest.raises(UsageError, match="an item must be a JSON object"):
         read_item(parse_json(text))
 
 

@@ -56,4 +56,4 @@ def test_a_batch_is_explained(page):
     found = page.call("explain", {"action": "BatchGetItem", "request": get})["explanation"]
     assert found["title"] == "BatchGetItem of 1 item"
     error = page.call("explain", {"action": "Query", "request": [1]})["error"]
-    assert error["message"] == "a request is a JSON object"
+    assert error["message"] == "a request must be a JSON object"

@@ -12,7 +12,7 @@ from typing import Final
 
 import isotone
 from isotone.cli.output import LiveLine
-from isotone.cli.program import Command
+from isotone.cli.program import Command, naming
 from isotone.errors import StorageCorrupt, UsageError
 
 # Errors advise to run a check. In a check it would be advice to do the same again.
@@ -128,7 +128,8 @@ def _repair(arguments: argparse.Namespace) -> int:
         result = isotone.repair(arguments.file, arguments.target, progress=show)
     if report is not None:
         lines = [json.dumps(lost) + "\n" for lost in result.lost]
-        report.write_text("".join(lines), encoding="utf-8")
+        with naming(report):
+            report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
         print(json.dumps({"items": result.items, "lost": result.lost, "problems": result.problems}))
     else:

@@ -20,10 +20,10 @@ ADDRESSES: Final = (
 _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
 
 
-def check_exists(address: str) -> None:
+def check_exists(address: str, hint: str = "") -> None:
     """Raise `UsageError` for a file that does not exist, which opening would create."""
     if is_file(address) and not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
+        raise UsageError(f"there is no file {address}{hint}")
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 import isotone
 from isotone.cli import modules
 from isotone.cli.conditions import Condition, parse_conditions
-from isotone.cli.program import Command
+from isotone.cli.program import Command, naming
 from isotone.cli.query_plan import plan_query, plan_scan
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
@@ -78,11 +78,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(explained.to_dict(), indent=2, ensure_ascii=False))
     elif arguments.html:
-        Path(arguments.html).write_text(_page(explained), encoding="utf-8")
+        with naming(arguments.html):
+            Path(arguments.html).write_text(_page(explained), encoding="utf-8")
     elif arguments.svg:
         if explained.drawing is None:
             raise UsageError("there is nothing to draw: no item is in the collection that is read")
-        Path(arguments.svg).write_text(explained.drawing.svg(explained.title), encoding="utf-8")
+        with naming(arguments.svg):
+            Path(arguments.svg).write_text(explained.drawing.svg(explained.title), encoding="utf-8")
     else:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         print(explained.text(get_terminal_size((100, 24)).columns, colour=colour))
@@ -105,7 +107,7 @@ def _subject(arguments: argparse.Namespace) -> Any:
     if arguments.call:
         request = parse_json(what)
         if not isinstance(request, dict):
-            raise UsageError('a request is a JSON object, such as {"TableName": "Orders"}')
+            raise UsageError('a request must be a JSON object, such as {"TableName": "Orders"}')
         return arguments.call, request
     if "".join(what.split(maxsplit=1)[:1]).lower() in _STATEMENTS:
         if arguments.conditions:
@@ -144,7 +146,7 @@ def _of_module(text: str, conditions: Sequence[Condition], arguments: argparse.N
     if isinstance(found, Pattern) and conditions:
         query = found.where(*(_condition(found, each) for each in conditions))
     elif conditions:
-        raise UsageError(f"{text} is no key, so it takes no conditions")
+        raise UsageError(f"{text} is not a key, so it takes no conditions")
     if not isinstance(query, Read | Pattern | isotone.Merge):
         raise UsageError(
             f"{text} is {found!r}, neither a query nor a key; name one, such as shop:Order.by_status"

@@ -12,7 +12,7 @@ import msgspec
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, complain, naming
 from isotone.errors import UsageError
 
 _BAD_ROWS: Final = 1  # some rows were not imported
@@ -41,7 +41,8 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
-    with running_job(arguments) as job:
+    target = None if arguments.target == _STANDARD else arguments.target
+    with running_job(arguments) as job, naming(target):
         done = moving.export_items(
             arguments.source,
             arguments.table,
@@ -109,7 +110,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     makes_table = arguments.key or Path(arguments.source.rstrip("/") + ".table.json").exists()
     if not makes_table:
-        check_exists(arguments.target)
+        check_exists(arguments.target, "; isotone create makes it, or --key here")
     with running_job(arguments) as job:
         done = moving.import_items(
             arguments.source,

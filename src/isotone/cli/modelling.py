@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import isotone
-from isotone.cli.program import Command
+from isotone.cli.program import Command, naming
 from isotone.inference import DEFAULT_SAMPLE, Inferred
 
 _EVERY: Final = 0.2  # seconds between two lines of progress
@@ -56,7 +56,8 @@ def _run(arguments: argparse.Namespace) -> int:
             progress.clear()
     text = json.dumps(_as_json(inferred), indent=2) + "\n" if arguments.json else inferred.source
     if arguments.output:
-        Path(arguments.output).write_text(text, encoding="utf-8")
+        with naming(arguments.output):
+            Path(arguments.output).write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
     for line in _summary(inferred):

@@ -11,7 +11,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, TextIO
@@ -243,6 +243,20 @@ def _reason(error: OSError | UnicodeError | RecursionError) -> str:
     name = error.filename2 or error.filename  # of two, the second is the one that was written
     where = "standard input or output" if name is None else f"{name!s:.100}"
     return f"{where}: {error.strerror or error}"
+
+
+@contextlib.contextmanager
+def naming(path: str | Path | None) -> Iterator[None]:
+    """Name the file that the block writes in an error of the system that names none, such as that of a full disk.
+
+    None is standard output.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and path is not None:
+            error.filename = str(path)
+        raise
 
 
 def explanation(error: IsotoneError) -> str:

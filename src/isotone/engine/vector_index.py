@@ -247,7 +247,7 @@ def _shortest(value: float) -> str:
         text = f"{value:.{digits}g}"
         if _FLOAT.unpack(_rounded(text))[0] == value:
             return canonical_number(text)
-    raise AssertionError(f"{value!r} is no 32-bit float")
+    raise AssertionError(f"{value!r} is not a 32-bit float")
 
 
 def _rounded(text: str) -> bytes:

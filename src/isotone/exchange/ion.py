@@ -177,7 +177,7 @@ class _Reader:
             return self._sequence(annotation, depth)
         read = _READ.get(kind)
         if read is None:
-            raise IonError(f"{token[:20]!r} is no value of an item")
+            raise IonError(f"{token[:20]!r} is not a value of an item")
         value = read(token)
         self._next()
         return value
@@ -254,7 +254,7 @@ def _escape(found: re.Match[str]) -> str:
     if code[0] in "xuU" and len(code) > 1:
         return chr(int(code[1:], 16))
     if code not in _ESCAPED:
-        raise IonError(f"'\\{code}' is no escape of Ion")
+        raise IonError(f"'\\{code}' is not an escape of Ion")
     return _ESCAPED[code]
 
 

@@ -129,7 +129,7 @@ def _check_vectors_were_made(table: Table, description: Response) -> None:
     if table.vectors and "VectorIndexes" not in description:
         raise Unsupported(
             f"table {table.name!r} was created without its vector index {next(iter(table.vectors))!r}: the engine has "
-            "no vector indexes; connect with capabilities=isotone.Capabilities(vectors=False), and this is refused first"
+            "no vector indexes; with capabilities=isotone.Capabilities(vectors=False) such a table is refused first"
         )
 
 
@@ -255,7 +255,7 @@ def _wait_until_active(table: Table) -> Steps[Response]:
             return description
         if stuck := sorted(set(statuses) - _TRANSIENT):
             raise UsageError(
-                f"table {table.name!r} is {', '.join(stuck)}, which does not change by waiting; repair the table first"
+                f"table {table.name!r} is {', '.join(stuck)}, and waiting does not change that; repair the table first"
             )
         yield next(pauses)
 

@@ -299,7 +299,9 @@ def get_together(
         wanted.append((schema, place))
         gets[place] = {"Get": {"TableName": schema.table.name, "Key": key}}
     if len(gets) > _READS:
-        raise UsageError(f"a transaction reads at most {_READS} items, not {len(gets)}")
+        raise UsageError(
+            f"a transaction reads at most {_READS} items, not {len(gets)}; use several transactions"
+        )
     for schema, place in wanted:
         if schema.primary not in records.checked:
             yield from records.check((schema,), (schema.primary,))

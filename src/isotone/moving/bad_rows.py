@@ -32,7 +32,7 @@ class BadRows:
             read, written = Path(fspath(source)).resolve(), self._path.resolve()
             if written == read or read in written.parents:
                 raise UsageError(
-                    f"bad rows cannot be written to {self._path}, which is imported; name a file elsewhere"
+                    f"bad rows cannot be written to {self._path}, which is being imported; give another file"
                 )
 
     def open(self, size: int) -> None:

@@ -61,7 +61,7 @@ class Columns(msgspec.Struct, frozen=True):
                 cells.append(None)
         if left and not self.has_rest:
             raise UsageError(
-                f"an item has {', '.join(sorted(left))}, which the columns do not take: it was written "
+                f"an item has {', '.join(sorted(left))}, which are not among the columns: it was written "
                 "while the table was exported; export it again"
             )
         return cells, item_text(left) if left else None

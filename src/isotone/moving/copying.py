@@ -387,11 +387,11 @@ class _TableCopy:
     def _check_same_kind(self, entry: _Entry, wishes: _Wishes) -> None:
         if entry.stream is not None and not wishes.is_live:
             raise UsageError(
-                f"the copy of {self.name!r} that is under way is live; add --live or --cut-over, or --restart"
+                f"an unfinished copy of {self.name!r} is live; continue it with --live or --cut-over, or begin again with --restart"
             )
         if entry.stream is None and wishes.is_live:
             raise UsageError(
-                f"the copy of {self.name!r} that is under way is not live; go on without --live, or --restart"
+                f"an unfinished copy of {self.name!r} is not live; continue it without --live, or begin again with --restart"
             )
 
     def prepare(self, wishes: _Wishes) -> None:

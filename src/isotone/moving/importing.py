@@ -217,7 +217,10 @@ def _check_keys(found: TableDefinition, wanted: TablePlan) -> None:
     checks = RowChecks(found.description)
     if found.key_names != keys or any(checks.types[name] != types[name] for name in keys):
         shown = ", ".join(f"{name}:{checks.types[name]}" for name in found.key_names)
-        raise UsageError(f"table {found.name} exists with another key: {shown}")
+        raise UsageError(
+            f"table {found.name} exists with another key, {shown}; leave out --key and --sort-key (key=, sort_key=), "
+            "or give another table"
+        )
 
 
 def _typed(text: str) -> tuple[str, str]:

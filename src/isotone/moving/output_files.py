@@ -144,7 +144,7 @@ def check_free(place: str, *, force: bool) -> None:
     """Raise `UsageError` if a file exists that must not be replaced, or its folder does not."""
     path = Path(place)
     if not path.parent.is_dir():
-        raise UsageError(f"the folder {path.parent} does not exist")
+        raise UsageError(f"the folder {path.parent} does not exist; create it first")
     if path.exists() and not force:
         raise UsageError(f"{place} exists; --force (force=True) replaces it")
 

@@ -281,7 +281,7 @@ def _plain(content: Any) -> Any:
     """A value of another program's file as one that has a counterpart in DynamoDB."""
     if isinstance(content, float):
         if content != content or content in (float("inf"), float("-inf")):
-            raise UsageError(f"{content} is not a number of DynamoDB")
+            raise UsageError(f"{content} is not a number that DynamoDB can store")
         return Decimal(repr(content))
     if isinstance(content, datetime | date | time):
         return content.isoformat()

@@ -74,7 +74,7 @@ class Listener:
         if pages is not None and not (credentials is audit_log is None):
             raise UsageError(
                 "web pages are neither verified nor audited, so a server with credentials or an audit log has none; "
-                "serve them by isotone workbench"
+                "serve them with isotone workbench"
             )
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()

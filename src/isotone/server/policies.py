@@ -304,7 +304,7 @@ def _only_members(document: Mapping[str, Any], known: set[str], where: str) -> N
 def _texts(value: Any, what: str) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) and _LITERAL not in text for text in texts):
-        raise UsageError(f"{what} needs a text, or a list of texts")
+        raise UsageError(f"{what} needs a string, or a list of strings")
     return texts
 
 

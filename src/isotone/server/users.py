@@ -81,7 +81,9 @@ class Users:
         for name, user in self.by_name.items():
             for key in user.keys:
                 if key.access_key_id in self._logins:
-                    raise UsageError(f"the access key {key.access_key_id} is there twice")
+                    raise UsageError(
+                        f"the file has the access key {key.access_key_id} twice; remove one"
+                    )
                 self._logins[key.access_key_id] = Login(name, user, key)
 
     def find_key(self, access_key_id: str) -> Login | None:
@@ -116,7 +118,7 @@ def _check(file: Path, name: str, user: User) -> None:
             )
         if key.expires is not None and key.expires.tzinfo is None:
             raise UsageError(
-                f"{file}: the key {key.access_key_id} expires at {key.expires}, which has no time zone"
+                f"{file}: the key {key.access_key_id} expires at {key.expires}, which has no time zone; add Z for UTC"
             )
 
 

@@ -432,13 +432,15 @@ class _Walk:
 
 def _whole_seconds(length: timedelta, what: str) -> timedelta:
     if not isinstance(length, timedelta) or length < _SECOND or length % _SECOND:
-        raise UsageError(f"{what} is a timedelta of whole seconds, not {written(length)}")
+        raise UsageError(f"{what} must be a timedelta of whole seconds, not {written(length)}")
     return length
 
 
 def _kept_for(length: timedelta | None, what: str) -> timedelta | None:
     if length is not None and (not isinstance(length, timedelta) or length <= timedelta(0)):
-        raise UsageError(f"{what} is a timedelta above 0, or None for ever, not {written(length)}")
+        raise UsageError(
+            f"{what} must be a timedelta above 0, or None for ever, not {written(length)}"
+        )
     return length
 
 

@@ -44,7 +44,9 @@ def parse_json(text: str) -> Any:
 def read_item(parsed: Any) -> Item:
     """The item of parsed JSON."""
     if not isinstance(parsed, dict):
-        raise UsageError('an item is a JSON object, such as {"customer": "ann", "total": 12.5}')
+        raise UsageError(
+            'an item must be a JSON object, such as {"customer": "ann", "total": 12.5}'
+        )
     return {name: read_value(value) for name, value in parsed.items()}
 
 

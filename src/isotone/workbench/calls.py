@@ -131,7 +131,7 @@ class Calls:
         """Any action of the API: `{"action", "request"}`. With `"keys": [attribute, …]`, items are recognized."""
         action, request = _text(given, "action"), given.get("request") or {}
         if not isinstance(request, dict):
-            raise UsageError(f"the request of {action} is a JSON object")
+            raise UsageError(f"the request of {action} must be a JSON object")
         self._access.check(action, request)
         started = time.perf_counter()
         response = await self._execute(action, request)
@@ -246,7 +246,7 @@ class Calls:
         statement = given.get("statement")
         request = given.get("request") or {}
         if not isinstance(request, dict):
-            raise UsageError("a request is a JSON object")
+            raise UsageError("a request must be a JSON object")
         subject = statement or (_text(given, "action"), request)
         work = in_thread(self._explained, subject, run=given.get("run") is True)
         return {"explanation": (await work).to_dict()}

@@ -156,4 +156,4 @@ def _compared(field: Any, operator: str, values: Sequence[Any], name: str) -> tu
         return field.between(*values), f"{name}.between({values[0]!r}, {values[1]!r})"
     if operator == "begins_with" and len(values) == 1:
         return field.begins_with(*values), f"{name}.begins_with({values[0]!r})"
-    raise UsageError(f"{operator!r} with {len(values)} values is no range of a key")
+    raise UsageError(f"{operator!r} with {len(values)} values is not a range of a key")

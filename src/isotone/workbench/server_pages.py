@@ -20,7 +20,7 @@ def server_page(target: str, name: str) -> dict[str, Any]:
     """The text of one of its pages; or None, and why there is none."""
     parts = urlsplit(target)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return _none(f"{target} is no server of Isotone")
+        return _none(f"{target} is not a server of Isotone")
     try:
         connection = _connection(parts.scheme, parts.hostname, parts.port)
         with closing(connection):

@@ -58,7 +58,7 @@ def _size(size: Any) -> int | None:
     if size is None:
         return None
     if type(size) is not int or not 1 <= size <= _MOST_SIZE:
-        raise UsageError(f"size={size!r} is no number of members, such as 10000000")
+        raise UsageError(f"size={size!r} is not a number of members, such as 10000000")
     return size
 
 

@@ -176,7 +176,7 @@ async def _answered(name: str, calls: Calls, body: bytes) -> dict[str, Any]:
         method = calls.by_name(name)
         given = msgspec.json.decode(body or b"{}")
         if not isinstance(given, dict):
-            raise UsageError(f"the body of the call {name!r} is a JSON object")
+            raise UsageError(f"the body of the call {name!r} must be a JSON object")
         answer: Awaitable[dict[str, Any]] = method(given)
         return await answer
     except ApiError as error:

@@ -339,7 +339,7 @@ class Snapshots:
         if replaced is None and len(self._compared) >= _KEPT:
             replaced = next((each for each in self._compared.values() if not each.is_busy), None)
             if replaced is None:
-                raise UsageError(f"{_KEPT} comparisons are running; wait for one of them")
+                raise UsageError(f"{_KEPT} comparisons are running; wait until one ends")
         over = [] if replaced is None else self._retire(replaced)
         self._last += 1
         compared = self._compared[names] = _Compared(id=self._last, names=names, at=time.time())
@@ -645,5 +645,5 @@ def _list(given: Mapping[str, Any]) -> str:
 def _number(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
     if type(value) is not int or value < 0:
-        raise UsageError(f"{name}={value!r} is not a number from 0 on")
+        raise UsageError(f"{name}={value!r} is not a number; give 0 or more")
     return value

@@ -89,7 +89,7 @@ class Transfers:
         transfer = self._known(given, "export")
         offset = given.get("offset")
         if transfer.state != "done" or type(offset) is not int or offset < 0:
-            raise UsageError("the file is not complete, or the offset is no number")
+            raise UsageError("the file is not complete, or the offset is not a number")
         return {"data": b64encode(await in_thread(_part, transfer.file, offset)).decode()}
 
     async def begin_import(self, given: Mapping[str, Any]) -> Answer:
@@ -149,7 +149,7 @@ class Transfers:
             over = [each for each in self._all.values() if each.state not in ("running", "waiting")]
             over += [each for each in self._all.values() if each.state == "waiting"]
             if not over:
-                raise UsageError(f"{_MOST} transfers are running; wait for one of them")
+                raise UsageError(f"{_MOST} transfers are running; wait until one ends")
             self._drop(over[0])
         self._last += 1
         folder = Path(mkdtemp(prefix="isotone-"))

@@ -171,7 +171,7 @@ def test_templates_are_values() -> None:
     [
         (["A", Text()], "\n", "is not a separator"),
         (["A", Text()], None, "is not a separator"),
-        (["A:", RawText()], "::", "'A:' ends as the separator '::' begins"),
+        (["A:", RawText()], "::", "'A:' ends with the beginning of the separator '::'"),
         ([RawText(), Day()], "", "nothing marks where RawText ends"),
         ([Unpadded(), Unpadded()], "", "nothing marks where Unpadded ends"),
         ([Unpadded(), "1", Day()], "", "Unpadded can contain '1'"),

@@ -192,7 +192,7 @@ class _Linting:
                     place,
                     f"ignore[{', '.join(each.codes)}] "
                     + (
-                        f"names {unknown[0]}, which is no code."
+                        f"names {unknown[0]}, which is not a code."
                         if unknown
                         else "suppresses nothing."
                     ),

@@ -268,7 +268,9 @@ def _is_sparse(key: Any) -> bool:
 
 def _portability(table: Table, engine: str, place: Place) -> Iterator[Finding]:
     if engine not in ENGINES:
-        raise UsageError(f"{engine!r} is no engine; the engines are {', '.join(sorted(ENGINES))}")
+        raise UsageError(
+            f"{engine!r} is not an engine; the engines are {', '.join(sorted(ENGINES))}"
+        )
     for gap, instead in gaps_of(table, ENGINES[engine]):
         yield Finding(
             "ISO501",

@@ -286,7 +286,7 @@ def _check(parts: Sequence[Part], separator: str) -> None:
     for part in parts:
         match = isinstance(part, str) and forbidden.search(part)
         if match:
-            raise UsageError(f"the literal {part!r} contains {match[0]!r}, leave it out")
+            raise UsageError(f"the literal {part!r} contains {match[0]!r}; leave it out")
     if len(separator) > 1:
         _check_literals(parts[:-1], separator)
 
@@ -298,8 +298,8 @@ def _check_literals(parts: Sequence[Part], separator: str) -> None:
             text = part.split(separator)[-1]
             if (text + separator).find(separator) != len(text):
                 raise UsageError(
-                    f"the literal {part!r} ends as the separator {separator!r} begins, so it would "
-                    "be read back as another one: change the literal"
+                    f"the literal {part!r} ends with the beginning of the separator {separator!r}, so it could not be "
+                    "read back: change the literal"
                 )
 
 

@@ -308,7 +308,7 @@ class Written(Directed):
             raise UsageError(_no_pattern(self.pattern, greatest))
         if _FORBIDDEN.search(self.pattern):
             raise UsageError(
-                f"the pattern {self.pattern!r} contains #, $ or a control character, leave it out"
+                f"the pattern {self.pattern!r} contains #, $ or a control character; leave it out"
             )
         set_ = object.__setattr__
         set_(self, "_form", _DIRECTIVE.sub(_format_of, re.sub("[{}]", r"\g<0>\g<0>", self.pattern)))

@@ -60,8 +60,8 @@ class Children:
             own = prefix + own
         if not is_placed(own, parent):
             raise UsageError(
-                f"this kind cannot sort on that side of {parent!r}, with which the sort key of "
-                f"{self._parent} begins; let that begin with a letter"
+                f"this kind cannot sort on that side of its parent: the sort key of {self._parent} begins with "
+                f"{parent!r}; begin it with a letter"
             )
         index, separator = self._parent.key.index, self._declared.separator
         if index is None:

@@ -212,7 +212,7 @@ def _check_codec(field: Attr[Any]) -> None:
         return
     if not isinstance(options.codec, Codec):
         raise UsageError(
-            f"field {field.name!r}: {options.codec!r} is no codec; write Codec(encode, decode)"
+            f"field {field.name!r}: {options.codec!r} is not a codec; write Codec(encode, decode)"
         )
     given = {
         "epoch": options.epoch,
@@ -386,7 +386,9 @@ def _check_keys(schema: EntitySchema) -> None:
     used: dict[str | None, str] = {}
     for key in schema.keys.values():
         if key.index in used:
-            raise UsageError(f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}")
+            raise UsageError(
+                f"{used[key.index]!r} and {key.name!r} both use index {key.index!r}; declare one of them on another index"
+            )
         used[key.index] = key.name
         for component in key.components:
             if component.form == "in_order":
@@ -448,7 +450,8 @@ def _check_attributes_are_unique(schema: EntitySchema) -> None:
     for field in schema.fields.values():
         if field.attribute in taken:
             raise UsageError(
-                f"fields {field.name!r} and {taken[field.attribute]} share attribute {field.attribute!r}"
+                f"field {field.name!r} and {taken[field.attribute]} share attribute {field.attribute!r}; "
+                "give the field another one: field(name=…)"
             )
         taken[field.attribute] = repr(field.name)
 

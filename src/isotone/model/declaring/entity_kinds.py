@@ -33,12 +33,15 @@ def check(entity: type[Entity], tag: str, version: int | None, base: EntitySchem
     others = [each for each in entity.__bases__ if hasattr(each, "__schema__")]
     if len(others) > 1:
         raise UsageError(
-            f"it extends {' and '.join(each.__name__ for each in others)}, and can be a kind of one entity only"
+            f"it extends {' and '.join(each.__name__ for each in others)}, but can be a kind of only one entity; "
+            "extend one of them"
         )
     if tag in base.lineage:
-        raise UsageError(f"{name} has the tag {tag!r}, too; give the kind another one: tag=…")
+        raise UsageError(f"{name} already has the tag {tag!r}; give this kind another one: tag=…")
     if version is not None:
-        raise UsageError(f"it is a kind of {name}, so it has its version; declare version= there")
+        raise UsageError(
+            f"it is a kind of {name} and has the version of {name}; declare version= there"
+        )
     for member in _added(entity, base).values():
         _check_member(member, name, base)
     for key in base.indexes:
@@ -64,7 +67,7 @@ def _check_member(member: Any, name: str, base: EntitySchema) -> None:
     if isinstance(member, Key):
         if member.name in base.keys or member.index is None:
             raise UsageError(
-                f"key {member.name!r}: it is a kind of {name}, so it has its keys; leave this one out, declare an "
+                f"key {member.name!r}: the class is a kind of {name} and has the keys of {name}; leave this one out, declare an "
                 "Index(…) with another name, or give the class its own table="
             )
         if any(member.index == key.index for key in base.indexes):
@@ -74,7 +77,7 @@ def _check_member(member: Any, name: str, base: EntitySchema) -> None:
     if not isinstance(member, Attr):
         return
     if member.name in base.fields:
-        raise UsageError(f"field {member.name!r} is one of {name}; give this one another name")
+        raise UsageError(f"{name} already has a field {member.name!r}; give this one another name")
     role = member.options.role
     if role not in ("plain", "computed"):
         raise UsageError(

@@ -255,7 +255,7 @@ class EntitySchema:
         except AttributeError:  # not a mapping
             fields = ", ".join(f"{name!r}: …" for name in self.identity)
             raise UsageError(
-                f"{values!r} is no key of {self.entity.__name__}: give {{{fields}}}, or a key made by "
+                f"{values!r} is not a key of {self.entity.__name__}: give {{{fields}}}, or a key made by "
                 f"{self.entity.__name__}.primary.at(…)"
             ) from None
         if not is_complete:

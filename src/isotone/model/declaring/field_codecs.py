@@ -50,7 +50,9 @@ class Codec(Generic[T, W]):
         ordered: bool = False,
     ) -> None:
         if ordered and not deterministic:
-            raise UsageError("a codec that keeps the order encodes equal values alike")
+            raise UsageError(
+                "ordered=True needs a codec that encodes equal values alike; leave out ordered=True or deterministic=False"
+            )
         self.encode = encode
         self.decode = decode
         self.deterministic = deterministic

@@ -286,7 +286,9 @@ class _Place(Operand[T], StoredValue[T]):
                     "given; store the texts in one case, in a computed() field, and compare those"
                 )
         if self._text() == other._text():
-            raise UsageError(f"{self._text()} is compared with itself")
+            raise UsageError(
+                f"{self._text()} is compared with itself; give a value or another field"
+            )
         left, right = form_at(field, self._path), form_at(other._field, other._path)
         check_comparable(left, right, both)
 
@@ -609,7 +611,7 @@ _EMPTY: Final = (list, dict, set, frozenset)
 """The factories of defaults that are always the same."""
 
 _MAINTAINED: Final[dict[Role, str]] = {
-    "computed": "it is computed from the others",
+    "computed": "it is computed from other fields",
     "version": "each write raises it by one",
     "created": "it is set when the entity is first written",
     "created_id": "it is set when the entity is first written",

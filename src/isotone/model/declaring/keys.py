@@ -448,9 +448,11 @@ def bind_key(key: Key, table: Table, tag: str) -> BoundKey:
     layout = table.layout(key.index)
     where = f"key {key.name!r}"
     if not key.partition:
-        raise UsageError(f"{where} has no partition part")
+        raise UsageError(f"{where} has no partition part; begin it with a literal or a field")
     if not layout.sort and key.sorted_by:
-        raise UsageError(f"{where} has sort parts, but {_described(table, key)} has no sort key")
+        raise UsageError(
+            f"{where} has sort parts, but {_described(table, key)} has no sort key; leave out .sort(…), or declare one"
+        )
     if layout.sort and not key.sorted_by:
         raise UsageError(f"{where} has no sort parts; add .sort(…) with a literal or a field")
     try:

@@ -75,7 +75,7 @@ def given_by(patch: object) -> Mapping[str, Any]:
         return patch
     names = getattr(patch, "model_fields_set", None)
     if names is None:
-        raise UsageError(f"{patch!r} is no patch; give a dict, a pydantic model or a Patch")
+        raise UsageError(f"{patch!r} is not a patch; give a dict, a pydantic model or a Patch")
     return {name: getattr(patch, name) for name in names}
 
 

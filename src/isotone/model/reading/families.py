@@ -198,7 +198,9 @@ def _joined(one: Restriction, other: Restriction) -> Restriction:
 def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
     """Raise `UsageError` if a child's group is not written exactly as its parent's."""
     if child.key.index != parent.index:
-        raise UsageError(f"{child} is not on the same index as its parent's key")
+        raise UsageError(
+            f"{child} is not on the same index as its parent's key; declare it by children(…), or read it by itself"
+        )
     for slot, its in zip(parent.partition, child.key.partition, strict=True):
         same = isinstance(slot, StringSlot) is isinstance(its, StringSlot)
         if same and isinstance(slot, StringSlot) and isinstance(its, StringSlot):

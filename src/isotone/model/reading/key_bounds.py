@@ -201,7 +201,9 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
         return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which is never a key
     value = slot.encode(asked.equal)
     if value is None:
-        raise UsageError(f"{asked.key.name}: a key never contains None")
+        raise UsageError(
+            f"{asked.key.name}: a key never contains None; use another key and .filter(…)"
+        )
     return Restriction(slot.attribute.name, "=", (value,))
 
 

@@ -392,7 +392,7 @@ class Scan(Read[E_co]):
     def segment(self, number: int, *, of: int) -> Self:
         """One of several parts that can be read at the same time."""
         if not 0 <= number < of:
-            raise UsageError(f"segment {number} of {of} does not exist; they count from 0")
+            raise UsageError(f"segment {number} of {of} does not exist; segments count from 0")
         return replace(self, part=(number, of))
 
     @property

@@ -85,7 +85,9 @@ def _check_overlap(changes: Sequence[Change]) -> None:
         for other in changes[:place]:
             shorter = min(len(one.path), len(other.path))
             if one.field is other.field and one.path[:shorter] == other.path[:shorter]:
-                raise UsageError(f"field {one.field.name!r} is changed twice in one update")
+                raise UsageError(
+                    f"field {one.field.name!r} is changed twice in one update; give one change"
+                )
 
 
 def _set(schema: EntitySchema, change: Set) -> Change:
@@ -101,7 +103,7 @@ def _set_inside(schema: EntitySchema, change: Set) -> Change:
     place = change.field.place(change.path)
     name = place_in(change.field, change.path)
     if place.is_computed:
-        raise UsageError(f"{name} cannot be set: it is computed from the others")
+        raise UsageError(f"{name} cannot be set: it is computed from other fields, so set those")
     if place.annotation is Any:
         return change
     return replace(change, value=schema.validator.inside(name, place, change.value))
@@ -129,7 +131,7 @@ def _remove(schema: EntitySchema, change: Remove) -> Change:
     if change.field.place(change.path).is_required:
         name = place_in(change.field, change.path)
         raise UsageError(
-            f"{name} cannot be removed: what it is in requires it; set it to another value"
+            f"{name} cannot be removed: the object that contains it requires it; set it to another value"
         )
     return change
 

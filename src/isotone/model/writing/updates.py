@@ -425,7 +425,7 @@ class Touch(Update[E]):
     def prepare(self) -> None:
         if not self.schema.by_role.keys() & {"updated", "version"}:
             raise UsageError(
-                f"{self.schema.tag} has neither an updated() nor a version() field, so that touch would change "
+                f"{self.schema.tag} has neither an updated() nor a version() field, so touch would change "
                 "nothing; declare one, or set a field by update"
             )
 

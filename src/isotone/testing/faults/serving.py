@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PATH: Final = " /faults"
 _NOT_AN_ORDER: Final = (
-    'the body is no JSON object; send {"fault": "throttle", "writes": 5}, or a list of these'
+    'the body is not a JSON object; send {"fault": "throttle", "writes": 5}, or a list of these'
 )
 Order = dict[str, Any]
 
