@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import weakref
+from base64 import b64encode
 from typing import Any
 
 import msgspec
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from isotone import effort
-from isotone.values import json_pieces
+from isotone.values import json_pieces, types
 from isotone.values.json_pieces import PIECE, decode_in_pieces
 from isotone.values.request_body import REFUSED
+from isotone.values.types import sorted_members
 
 TEXTS = st.text(alphabet='ab,{}[]":\\ ü\n', max_size=8)
 VALUES = st.recursive(
@@ -213,3 +215,43 @@ def test_while_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+# Sorting
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(st.integers(-50, 50).map(str) | st.floats(-9, 9).map(str)),
+    st.sampled_from([str, float]),
+)
+def test_a_thread_that_gives_way_sorts_the_same(texts: list[str], key: Any) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(effort, "SORTED_AT_ONCE", 3)
+        with effort.giving_way():
+            assert effort.in_order(texts, key) == sorted(texts, key=key)
+
+
+@pytest.mark.parametrize("code", ["SS", "NS", "BS"])
+@pytest.mark.parametrize("fraction", ["", ".5"])
+def test_a_thread_that_gives_way_sorts_few_at_once(
+    monkeypatch: pytest.MonkeyPatch, code: str, fraction: str
+) -> None:
+    members = [f"{number}{fraction}" for number in reversed(range(10_000))]
+    if code == "BS":
+        members = [b64encode(member.encode()).decode() for member in members]
+    expected = sorted_members(code, members)
+    assert sorted(expected) == sorted(members)
+    sizes: list[int] = []
+
+    def noted(texts: list[str], **options: Any) -> list[str]:
+        sizes.append(len(texts))
+        return sorted(texts, **options)
+
+    for module in effort, types:
+        monkeypatch.setattr(module, "sorted", noted, raising=False)
+    with effort.giving_way():
+        assert sorted_members(code, members) == expected
+    assert max(sizes) <= 2000
+    assert sorted_members(code, members) == expected
+    assert max(sizes) == 10_000  # in the thread of a caller nobody waits

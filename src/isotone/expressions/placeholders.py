@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
+from isotone.effort import in_order
 from isotone.errors import ValidationException
 from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap
@@ -93,5 +94,5 @@ def _check_used(parameter: str, given: Mapping[str, object], used: Sequence[Set[
         return
     unused = set(given).difference(*used)
     if unused:
-        keys = ", ".join(sorted(unused))
+        keys = ", ".join(in_order(unused))
         raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=keys))

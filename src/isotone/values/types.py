@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
+from isotone.effort import SORTED_AT_ONCE, in_order
 from isotone.errors import UsageError
 
 AttributeValue: TypeAlias = dict[str, Any]
@@ -48,11 +49,15 @@ def sorted_members(code: str, members: Collection[str]) -> list[str]:
     >>> sorted_members("NS", ["10", "9"])
     ['9', '10']
     """
+    order: Any = sorted if len(members) <= SORTED_AT_ONCE else in_order
+    ordered: list[str]
     if code == "SS":
-        return sorted(members)
-    if code == "NS" and "." not in "".join(members):
-        return sorted(members, key=int)  # twice as fast as Decimal
-    return sorted(members, key=SORT_KEYS[code[0]])
+        ordered = order(members)
+    elif code == "NS" and "." not in "".join(members):
+        ordered = order(members, key=int)  # twice as fast as Decimal
+    else:
+        ordered = order(members, key=SORT_KEYS[code[0]])
+    return ordered
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
