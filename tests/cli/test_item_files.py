@@ -74,7 +74,7 @@ def test_what_is_missing_is_named_and_not_made(isotone: Run, shop: Path, tmp_pat
     none = tmp_path / "none.db"
     assert isotone("export", none, "Orders").err == f"isotone: there is no file {none}\n"
     assert isotone("import", "orders.csv", none, "Orders").err == (
-        f"isotone: there is no file {none}\n"
+        f"isotone: there is no file {none}; isotone create makes it, or --key here\n"
     )
     assert not none.exists()
     code, _, err = isotone("export", shop, "Other", tmp_path / "o.csv")
