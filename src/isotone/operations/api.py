@@ -227,7 +227,7 @@ class Api:
         if len(requests) > 1:
             try:
                 with self.engine.writing:
-                    return [self._answer(*request) for request in requests]
+                    return [self._answer(operation, body) for operation, body in requests]
             except StorageBusy as error:
                 if self.engine.file_waits.are_forbidden:
                     raise
@@ -238,7 +238,7 @@ class Api:
                 # The whole group was undone. Run one by one, each request gets its own answer.
                 self.engine.abandon()
                 log.debug("a group of %d writes was undone", len(requests), exc_info=True)
-        return [self._answer_alone(*request) for request in requests]
+        return [self._answer_alone(operation, body) for operation, body in requests]
 
     @staticmethod
     def bound_turns(bounded: bool) -> None:

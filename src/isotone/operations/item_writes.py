@@ -90,10 +90,12 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Charged | None) -> None:
         """Write the result of `new_item`."""
+        record, before = old
         if new is None:
-            items.delete(engine, self.table, self.key, *old, meter)
+            items.delete(engine, self.table, self.key, record, before, meter)
         else:
-            items.put(engine, self.table, self.key, *old, *new, meter)
+            item, size = new
+            items.put(engine, self.table, self.key, record, before, item, size, meter)
 
 
 def execute(engine: Engine, change: Change, meter: Charged | None = None) -> Outcome:

@@ -233,6 +233,9 @@ class Dispatcher:
             return
         group = self._next_group()
         self._groups.add(len(group))
+        if len(group) == 1:  # it has one region
+            self._commit_in(group[0][0].region, group)
+            return
         by_region: dict[str, list[tuple[Call, Answer]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)
