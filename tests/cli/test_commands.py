@@ -462,3 +462,19 @@ def test_a_file_that_cannot_be_written_is_named(isotone, shop, words):
     outcome = isotone(command, shop, "Orders", *options)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.endswith("isotone: /dev/full: No space left on device\n")
+
+
+def test_each_damaged_entry_is_listed_once_without_the_advice_to_check(isotone, shop):
+    connection = apsw.Connection(str(shop))
+    connection.execute("UPDATE tree_i2 SET value = x'00', key_sum = x'00000000'")
+    assert connection.changes() == 5
+    connection.close()
+    *problems, last = lines(isotone("check", shop).out)
+    damaged = [each for each in problems if "is damaged" in each]
+    assert len(damaged) == len(set(damaged)) == 5
+    for each in damaged:
+        assert re.fullmatch(
+            "the entry of item {.*} in index by_status of table Orders is damaged: it is not as it was written",
+            each,
+        )
+    assert last.startswith(f"{shop}: {len(problems)} problems; ")

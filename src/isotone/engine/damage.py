@@ -85,7 +85,7 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
     )
 
 
-def finding(error: StorageCorrupt, path: str = "") -> str:
+def finding(error: StorageCorrupt | str, path: str = "") -> str:
     """What a check says of damage: without the name of the file, and without the advice to run a check."""
     return str(error).removesuffix(_ADVICE).removeprefix(f"{path}: ")
 

@@ -65,7 +65,7 @@ class _Check:
 
     def problems(self) -> Iterator[str]:
         engine = self.engine
-        yield from self.but_damage(iter(engine.store.check()))
+        yield from self.but_damage(map(self._finding, engine.store.check()))
         yield from self.but_damage(_unknown_trees(engine))
         for table in (*engine.catalog, *engine.catalog.creating.values()):
             yield from self.but_damage(_check_table(self, table))
@@ -81,8 +81,11 @@ class _Check:
         self.read.add(tree)
         return self.engine.store.range(tree, b"", None, on_damage=self._note)
 
-    def _note(self, error: DamagedItem) -> None:
-        self.damage.append(damage.finding(error, getattr(self.engine.store, "path", "")))
+    def _note(self, error: StorageCorrupt) -> None:
+        self.damage.append(self._finding(error))
+
+    def _finding(self, problem: StorageCorrupt | str) -> str:
+        return damage.finding(problem, getattr(self.engine.store, "path", ""))
 
     def but_damage(self, problems: Iterator[str]) -> Iterator[str]:
         """The problems that one part finds, up to where the file itself cannot be read on."""
@@ -91,7 +94,7 @@ class _Check:
                 yield problem
                 yield from self._noted()
         except StorageCorrupt as error:
-            self.damage.append(str(error))
+            self._note(error)
         yield from self._noted()
 
     def _noted(self) -> list[str]:
