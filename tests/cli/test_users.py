@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import isotone as package
 from isotone.errors import UsageError
+from isotone.server import running_server
 from isotone.server.users import changing_users, read_users
 
 
@@ -244,3 +246,14 @@ def test_a_new_key_says_how_long_it_is_valid(isotone, file):
     )
     out = isotone("user", "rotate", "ci", "--expires", "1h", "--overlap", "5m").out
     assert re.search(r"which is valid until .* UTC\. Previous keys are valid until .* UTC\.", out)
+
+
+def test_a_key_that_the_server_does_not_know_is_explained(isotone, file, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    isotone("user", "add", "ann")
+    with package.open() as database, running_server(database, credentials=file) as url:
+        outcome = isotone("tables", url)
+    assert outcome.code == 1
+    assert outcome.err.startswith("isotone: UnrecognizedClientException: The security token")
+    assert outcome.err.endswith("isotone user makes one for a server of Isotone.\n")

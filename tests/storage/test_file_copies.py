@@ -344,3 +344,19 @@ def test_the_tables_of_litestream_are_no_damage(database: isotone.Database) -> N
     other.execute("CREATE TABLE something_else (id)")
     other.close()
     assert database.check() == ["table something_else was not created by Isotone"]
+
+
+def test_a_compaction_that_is_interrupted_as_its_thread_begins_leaves_the_file_usable(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            raise KeyboardInterrupt  # as Ctrl-C while `start` waits for the thread
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_copies.threading, "Thread", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            isotone.compact("shop.db")
+    isotone.compact("shop.db")
+    assert database.check() == []

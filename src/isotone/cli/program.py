@@ -259,11 +259,18 @@ def naming(path: str | Path | None) -> Iterator[None]:
         raise
 
 
+_ADVICE: Final = {
+    "UnrecognizedClientException": " Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to a key of the "
+    "server; isotone user makes one for a server of Isotone.",
+}
+
+
 def explanation(error: IsotoneError) -> str:
     """An error in one line."""
     text = str(error)
     if isinstance(error, ApiError):
         text = f"{error.code}: {error}" if error.message else error.code
+        text += _ADVICE.get(error.code, "")
     return "; ".join((text, *getattr(error, "__notes__", ())))
 
 

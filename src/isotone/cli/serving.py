@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from isotone.cli.database import MEMORY
+from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain
 from isotone.cli.workbench import add_model, address_of, open_page, workbench_of
 from isotone.errors import UsageError
@@ -374,7 +375,9 @@ def _demo(arguments: argparse.Namespace) -> int:
     what = "memory" if arguments.file == MEMORY else arguments.file
 
     with contextlib.closing(embedded.open(arguments.file)) as database:
-        samples.load(database)
+        with LiveLine(silent=arguments.quiet) as line:
+            line.show("loading the sample tables", at_once=True)
+            samples.load(database)
         pages = None
         if _may_show_pages(arguments):
             pages = Workbench(

@@ -439,24 +439,31 @@ def _in_thread(
 ) -> None:
     """Let SQLite work while the caller sees how a file grows, and may interrupt it."""
     errors: list[apsw.Error] = []
+    stopped, done = threading.Event(), threading.Event()
 
     def run() -> None:
         try:
-            work()
+            if not stopped.is_set():
+                work()
         except apsw.Error as error:
             errors.append(error)
+        finally:
+            done.set()
 
     thread = threading.Thread(target=run, name="isotone-copy", daemon=True)
-    thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_LOOK)
+        thread.start()  # a Ctrl-C may come while it waits for the thread to begin
+        is_done = False
+        while not is_done:
+            is_done = done.wait(_LOOK)
             if progress is not None:
                 with suppress(FileNotFoundError):
                     progress(min(grows.stat().st_size, total), total)
-    except BaseException:
-        connection.interrupt()
-        thread.join()
+    except BaseException as error:
+        stopped.set()
+        has_begun = not isinstance(error, RuntimeError) or thread.ident is not None
+        while has_begun and not done.wait(_LOOK / 10):
+            connection.interrupt()  # again, as the statement may not have begun the first time
         raise
     if errors:
         if isinstance(errors[0], apsw.BusyError | apsw.LockedError):
