@@ -32,6 +32,8 @@ LARGE_PIECE: Final = 64 * limits.KB
 """Bytes that hold Python's lock for some milliseconds if they are parsed at once."""
 _KEPT: Final = 128
 """Pieces that are kept: those of two megabytes of JSON."""
+_MANY: Final = 16
+"""Pieces that take a collection of garbage more than a millisecond."""
 SORTED_AT_ONCE: Final = 2000
 """Texts that are sorted in about a millisecond."""
 _A_WHILE: Final = 0.001  # seconds, in which others answer a few small requests
@@ -139,12 +141,13 @@ def keep(piece: object) -> None:
     """Keep a piece of a large value while others are made, so that the value is not freed all at once, if this thread gives way.
 
     A collection of garbage would go through all of it in one call, and find nothing: there are no cycles in requests and items.
-    So garbage waits until the work is done.
+    So garbage waits until the work is done, if there are many pieces.
     """
     kept = this_thread.turn.kept
     if kept is not None:
         kept.append(piece)
-        gc.disable()
+        if len(kept) >= _MANY:
+            gc.disable()
 
 
 def free_kept() -> None:

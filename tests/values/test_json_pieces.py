@@ -192,26 +192,31 @@ def test_only_a_thread_that_gives_way_keeps_pieces() -> None:
     assert watched() is None
 
 
-def fail_with_a_piece() -> None:
+def fail_with_pieces() -> None:
     with effort.giving_way():
-        effort.keep(Piece())
+        for _ in range(20):
+            effort.keep(Piece())
         raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_while_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
+def test_while_many_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> None:
     before = gc.isenabled()
     (gc.enable if enabled else gc.disable)()
     try:
-        effort.keep(Piece())  # not kept: this thread does not give way
+        for _ in range(20):
+            effort.keep(Piece())  # not kept: this thread does not give way
         assert gc.isenabled() == enabled
         with effort.giving_way():
+            for _ in range(5):
+                effort.keep(Piece())
             assert gc.isenabled() == enabled
-            effort.keep(Piece())
+            for _ in range(15):
+                effort.keep(Piece())
             assert not gc.isenabled()
         assert gc.isenabled() == enabled
         with pytest.raises(ZeroDivisionError):
-            fail_with_a_piece()
+            fail_with_pieces()
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
