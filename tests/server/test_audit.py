@@ -278,7 +278,7 @@ def test_requests_are_answered_while_the_disk_is_full(database, tmp_path, monkey
 
 def test_a_file_that_cannot_be_opened(database, tmp_path):
     with (
-        pytest.raises(OSError, match="No such file"),
+        pytest.raises(UsageError, match="cannot be written: No such file"),
         running_server(database, audit_log=tmp_path / "none" / "audit.log"),
     ):
         pass
