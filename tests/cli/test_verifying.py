@@ -222,3 +222,20 @@ def test_progress_is_shown_on_a_terminal_alone(
     assert len(others) >= 3
     assert all(len(line) < 40 for line in [first, *others])
     assert last == ""  # the line is erased at the end
+
+
+def test_a_table_with_another_key_is_told(
+    isotone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "with_other_key.py").write_text(MODULE)
+    assert isotone("create", "shop.db", "shop", "customer", "placed_at").code == 0
+    item = '{"customer": "ann", "placed_at": "2026-01-01"}'
+    assert isotone("put", "shop.db", "shop", item).code == 0
+    assert isotone("verify", "with_other_key:shop", "shop.db") == (
+        2,
+        "",
+        "isotone: table 'shop' has the key customer, placed_at, but is declared with PK, SK; "
+        "correct the declaration, or give it the name of another table\n",
+    )

@@ -257,4 +257,11 @@ def _describe(table: Table) -> Steps[Response]:
             f"table {table.name!r} does not exist; store.create_tables(…) creates it"
         ) from None
     description: Response = response["Table"]
+    found = [part["AttributeName"] for part in description.get("KeySchema", ())]
+    declared = [each.name for each in table.keys.attributes]
+    if found and set(found) != set(declared):
+        raise UsageError(
+            f"table {table.name!r} has the key {', '.join(found)}, but is declared with {', '.join(declared)}; "
+            "correct the declaration, or give it the name of another table"
+        )
     return description

@@ -258,7 +258,8 @@ class Workload:
         try:
             found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"the workload in {path} cannot be read: {error}") from None
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"the workload in {path} cannot be read: {why}") from None
         return _File(str(path), found).workload()
 
 
