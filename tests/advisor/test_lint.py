@@ -111,7 +111,7 @@ def test_an_engine_that_lacks_something() -> None:
         "index 'due' of table 'planted_shop' needs local indexes" in each for each in reasons
     )
     assert not of(lint(planted, settings=Settings(engines=("dynamodb",))), "ISO501")
-    with pytest.raises(UsageError, match="'mars' is no engine"):
+    with pytest.raises(UsageError, match="'mars' is not an engine"):
         lint(planted, settings=Settings(engines=("mars",)))
 
 
@@ -125,7 +125,7 @@ def test_suppressions() -> None:
     reasons = [each.reason for each in of(report, "ISO002")]
     assert sorted(reasons) == [
         "ignore[ISO202] suppresses nothing.",
-        "ignore[ISO999] names ISO999, which is no code.",
+        "ignore[ISO999] names ISO999, which is not a code.",
     ]
 
 

@@ -102,7 +102,7 @@ def test_a_code_is_explained(isotone: Run) -> None:
         (["linted_shop", "missing.db"], "does not exist"),
         (["http://localhost:1", "other.db"], "a module comes before it"),
         (["linted_shop", "--select", "X"], "'X' is not a code of lint"),
-        (["linted_shop", "--engine", "mars"], "'mars' is no engine"),
+        (["linted_shop", "--engine", "mars"], "'mars' is not an engine"),
         (["linted_shop", "--sample", "0"], "--sample must be at least 1"),
         (["--explain", "ISO9"], "'ISO9' is not a code of lint"),
     ],
