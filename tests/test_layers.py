@@ -23,20 +23,21 @@ SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
 LONGEST_SUMMARY = 120
 
-FLOOR = {"errors", "limits", "clock", "effort", "text_table", "values"}
+FLOOR = {"errors", "limits", "clock", "crc", "effort", "text_table", "values"}
 
 # What the modules of each layer may import, besides their own layer.
 ALLOWED = {
     "errors": set(),
     "limits": set(),
     "clock": set(),
+    "crc": set(),
     "effort": {"errors", "limits"},
     "text_table": set(),
     "prices": {"errors"},
     "values": {"effort", "errors", "limits"},
     "codec": FLOOR,
     "expressions": {"effort", "errors", "limits", "values"},
-    "storage": {"errors"},
+    "storage": {"crc", "errors"},
     "exchange": {"errors"},
     "engine": FLOOR | {"codec", "exchange", "expressions", "storage"},
     "operations": FLOOR | {"engine", "exchange", "expressions"},

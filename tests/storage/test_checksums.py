@@ -72,7 +72,8 @@ def test_a_range_ends_at_damage_or_goes_on_behind_it(
     assert found == wanted[:first]
     values: list[bytes] = []
     with pytest.raises(DamagedItem):
-        values.extend(store.values("t", b"", None, reverse=reverse))
+        for some in store.values("t", b"", None, reverse=reverse):
+            values.extend(some)
     assert values == [b"value of " + key for key in wanted[:first]]
     damage: list[DamagedItem] = []
     entries = store.range("t", b"", None, reverse=reverse, on_damage=damage.append)

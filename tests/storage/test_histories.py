@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -146,7 +146,9 @@ class Stores(RuleBasedStateMachine):
         for store in self.stores:
             assert list(islice(store.range(tree, low, bound, reverse=reverse), limit)) == wanted
             values = store.values(tree, low, bound, reverse=reverse, expected=expected)
-            assert list(islice(values, limit)) == [value for _, value in wanted]
+            assert list(islice(chain.from_iterable(values), limit)) == [
+                value for _, value in wanted
+            ]
 
     @rule(tree=TREES)
     def use_a_tree_that_is_not_there(self, tree: str) -> None:

@@ -24,6 +24,7 @@ import msgspec
 from isotone import errors
 from isotone.backends.interface import Request, Response, as_text
 from isotone.backends.signing import Signer
+from isotone.crc import crc32
 from isotone.errors import ApiError, ConnectionFailed
 from isotone.values.plain_json import plain
 
@@ -153,7 +154,7 @@ def _checked(reply: Reply) -> bytes:
     """The decompressed body, after its checksum was verified."""
     body = reply.body
     expected = reply.headers.get(b"x-amz-crc32")
-    if expected is not None and expected != b"%d" % zlib.crc32(body):
+    if expected is not None and expected != b"%d" % crc32(body):
         raise ConnectionFailed("the answer was damaged on its way: its CRC-32 does not match")
     if reply.headers.get(b"content-encoding") == b"gzip":
         try:

@@ -38,7 +38,6 @@ _QUICK_SIZE = 16 * limits.KB  # bytes of them
 _QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
 _PART = 2000  # records that are read at once, in some milliseconds
 _FETCHED_PART = 200  # the same, if each is fetched from the table
-_FIRST_CHUNK = 8  # records read before their size is known
 
 
 class Source:
@@ -83,8 +82,8 @@ class Source:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[bytes]:
-        """The records within bounds, from just after `start`, in key order or in reverse; `expected` at most, if given."""
+    ) -> Iterator[list[bytes]]:
+        """The records within bounds, from just after `start`, in key order or in reverse, in lists; `expected` at most, if given."""
         low, high = bounds
         if start is not None:
             if reverse:
@@ -109,7 +108,8 @@ def segment_bounds(segment: int | None, total: int | None) -> Bounds:
 
 
 class Page(msgspec.Struct):
-    """The result of reading a range. `size` is the bytes read, `last` the record at which it stopped.
+    """The result of reading a range. `size` is the bytes read (at most, if the reader is not `sizing`), `last` the record at
+    which it stopped.
 
     `items` are in JSON. `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
     milliseconds if `is_long`. `reached` is the record after which the page goes on, if not all of it has been read.
@@ -130,7 +130,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
     `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
-    `effort` is how many nodes the filter has.
+    `effort` is how many nodes the filter has. `sizing` is whether anybody asks for the exact size of the page.
     """
 
     limit: int | None = None
@@ -139,22 +139,23 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     project: Callable[[Item], Item] | None = None
     counting: bool = False
     effort: int = 0
+    sizing: bool = True
 
-    def page(self, stored: Iterator[bytes]) -> Page:
+    def page(self, stored: Iterator[list[bytes]]) -> Page:
         """Read one page of these records, and make items of it."""
         page = self.read(stored, part=limits.QUERY_PAGE)
         self.evaluate(page)
         return page
 
     def read(
-        self, stored: Iterator[bytes], page: Page | None = None, *, part: int | None = None
+        self, stored: Iterator[list[bytes]], page: Page | None = None, *, part: int | None = None
     ) -> Page:
         """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
         if page is None:
             page = Page()
         if part is None:
             part = _PART if self.expand is None else _FETCHED_PART
-        records, size, is_part = _read(stored, page, self.limit, part)
+        records, size, is_part = _read(stored, page, self.limit, part, self.sizing)
         page.reached = records[-1] if is_part else None
         page.scanned += len(records)
         page.size = size
@@ -212,30 +213,37 @@ def _parsed(record: bytes) -> Item:
 
 
 def _read(
-    stored: Iterator[bytes], page: Page, limit: int | None, part: int
+    stored: Iterator[list[bytes]], page: Page, limit: int | None, part: int, sizing: bool
 ) -> tuple[list[bytes], int, bool]:
     """Records of a page from where it is on; its size with them; whether the page goes on after them.
 
-    Reads in chunks; a chunk has as many records as fit if they are as large as those read so far.
+    An item is never larger than its JSON. So as long as the records have less than 1 MB, their exact sizes do not matter
+    unless somebody asks for them.
     """
     records: list[bytes] = []
-    size, before = page.size, page.scanned
-    wanted = (limit or limits.QUERY_PAGE) - before  # more cannot fit, because no record is empty
-    part = min(part, wanted)
-    chunk = min(part, _FIRST_CHUNK)
-    while chunk:
-        found = list(islice(stored, chunk))
-        total = sum(chain.from_iterable(map(unpack_size, found)))
+    size = page.size
+    left = (
+        limit or limits.QUERY_PAGE
+    ) - page.scanned  # more cannot fit, because no record is empty
+    wanted = min(part, left)
+    for found in stored:
+        if len(found) > wanted - len(records):
+            found = found[: wanted - len(records)]
+        total = _size(found) if sizing else sum(map(len, found))
+        if size + total > limits.QUERY_PAGE and not sizing:
+            sizing = True
+            size, total = _size(page.records) + _size(records), _size(found)
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)
             fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
             return records + found[:fitting], size + sum(map(size_of, found[:fitting])), False
         records += found
         size += total
-        if len(found) < chunk:
-            return records, size, False
-        room = 1 + (limits.QUERY_PAGE - size) * (before + len(records)) // size
-        if part == len(records) < wanted:
-            return records, size, True
-        chunk = min(part - len(records), room)
+        if len(records) == wanted:
+            return records, size, wanted < left
     return records, size, False
+
+
+def _size(records: list[bytes]) -> int:
+    """The size of the items of these records."""
+    return sum(chain.from_iterable(map(unpack_size, records)))

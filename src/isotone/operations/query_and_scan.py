@@ -320,13 +320,16 @@ class Selection:
         self._fetched: list[int] = []
         if source.index is not None:
             _check_projected(source.index, request, filters, projection)
+        expand = None if source.index is None else self._expander(source.index, projection)
+        is_plain = filters is None and projection is None and expand is None
         self.reader = Reader(
             limit=request.limit,
-            expand=None if source.index is None else self._expander(source.index, projection),
+            expand=expand,
             matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
             effort=0 if filters is None else filters.nodes,
+            sizing=self.meter is not None or not is_plain,
         )
 
     def answer_in_the_end(self, page: Page, bounds: Bounds, *, reverse: bool) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _parts(
     pages: list[Page] = []
     size = 0
     for bounds in ranges:
-        reader = msgspec.structs.replace(selection.reader, limit=limit)
+        reader = msgspec.structs.replace(selection.reader, limit=limit, sizing=True)
         page = reader.read(selection.source.records(bounds, start, reverse=reverse, expected=limit))
         yield from page_in_parts(reader, selection.source, bounds, page, reverse=reverse)
         pages.append(page)

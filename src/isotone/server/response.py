@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from itertools import count
 from typing import Final, NamedTuple
 
 import msgspec
 
+from isotone.crc import crc32
 from isotone.errors import ApiError, ConnectionFailed
 from isotone.server.compression import COMPRESSED_FROM, compressed
 
@@ -136,7 +136,7 @@ def render_result(
 ) -> bytes:
     """The response to a call: the service's bytes, or its error; empty if the connection is to break."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
-        number, checksum = _next_number(), zlib.crc32(result)
+        number, checksum = _next_number(), crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
     status = 200
     if isinstance(result, ConnectionFailed):
@@ -168,7 +168,7 @@ def _render(
         (b"Content-Length", b"%d" % len(body)),
         (b"Connection", b"keep-alive" if keep_alive else b"close"),
         (b"x-amzn-RequestId", request_id()),
-        (b"x-amz-crc32", b"%d" % zlib.crc32(body)),
+        (b"x-amz-crc32", b"%d" % crc32(body)),
         *(((b"Access-Control-Allow-Origin", cors), *_CORS_HEADERS) if cors else ()),
     ]
     head = b"".join(b"%b: %b\r\n" % line for line in lines)

@@ -17,7 +17,8 @@ from itertools import chain, islice
 from operator import gt, lt
 from struct import Struct
 from typing import Any, Final
-from zlib import crc32
+
+from isotone.crc import crc32
 
 Entry = tuple[bytes, bytes]
 """A key and its value."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import tee
-from typing import NoReturn
+from itertools import islice, tee
+from typing import Final, NoReturn
 
 import msgspec
 from sortedcontainers import SortedList
@@ -27,6 +27,8 @@ from isotone.storage.interface import (
     damaged_entry,
     existing_tree,
 )
+
+_CHUNK: Final = 128  # values in a list
 
 
 class MemoryStore:
@@ -165,14 +167,16 @@ class MemoryStore:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[bytes]:
-        """The values of a range. O(log n), then O(1) per entry."""
+    ) -> Iterator[list[bytes]]:
+        """The values of a range, in lists. O(log n), then O(1) per entry."""
         try:
             branch = self._trees[tree]
         except KeyError:
             raise NoSuchTree(tree) from None
         keys = branch.keys.irange(low, high, inclusive=(True, False), reverse=reverse)
-        return map(branch.values.__getitem__, keys)
+        values = map(branch.values.__getitem__, keys)
+        count = _CHUNK if expected is None else min(_CHUNK, expected)
+        return iter(lambda: list(islice(values, count)), [])
 
     def changed_elsewhere(self) -> bool:
         """False: no other process can write here."""

@@ -23,10 +23,10 @@ from itertools import chain, islice, starmap
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, NoReturn
 from weakref import WeakSet
-from zlib import crc32
 
 import apsw
 
+from isotone.crc import crc32
 from isotone.errors import DamagedItem, StorageError, UsageError
 from isotone.storage.checksums import CHUNK_SIZE, FIRST, Row, Sums, are_in_order, next_count
 from isotone.storage.file import (
@@ -253,10 +253,10 @@ class SQLiteStore:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[bytes]:
-        """The values of a range. O(log n), then O(1) per entry."""
+    ) -> Iterator[list[bytes]]:
+        """The values of a range, in lists. O(log n), then O(1) per entry."""
         reading = _Range(self, tree, low, high, reverse, None)
-        return chain.from_iterable(map(_VALUES, reading.chunks(reading.sums.first_count(expected))))
+        return map(_VALUES, reading.chunks(reading.sums.first_count(expected)))
 
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last call. O(1).
@@ -595,7 +595,7 @@ class _Range:
         except _UNREADABLE as error:
             raise store._read_failure(error, tree) from error
 
-    def chunks(self, count: int) -> Iterator[tuple[Sequence[bytes], Sequence[bytes]]]:
+    def chunks(self, count: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
         """Keys and values, in growing chunks, of which the first has up to `count`."""
         sums, cursor = self.sums, self._cursor
         latest: bytes | None = None
