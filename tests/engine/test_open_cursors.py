@@ -46,16 +46,19 @@ def test_a_cursor_is_closed_before_the_lock_is_released(
             finally:
                 events.append("closed")
 
-        class Lock:
+        class Watched:
+            def __init__(self, block: Any) -> None:
+                self.block = block
+
             def __enter__(self) -> None:
-                reading.__enter__()
+                self.block.__enter__()
 
             def __exit__(self, *raised: Any) -> None:
                 events.append("released")
-                reading.__exit__(*raised)
+                self.block.__exit__(*raised)
 
-        reading = engine.reading
-        monkeypatch.setattr(engine, "reading", Lock())
+        monkeypatch.setattr(engine, "lock", Watched(engine.lock))
+        monkeypatch.setattr(engine, "reading", Watched(engine.reading))
         monkeypatch.setattr(type(engine.store), "values", lambda self, *a, **o: watched(*a, **o))
         database.execute(operation, {"TableName": "tab", "Limit": 3, **members})
         monkeypatch.undo()

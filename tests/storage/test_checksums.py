@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -72,8 +73,7 @@ def test_a_range_ends_at_damage_or_goes_on_behind_it(
     assert found == wanted[:first]
     values: list[bytes] = []
     with pytest.raises(DamagedItem):
-        for some in store.values("t", b"", None, reverse=reverse):
-            values.extend(some)
+        values.extend(chain.from_iterable(store.values("t", b"", None, reverse=reverse)))
     assert values == [b"value of " + key for key in wanted[:first]]
     damage: list[DamagedItem] = []
     entries = store.range("t", b"", None, reverse=reverse, on_damage=damage.append)

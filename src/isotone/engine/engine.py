@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
@@ -50,6 +50,9 @@ STREAMS = "streams"  # the streams and their shards
 VIEWS = "views"  # tables as of a moment, while they are being read
 BACKUPS = "backups"  # the backups, apart from their items
 TRANSFERS = "transfers"  # exports, imports and bulk operations
+R = TypeVar("R")
+T = TypeVar("T")
+
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _REGION_PREFIX = "region_"
@@ -97,6 +100,7 @@ class Engine:
         self.replication_lag = 0.0
         self.replication_paused = False
         self.outdated = False
+        self._is_calm = not store.read_only  # no other process has just committed
         self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the sweep leaves alone
         self._logged_damage: set[str] = set()
         if home is None:
@@ -111,6 +115,7 @@ class Engine:
             None if home is None or home.watched_streams is None else {}
         )
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
+        self.glance: Glance = self._glance_alone if store.exclusive else self._glance
         self.writing = _Writing(self)
         _OPEN.add(self)
         self.regions[region] = self  # when it is whole: other threads see it from now on
@@ -174,8 +179,28 @@ class Engine:
 
     def refresh(self) -> None:
         """Drop cached state if another process has made it stale."""
-        if self.store.changed_elsewhere() or self.outdated:
+        changed = self.store.changed_elsewhere()
+        self._is_calm = not changed and not self.store.read_only
+        if changed or self.outdated:
             self.forget()
+
+    def _glance(self, read: Callable[[Engine, R], T], request: R) -> T:
+        with self.lock:
+            if self._is_calm and not self.outdated:
+                try:
+                    found = read(self, request)
+                except Exception:
+                    if self.store.is_current():
+                        raise
+                else:
+                    if self.store.is_current():
+                        return found
+            with self.reading:
+                return read(self, request)
+
+    def _glance_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
+        with self.lock:
+            return read(self, request)
 
     def forget(self) -> None:
         """Read catalogs and counts again: another process has written, or a transaction was undone."""
@@ -248,6 +273,7 @@ class Engine:
             # From now on no request may be answered from cached state.
             self.outdated = True
             self.reading = _Reading(self)
+            self.glance = self._glance
 
 
 _OPEN: WeakSet[Engine] = WeakSet()
@@ -337,6 +363,17 @@ class FileWaits:
                 pause = min(pause * _LENGTHENED, _LONGEST_PAUSE)
             else:
                 return
+
+
+class Glance(Protocol):
+    """`engine.glance(read, request)`: what `read(engine, request)` finds, which changes nothing and may be called twice.
+
+    A snapshot costs as much as a lookup, so the first call has none. If another process has committed since the catalog
+    was read, what was found may be of two moments: then it is read again, in a snapshot. While others keep committing,
+    that is the only call. If no other process can write, the lock alone is enough.
+    """
+
+    def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
 
 
 class _Reading:

@@ -150,17 +150,13 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Later:
     has_options = read_options_of(request) != NO_READ_OPTIONS
     if has_options or request.return_consumed_capacity is not None:
         return _get_with_options(engine, request, has_options=has_options)
-    with engine.reading:
-        table = open_table(engine, request.table_name)
-        key, _ = requested_key(table.keyspace, request.key)
-        record = engine.store.get(table.tree, key)
-        units = table.units
-        if units is not None:
-            # A record is longer than the size of its item: most reads take one unit, and save the calls.
-            if record is None or len(record) <= limits.READ_UNIT:
-                units.read_units += 1.0 if request.consistent_read else 0.5
-            else:
-                units.read(size_of(record), consistent=bool(request.consistent_read))
+    units, record = engine.glance(_look_up, request)
+    if units is not None:
+        # A record is longer than the size of its item: most reads take one unit, and save the calls.
+        if record is None or len(record) <= limits.READ_UNIT:
+            units.read_units += 1.0 if request.consistent_read else 0.5
+        else:
+            units.read(size_of(record), consistent=bool(request.consistent_read))
     return {} if record is None else {"Item": item_in_response(record, None)}
 
 
@@ -185,6 +181,13 @@ def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) ->
     if record is not None and is_long:
         return Later(lambda: {"Item": item_in_response(record, projection), **answer})
     return answer
+
+
+def _look_up(engine: Engine, request: GetItem) -> tuple[TableUnits | None, bytes | None]:
+    """The record that a GetItem reads, and what counts the units of its table."""
+    table = open_table(engine, request.table_name)
+    key, _ = requested_key(table.keyspace, request.key)
+    return table.units, engine.store.get(table.tree, key)
 
 
 def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
@@ -15,7 +15,7 @@ from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import Page, Reader, Source, segment_bounds
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.errors import ResourceNotFoundException, ValidationException
-from isotone.expressions import Condition, KeyRange, Projection
+from isotone.expressions import Condition, KeyCondition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Charged, Meter, meter_for
@@ -131,44 +131,63 @@ def query(engine: Engine, request: Query) -> Answer | Later:
     has_options = _options_of(request) != _NO_OPTIONS
     filters = _filter(request, request.query_filter, binding) if has_options else None
     written = binding.key_condition(request.key_condition_expression)
-    with engine.reading:
-        try:
-            table = open_table(engine, request.table_name)
-        except ResourceNotFoundException:
-            if written is None:
-                legacy.key_conditions(request.key_conditions)
-            _check_choice(request)
-            raise
-        source = source_of(engine, table, request)
-        # The service checks these only now, in this order.
-        if request.exclusive_start_key is not None:
-            canonical_item(request.exclusive_start_key)
-        projection = _projection(request, filters, binding) if has_options else None
-        if written is not None:
-            written.check(binding.values)
-        binding.check()
-        keys = legacy.key_conditions(request.key_conditions) if written is None else written
-        if has_options:
-            _check_choice(request)
-        binding.check_keys(table)
-        keyspace = source.keyspace
-        wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
-        check_key_condition(keyspace, wanted)
-        bounds = keyspace.bounds(wanted)
-        start = None
-        if request.exclusive_start_key is not None:
-            start = _query_start(source, request.exclusive_start_key, wanted, bounds)
-        if filters is not None:
-            _refuse_key_filter(source, filters.attributes, request)
-        selection = Selection(source, request, filters, projection, binding.values)
-        reverse = request.scan_index_forward is False
-        # No variable refers to the entries, so their cursor is closed before the lock is released.
-        page = selection.reader.read(
-            source.records(bounds, start, reverse=reverse, expected=request.limit)
-        )
+    prepared = _Prepared(request, binding, filters, written, has_options)
+    selection, page, bounds = engine.glance(_first_part, prepared)
     if page.is_long:
+        reverse = request.scan_index_forward is False
         return Later(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
     return selection.answer(page)
+
+
+class _Prepared(NamedTuple):
+    """A Query whose expressions have been parsed, as far as that needs no table."""
+
+    request: Query
+    binding: Binding
+    filters: Condition | None
+    written: KeyCondition | None
+    has_options: bool
+
+
+def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, Bounds]:
+    """The page of a Query, or the first part of a long one, and its bounds."""
+    request, binding, filters, written, has_options = prepared
+    try:
+        table = open_table(engine, request.table_name)
+    except ResourceNotFoundException:
+        if written is None:
+            legacy.key_conditions(request.key_conditions)
+        _check_choice(request)
+        raise
+    source = source_of(engine, table, request)
+    # The service checks these only now, in this order.
+    if request.exclusive_start_key is not None:
+        canonical_item(request.exclusive_start_key)
+    projection = _projection(request, filters, binding) if has_options else None
+    if written is not None:
+        written.check(binding.values)
+    binding.check()
+    keys = legacy.key_conditions(request.key_conditions) if written is None else written
+    if has_options:
+        _check_choice(request)
+    binding.check_keys(table)
+    keyspace = source.keyspace
+    wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
+    check_key_condition(keyspace, wanted)
+    bounds = keyspace.bounds(wanted)
+    start = None
+    if request.exclusive_start_key is not None:
+        start = _query_start(source, request.exclusive_start_key, wanted, bounds)
+    if filters is not None:
+        _refuse_key_filter(source, filters.attributes, request)
+    selection = Selection(source, request, filters, projection, binding.values)
+    # No variable refers to the entries, so their cursor is closed before the lock is released.
+    page = selection.reader.read(
+        source.records(
+            bounds, start, reverse=request.scan_index_forward is False, expected=request.limit
+        )
+    )
+    return selection, page, bounds
 
 
 @action("Scan")

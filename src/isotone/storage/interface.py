@@ -136,6 +136,12 @@ class Store(Protocol):
         Inside a snapshot or a transaction, it considers commits before that began.
         """
 
+    def is_current(self) -> bool:
+        """Whether no read since `changed_elsewhere` has met another process's commit (always True in memory).
+
+        Reads without a snapshot may each see another moment. If it is True after them, they saw the same.
+        """
+
     def check(self) -> list[str]:
         """What is wrong with the store's own structure, one message each; empty if nothing is."""
 

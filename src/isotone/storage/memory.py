@@ -182,6 +182,10 @@ class MemoryStore:
         """False: no other process can write here."""
         return False
 
+    def is_current(self) -> bool:
+        """True: no other process can write here."""
+        return True
+
     def is_upgrading(self) -> bool:
         """False: there is no older format in memory."""
         return False

@@ -85,6 +85,9 @@ class PrefixedStore:
     def changed_elsewhere(self) -> bool:
         return self._whole.changed_elsewhere()
 
+    def is_current(self) -> bool:
+        return self._whole.is_current()
+
     def check(self) -> list[str]:
         return []
 

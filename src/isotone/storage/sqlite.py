@@ -274,6 +274,13 @@ class SQLiteStore:
         self._has_changed = False
         return True
 
+    def is_current(self) -> bool:
+        """Whether no read since `changed_elsewhere` has met another process's commit. O(1), and reads nothing."""
+        if self._has_changed:
+            return False
+        in_one_moment = self._depth or self._snapshots
+        return bool(in_one_moment) or self._connection.data_version() == self._seen_version
+
     def _note_commits(self) -> None:
         """Note whether others have committed before the moment of the open transaction or snapshot."""
         version = self._connection.data_version()
@@ -363,7 +370,7 @@ class SQLiteStore:
 
     def _check_moment(self, tree: str) -> None:
         """Raise for a key that a range has not met, unless another process may have just written it."""
-        if self._depth or self._snapshots:
+        if self._depth or self._snapshots or self.is_current():
             raise self.describe_damage(tree, None)
 
     def _check_unsealed(self, tree: str, key: Any, checksum: Any) -> None:
@@ -719,7 +726,7 @@ class _Unusable:
     def refuse(self, *_: object) -> NoReturn:
         raise UsageError(self._why)
 
-    cursor = refuse
+    cursor = data_version = refuse
 
     @property
     def in_transaction(self) -> bool:
