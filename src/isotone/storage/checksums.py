@@ -26,6 +26,7 @@ Entry = tuple[bytes, bytes]
 Row = tuple[bytes, bytes, bytes | None]
 """Key, value, and `row_sum`; anything, if the row is damaged."""
 
+SUM_SIZE: Final = 4
 CHUNK: Final = 128  # rows that are checked together
 FIRST: Final = 2
 CHUNK_SIZE: Final = 64 * 1024  # bytes of them, as far as can be told before they are read
@@ -66,7 +67,7 @@ class Sums:
     def hold(self, *parts: Any) -> bool:
         """Whether the last of these is the sum of those before. A changed row can hold anything: numbers, texts, nothing."""
         try:
-            return crc32(b"".join(parts), self.start) == self.start and len(parts[-1]) == 4
+            return crc32(b"".join(parts), self.start) == self.start and len(parts[-1]) == SUM_SIZE
         except TypeError:
             return False
 

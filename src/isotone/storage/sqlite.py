@@ -28,7 +28,15 @@ import apsw
 
 from isotone.crc import crc32
 from isotone.errors import DamagedItem, StorageError, UsageError
-from isotone.storage.checksums import CHUNK_SIZE, FIRST, Row, Sums, are_in_order, next_count
+from isotone.storage.checksums import (
+    CHUNK_SIZE,
+    FIRST,
+    SUM_SIZE,
+    Row,
+    Sums,
+    are_in_order,
+    next_count,
+)
 from isotone.storage.file import (
     MEMORY,
     MEMORY_MAP,
@@ -66,6 +74,7 @@ _LOOK: Final = 0.25  # seconds between two looks whether the file is still at it
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
 _VALUES: Final = itemgetter(1)
+_BEHIND_ALL: Final = b"\xff" * 64  # no key that we write begins like this
 _MAX_PROBLEMS: Final = 100  # reported by one check
 
 
@@ -348,30 +357,43 @@ class SQLiteStore:
     def _check_gap(self, tree: str, key: bytes) -> None:
         """Raise if a key next to one that was not found is not as it was written: it may be that key."""
         after = key + b"\x00"
-        self._check_neighbours(tree, self._statements[tree].around, (key, after), key, after)
+        self._check_neighbours(tree, key, after, key, after)
 
     def _check_neighbours(
-        self, tree: str, sql: str, bounds: tuple[bytes, ...], low: bytes, high: bytes | None
+        self, tree: str, low: bytes, high: bytes | None, below: bytes | None, above: bytes | None
     ) -> None:
         """Raise if a key next to a range is not as it was written, or belongs in the range.
 
-        `sql` reads the last key below the range, the first one above it, or both.
+        The neighbours are the last key before `below`, and the first one from `above` on; none where that is None.
         """
+        statements = self._statements[tree]
         try:
-            neighbours = self._execute(sql, bounds).fetchall()
+            before, behind = self._execute(statements.neighbours, (below, above)).get
         except _UNREADABLE as error:
             raise self._read_failure(error, tree) from error
-        sums = self._statements[tree].sums
-        for is_above, key, key_sum in neighbours:
-            if not sums.hold(key, key_sum):
-                self._check_unsealed(tree, key, key_sum)
-            elif (high is not None and key < high) if is_above else key >= low:
+        start = statements.start
+        if before is not None:
+            if crc32(before, start) != start:
+                self._check_unsealed_key(tree, before)
+            elif before[:-SUM_SIZE] >= low:
+                self._check_moment(tree)
+        if behind is not None:
+            if crc32(behind, start) != start:
+                self._check_unsealed_key(tree, behind)
+            elif high is not None and behind[:-SUM_SIZE] < high:
                 self._check_moment(tree)
 
     def _check_moment(self, tree: str) -> None:
         """Raise for a key that a range has not met, unless another process may have just written it."""
         if self._depth or self._snapshots or self.is_current():
             raise self.describe_damage(tree, None)
+
+    def _check_unsealed_key(self, tree: str, found: bytes) -> None:
+        """Raise for a key with its checksum that do not fit, unless it is one without, as `_check_unsealed`."""
+        if self._execute(self._statements[tree].key_sum, (found,)).fetchall() == [(None,)]:
+            self._check_unsealed(tree, found, None)
+        else:
+            raise self.describe_damage(tree, found[:-SUM_SIZE])
 
     def _check_unsealed(self, tree: str, key: Any, checksum: Any) -> None:
         """Raise for a key or value without its checksum, unless the upgrade has not reached the entry."""
@@ -669,22 +691,14 @@ class _Range:
             if is_first:
                 above = high
             if is_last and low:
-                below = latest or high
+                below = latest or high or _BEHIND_ALL
         else:
             if is_first and low:
                 below = low
             if is_last and high is not None:
                 above = low if latest is None else latest + b"\x00"
-        statements = self._statements
-        check = self._store._check_neighbours
-        if below is not None and above is not None:
-            check(self._tree, statements.around, (below, above), low, high)
-        elif below is not None:
-            check(self._tree, statements.below, (below,), low, high)
-        elif above is not None:
-            check(self._tree, statements.above, (above,), low, high)
-        elif self._reverse and is_last and low:
-            check(self._tree, statements.last, (), low, high)
+        if below is not None or above is not None:
+            self._store._check_neighbours(self._tree, low, high, below, above)
 
 
 class _Snapshot:
@@ -771,10 +785,8 @@ class _Statements(NamedTuple):
     put: str
     add: str
     delete: str
-    below: str
-    above: str
-    last: str
-    around: str
+    key_sum: str
+    neighbours: str
     range: dict[tuple[bool, bool], str]
 
 
@@ -783,8 +795,9 @@ def _statements_of(tree: str) -> _Statements:
     sums = Sums(tree)
     bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
     orders = {False: "ASC", True: "DESC"}
-    below = f"SELECT 0, {_KEY}, key_sum FROM {table} WHERE key < ? ORDER BY key DESC LIMIT 1"
-    above = f"SELECT 1, {_KEY}, key_sum FROM {table} WHERE key >= ? ORDER BY key LIMIT 1"
+    key = f"SELECT key || coalesce(key_sum, x'') FROM {table} WHERE key"
+    below = f"CAST(({key} < ?1 ORDER BY key DESC LIMIT 1) AS BLOB)"
+    above = f"CAST(({key} >= ?2 ORDER BY key LIMIT 1) AS BLOB)"
     return _Statements(
         sums=sums,
         start=sums.start,
@@ -798,10 +811,8 @@ def _statements_of(tree: str) -> _Statements:
         ),
         add=f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         delete=f"DELETE FROM {table} WHERE key = ?",
-        below=below,
-        above=above,
-        last=f"SELECT 0, {_KEY}, key_sum FROM {table} ORDER BY key DESC LIMIT 1",
-        around=f"SELECT * FROM ({below}) UNION ALL SELECT * FROM ({above})",
+        key_sum=f"SELECT key_sum FROM {table} WHERE key = ?",
+        neighbours=f"SELECT {below}, {above}",
         range={
             (unbounded, reverse): (
                 f"SELECT {_KEY}, {_VALUE}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
