@@ -59,12 +59,14 @@ class Keyspace:
         "length",
         "names",
         "partition_names",
+        "parts",
         "schema",
         "sort_names",
     )
 
     def __init__(self, schema: KeySchema) -> None:
         self.schema = schema
+        self.parts = schema.parts
         self.partition_names = tuple(part.name for part in schema.partition)
         self.sort_names = tuple(part.name for part in schema.sort)
         self.names = self.partition_names + self.sort_names

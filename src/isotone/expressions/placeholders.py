@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Final
 
 from isotone.effort import in_order
 from isotone.errors import ValidationException
@@ -19,31 +19,49 @@ from isotone.limits import ATTRIBUTE_NAME_SIZE, NAME_PLACEHOLDER_SIZE
 _NAMES: Final = "ExpressionAttributeNames"
 _VALUES: Final = "ExpressionAttributeValues"
 
-_REST: Final = f"[A-Za-z0-9_]{{1,{NAME_PLACEHOLDER_SIZE - 1}}}"
-_is_name_placeholder: Final = re.compile("#" + _REST).fullmatch
-_is_value_placeholder: Final = re.compile(":" + _REST).fullmatch
+_MOST_SEEN: Final = 1024
+
+
+class _Kind:
+    """Placeholders of names or of values. Programs use few, and those that were seen need no second look."""
+
+    def __init__(self, parameter: str, mark: str) -> None:
+        self.parameter = parameter
+        self.seen: set[str] = set()
+        self._is_well_formed = re.compile(
+            f"{mark}[A-Za-z0-9_]{{1,{NAME_PLACEHOLDER_SIZE - 1}}}"
+        ).fullmatch
+
+    def check(self, given: Mapping[str, object]) -> None:
+        """Refuse a map that is empty or has malformed keys."""
+        if not given:
+            raise ValidationException(messages.PLACEHOLDERS_EMPTY.format(parameter=self.parameter))
+        for key in given:
+            if not self._is_well_formed(key):
+                raise ValidationException(
+                    messages.PLACEHOLDER_INVALID.format(
+                        parameter=self.parameter, wrong=_wrong_key(key)
+                    )
+                )
+        if len(self.seen) + len(given) <= _MOST_SEEN:
+            self.seen.update(given)
+
+
+_OF_NAMES: Final = _Kind(_NAMES, "#")
+_OF_VALUES: Final = _Kind(_VALUES, ":")
 _SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters, whatever their size in UTF-8
 
 
 def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
     """Refuse placeholder maps that are empty or have malformed keys. O(keys)."""
     if names is not None:
-        _check_keys(_NAMES, names, _is_name_placeholder)
+        if not (names and names.keys() <= _OF_NAMES.seen):
+            _OF_NAMES.check(names)
         for key, name in names.items():
             if not 0 < len(name) <= _SURELY_SHORT:
                 _check_name(key, name)
-    if values is not None:
-        _check_keys(_VALUES, values, _is_value_placeholder)
-
-
-def _check_keys(parameter: str, given: Mapping[str, object], is_well_formed: Any) -> None:
-    if not given:
-        raise ValidationException(messages.PLACEHOLDERS_EMPTY.format(parameter=parameter))
-    for key in given:
-        if not is_well_formed(key):
-            raise ValidationException(
-                messages.PLACEHOLDER_INVALID.format(parameter=parameter, wrong=_wrong_key(key))
-            )
+    if values is not None and not (values and values.keys() <= _OF_VALUES.seen):
+        _OF_VALUES.check(values)
 
 
 def _wrong_key(key: str) -> str:

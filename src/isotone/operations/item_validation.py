@@ -204,7 +204,7 @@ def _check_index(index: SecondaryIndex, item: Item, sentences: Sentences) -> Non
 
 def check_key_condition(keyspace: Keyspace, keys: KeyRange) -> None:
     """Refuse a key condition with values that are empty or of other types than the key's."""
-    parts = keyspace.schema.parts
+    parts = keyspace.parts
     equal = keys.partition + keys.equal
     for part, value in zip(parts, equal, strict=False):
         _check_operand(part, value)
