@@ -23,7 +23,6 @@ from isotone.engine.layout import (
     SIZE_BYTES,
     Bounds,
     body_of,
-    decode_item,
     encode_item,
     item_of,
     size_of,
@@ -206,7 +205,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
 
 
 def _parsed(record: bytes) -> Item:
-    item = decode_item(record[SIZE_BYTES:])
+    item = item_of(record)
     if len(record) > LARGE_PIECE:
         give_way()
     return item

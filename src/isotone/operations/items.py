@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from isotone import limits
+from isotone.engine.consumed_units import TableUnits
 from isotone.engine.engine import Engine
-from isotone.engine.layout import size_of
+from isotone.engine.layout import SIZE_BYTES, size_of
 from isotone.expressions import Projection, Update
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
@@ -157,7 +160,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Later:
             units.read_units += 1.0 if request.consistent_read else 0.5
         else:
             units.read(size_of(record), consistent=bool(request.consistent_read))
-    return {} if record is None else {"Item": item_in_response(record, None)}
+    return {} if record is None else {"Item": msgspec.Raw(record[SIZE_BYTES:])}
 
 
 def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer | Later:
