@@ -221,13 +221,14 @@ def _read(
     """
     records: list[bytes] = []
     size = page.size
-    left = (
-        limit or limits.QUERY_PAGE
-    ) - page.scanned  # more cannot fit, because no record is empty
-    wanted = min(part, left)
+    # Without a limit: more cannot fit, because no record is empty.
+    wanted = (limit or limits.QUERY_PAGE) - page.scanned
+    is_part = part < wanted
+    left = part if is_part else wanted
     for found in stored:
-        if len(found) > wanted - len(records):
-            found = found[: wanted - len(records)]
+        left -= len(found)
+        if left < 0:
+            found = found[:left]
         total = _size(found) if sizing else sum(map(len, found))
         if size + total > limits.QUERY_PAGE and not sizing:
             sizing = True
@@ -238,8 +239,8 @@ def _read(
             return records + found[:fitting], size + sum(map(size_of, found[:fitting])), False
         records += found
         size += total
-        if len(records) == wanted:
-            return records, size, wanted < left
+        if left <= 0:
+            return records, size, is_part
     return records, size, False
 
 

@@ -21,10 +21,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, islice, starmap
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 from weakref import WeakSet
 
 import apsw
+import msgspec
 
 from isotone.crc import crc32
 from isotone.errors import DamagedItem, StorageError, UsageError
@@ -774,7 +775,7 @@ _KEY: Final = "CAST(key AS BLOB)"
 _VALUE: Final = "CAST(value AS BLOB)"
 
 
-class _Statements(NamedTuple):
+class _Statements(msgspec.Struct, frozen=True, gc=False):
     """The SQL of one tree; the keys of `range` are (without an upper bound, reverse)."""
 
     sums: Sums

@@ -82,10 +82,6 @@ def canonical_item(item: Item) -> tuple[Item, int]:
 
 def canonical_value(value: AttributeValue) -> Measured:
     """One value in normal form, and its size in bytes without a name; raises as `canonical_item`."""
-    if type(value) is dict and len(value) == 1:
-        text = value.get("S")
-        if type(text) is str and text.isascii():
-            return value, len(text)  # the most frequent, without a call
     try:
         return _measured(value, 1)
     except (_Misshapen, ValidationException):
@@ -140,6 +136,8 @@ def _measured(value: AttributeValue, depth: int) -> Measured:
         rule = _RULES[code]
     except _NOT_ONE_KNOWN_TYPE:
         return _only_type(value, depth)
+    if code == "S" and type(content) is str and content.isascii():
+        return value, len(content)  # the most frequent, without a call
     return rule(value, content, depth)
 
 
