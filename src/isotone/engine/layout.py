@@ -85,17 +85,19 @@ class Keyspace:
             return None
         try:
             value = item[self._text_names[0]]
+            (_,) = value
             text = value["S"]
-            if len(value) != 1 or type(text) is not str or not text or len(text) > _SHORT:
+            if type(text) is not str or not text or len(text) > _SHORT:
                 return None
             key = partition_prefix(encode_text(text))
             if self._text_sort is None:
                 return key
             value = item[self._text_sort]
+            (_,) = value
             text = value["S"]
-            if len(value) != 1 or type(text) is not str or not text or len(text) > _SHORT:
+            if type(text) is not str or not text or len(text) > _SHORT:
                 return None
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             return None
         return key + encode_text(text)
 
