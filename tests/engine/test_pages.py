@@ -14,8 +14,9 @@ from tests.operations.conftest import Asker, key_schema
 
 import isotone
 from isotone import limits
-from isotone.engine.layout import item_of, pack
+from isotone.engine.layout import item_of, pack, size_of
 from isotone.engine.pages import Page, Reader
+from isotone.values.attribute_validation import canonical_item
 
 KB = 1024
 
@@ -57,6 +58,25 @@ def test_a_page_ends_with_its_limit_or_behind_1_megabyte(
     assert shown(page) == list(range(count))
     assert last(page) == stopped_at
     assert page.size == sum(sizes[:count])
+
+
+@given(st.lists(st.sampled_from([1, 100, 30 * KB, 300 * KB]), max_size=12), st.integers(1, 5))
+def test_a_page_ends_there_too_if_nobody_asks_for_its_size(lengths: list[int], part: int) -> None:
+    items: list[Any] = [
+        {"n": {"N": str(place)}, "a": {"S": "x" * length}} for place, length in enumerate(lengths)
+    ]
+    stored = [pack(item, canonical_item(item)[1]) for item in items]
+    pages = []
+    for sizing in (True, False):
+        reader, left = Reader(sizing=sizing), list(stored)
+        page = reader.read(iter([left]), part=part)
+        while page.reached is not None:
+            page = reader.read(iter([left[page.scanned :]]), page, part=part)
+        reader.evaluate(page)
+        pages.append(page)
+    exact, unasked = pages
+    assert (shown(unasked), last(unasked)) == (shown(exact), last(exact))
+    assert unasked.size >= exact.size == sum(size_of(record) for record in stored[: exact.scanned])
 
 
 def test_a_filter_does_not_make_a_page_longer() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.storage.old_format import to_format_1
 
+from isotone import crc
 from isotone.errors import DamagedItem, StorageError
 from isotone.storage import file_copies
 from isotone.storage.checksums import Sums
@@ -280,3 +281,8 @@ def test_a_changed_bit_among_many_rows_is_always_noticed(
     sealed[at] = tuple(changed)  # type: ignore[assignment]  # three parts, as before
     assert sums.size_of_sound(sealed) is None
     assert not sums.holds(sealed[at], None)
+
+
+@given(st.binary(), st.integers(0, 2**32 - 1))
+def test_whoever_computes_it_a_crc_is_that_of_zlib(data: bytes, start: int) -> None:
+    assert crc.crc32(data, start) == crc32(data, start)

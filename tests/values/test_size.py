@@ -4,6 +4,7 @@ from base64 import b64encode
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,3 +84,25 @@ def test_an_item_counts_its_names() -> None:
 @given(st.binary())
 def test_binary_counts_raw_bytes(raw: bytes) -> None:
     assert binary_size(b64encode(raw).decode()) == len(raw)
+
+
+_NUMBERS = st.integers(-(10**37), 10**37).map(lambda number: canonical_number(str(number)))
+_BINARIES = st.binary(max_size=20).map(lambda data: b64encode(data).decode())
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        st.builds(lambda text: {"S": text}, st.text(max_size=20)),
+        st.builds(lambda number: {"N": number}, _NUMBERS),
+        st.builds(lambda data: {"B": data}, _BINARIES),
+        st.sampled_from([{"NULL": True}, {"BOOL": False}, {"SS": ["", "ü"]}, {"NS": ["0", "1"]}]),
+    ),
+    lambda inner: st.one_of(
+        st.builds(lambda values: {"L": values}, st.lists(inner, max_size=4)),
+        st.builds(lambda members: {"M": members}, st.dictionaries(st.text(), inner, max_size=4)),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=5), _VALUES, max_size=4))
+def test_no_item_is_larger_than_its_json(item: dict[str, Any]) -> None:
+    assert item_size(item) <= len(msgspec.json.encode(item))

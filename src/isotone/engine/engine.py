@@ -189,9 +189,8 @@ class Engine:
             if self._is_calm and not self.outdated:
                 try:
                     found = read(self, request)
-                except Exception:
-                    if self.store.is_current():
-                        raise
+                except IsotoneError:
+                    pass  # perhaps only because the catalog is outdated; otherwise it is raised again
                 else:
                     if self.store.is_current():
                         return found
@@ -367,6 +366,8 @@ class FileWaits:
 
 class Glance(Protocol):
     """`engine.glance(read, request)`: what `read(engine, request)` finds, which changes nothing and may be called twice.
+
+    It must have read something from the store if it succeeds: that is how commits of others are noticed.
 
     A snapshot costs as much as a lookup, so the first call has none. If another process has committed since the catalog
     was read, what was found may be of two moments: then it is read again, in a snapshot. While others keep committing,

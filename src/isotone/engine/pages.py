@@ -90,6 +90,7 @@ class Source:
             else:
                 low = max(low, start + b"\x00")
         if high is not None and low >= high:
+            self.engine.store.get(self.tree, low)  # reads, so that commits of others are noticed
             return iter(())
         return self.engine.store.values(self.tree, low, high, reverse=reverse, expected=expected)
 
