@@ -10,8 +10,9 @@ of one moment, and none is read twice; as on the service, the page as a whole is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, islice
+from operator import itemgetter
 
 import msgspec
 
@@ -31,6 +32,9 @@ from isotone.engine.layout import (
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.values.attribute_validation import Item
 
+_body: Callable[[bytes], bytes] = itemgetter(
+    slice(SIZE_BYTES, None)
+)  # faster than a loop of slices
 _QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
 _QUICK_NODES = 5000  # of a filter, evaluated for all records together
 _QUICK_SIZE = 16 * limits.KB  # bytes of them
@@ -81,8 +85,8 @@ class Source:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[list[bytes]]:
-        """The records within bounds, from just after `start`, in key order or in reverse, in lists; `expected` at most, if given."""
+    ) -> Iterator[Sequence[bytes]]:
+        """The records within bounds, from just after `start`, in key order or in reverse, in sequences; `expected` at most, if given."""
         low, high = bounds
         if start is not None:
             if reverse:
@@ -141,14 +145,18 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     effort: int = 0
     sizing: bool = True
 
-    def page(self, stored: Iterator[list[bytes]]) -> Page:
+    def page(self, stored: Iterator[Sequence[bytes]]) -> Page:
         """Read one page of these records, and make items of it."""
         page = self.read(stored, part=limits.QUERY_PAGE)
         self.evaluate(page)
         return page
 
     def read(
-        self, stored: Iterator[list[bytes]], page: Page | None = None, *, part: int | None = None
+        self,
+        stored: Iterator[Sequence[bytes]],
+        page: Page | None = None,
+        *,
+        part: int | None = None,
     ) -> Page:
         """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
         if page is None:
@@ -185,7 +193,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
                 page.count = page.scanned
                 return
             if self.project is None:
-                items = [record[SIZE_BYTES:] for record in records]
+                items = list(map(_body, records))
             else:
                 items = [encode_item(self.project(_parsed(record))) for record in records]
         else:
@@ -213,7 +221,7 @@ def _parsed(record: bytes) -> Item:
 
 
 def _read(
-    stored: Iterator[list[bytes]], page: Page, limit: int | None, part: int, sizing: bool
+    stored: Iterator[Sequence[bytes]], page: Page, limit: int | None, part: int, sizing: bool
 ) -> tuple[list[bytes], int, bool]:
     """Records of a page from where it is on; its size with them; whether the page goes on after them.
 
@@ -237,7 +245,8 @@ def _read(
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)
             fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
-            return records + found[:fitting], size + sum(map(size_of, found[:fitting])), False
+            size += _size(found[:fitting])
+            return [*records, *found[:fitting]], size, False
         records += found
         size += total
         if left <= 0:
@@ -245,6 +254,6 @@ def _read(
     return records, size, False
 
 
-def _size(records: list[bytes]) -> int:
+def _size(records: Sequence[bytes]) -> int:
     """The size of the items of these records."""
     return sum(chain.from_iterable(map(unpack_size, records)))

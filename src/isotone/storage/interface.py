@@ -124,10 +124,10 @@ class Store(Protocol):
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[list[bytes]]:
-        """The values of the entries that `range` gives, in the same order, in lists: for a caller who takes many of them.
+    ) -> Iterator[Sequence[bytes]]:
+        """The values of the entries that `range` gives, in the same order, in sequences: for a caller who takes many of them.
 
-        `expected` is how many the caller takes at most, if that is known. No list is empty.
+        `expected` is how many the caller takes at most, if that is known. No sequence is empty.
         """
 
     def changed_elsewhere(self) -> bool:

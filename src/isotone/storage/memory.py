@@ -167,8 +167,8 @@ class MemoryStore:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[list[bytes]]:
-        """The values of a range, in lists. O(log n), then O(1) per entry."""
+    ) -> Iterator[Sequence[bytes]]:
+        """The values of a range, in sequences. O(log n), then O(1) per entry."""
         try:
             branch = self._trees[tree]
         except KeyError:

@@ -77,7 +77,7 @@ class PrefixedStore:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[list[bytes]]:
+    ) -> Iterator[Sequence[bytes]]:
         return self._whole.values(
             self._prefix + tree, low, high, reverse=reverse, expected=expected
         )

@@ -263,8 +263,8 @@ class SQLiteStore:
         *,
         reverse: bool = False,
         expected: int | None = None,
-    ) -> Iterator[list[bytes]]:
-        """The values of a range, in lists. O(log n), then O(1) per entry."""
+    ) -> Iterator[Sequence[bytes]]:
+        """The values of a range, in sequences. O(log n), then O(1) per entry."""
         reading = _Range(self, tree, low, high, reverse, None)
         return map(_VALUES, reading.chunks(reading.sums.first_count(expected)))
 
@@ -625,7 +625,7 @@ class _Range:
         except _UNREADABLE as error:
             raise store._read_failure(error, tree) from error
 
-    def chunks(self, count: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    def chunks(self, count: int) -> Iterator[tuple[Sequence[bytes], Sequence[bytes]]]:
         """Keys and values, in growing chunks, of which the first has up to `count`."""
         sums, cursor = self.sums, self._cursor
         latest: bytes | None = None
@@ -643,8 +643,7 @@ class _Range:
             if size is None:
                 rows, damage = self._sound(rows)
             if rows:
-                keys = [row[0] for row in rows]
-                values = [row[1] for row in rows]
+                keys, values, _ = zip(*rows, strict=True)
                 if not are_in_order(keys, after=latest, reverse=self._reverse):
                     raise self._store.describe_damage(self._tree, None)
                 latest = keys[-1]
