@@ -96,11 +96,17 @@ def check_scalar_keys(
 
 
 def check_all_used(
-    expressions: Iterable[Expression],
+    expressions: Sequence[Expression],
     names: NameMap | None,
     values: Mapping[str, object] | None,
 ) -> None:
     """Refuse a request with a placeholder that none of its expressions uses. O(keys)."""
+    if len(expressions) == 1:  # most requests
+        (only,) = expressions
+        if (not names or names.keys() <= only.names_used) and (
+            not values or values.keys() <= only.values_used
+        ):
+            return
     if names:
         _check_used(_NAMES, names, [each.names_used for each in expressions])
     if values:
@@ -108,8 +114,6 @@ def check_all_used(
 
 
 def _check_used(parameter: str, given: Mapping[str, object], used: Sequence[Set[str]]) -> None:
-    if len(used) == 1 and given.keys() <= used[0]:  # most requests
-        return
     unused = set(given).difference(*used)
     if unused:
         keys = ", ".join(in_order(unused))

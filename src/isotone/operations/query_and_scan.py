@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
@@ -131,7 +131,7 @@ def query(engine: Engine, request: Query) -> Answer | Later:
     has_options = _options_of(request) != _NO_OPTIONS
     filters = _filter(request, request.query_filter, binding) if has_options else None
     written = binding.key_condition(request.key_condition_expression)
-    prepared = _Prepared(request, binding, filters, written, has_options)
+    prepared = request, binding, filters, written, has_options
     selection, page, bounds = engine.glance(_first_part, prepared)
     if page.is_long:
         reverse = request.scan_index_forward is False
@@ -139,14 +139,8 @@ def query(engine: Engine, request: Query) -> Answer | Later:
     return selection.answer(page)
 
 
-class _Prepared(NamedTuple):
-    """A Query whose expressions have been parsed, as far as that needs no table."""
-
-    request: Query
-    binding: Binding
-    filters: Condition | None
-    written: KeyCondition | None
-    has_options: bool
+_Prepared = tuple[Query, Binding, Condition | None, KeyCondition | None, bool]
+"""A Query, with its expressions parsed as far as that needs no table, and whether it has options."""
 
 
 def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, Bounds]:

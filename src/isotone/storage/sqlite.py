@@ -615,13 +615,13 @@ class _Range:
         self._high = high
         self._reverse = reverse
         self._on_damage = on_damage
-        self._statements = statements = store._statements[tree]
-        self.sums = statements.sums
+        self._statements = store._statements[tree]
+        self.sums = self._statements.sums
         self._cursor = store._connection.cursor()
+        # Who goes on at damage also wants the rows that are only of another type.
+        statement = self._statements.range[on_damage is not None, high is None, reverse]
         try:
-            self._cursor.execute(
-                statements.range[high is None, reverse], (low,) if high is None else (low, high)
-            )
+            self._cursor.execute(statement, (low,) if high is None else (low, high))
         except _UNREADABLE as error:
             raise store._read_failure(error, tree) from error
 
@@ -672,7 +672,9 @@ class _Range:
             if self.sums.holds(row, reached):
                 sound.append(row)
                 continue
-            damage = self._store.describe_damage(self._tree, row[0])
+            damage = self._store.describe_damage(
+                self._tree, row[0] if type(row[0]) is bytes else None
+            )
             if self._on_damage is None:
                 return sound, damage
             self._on_damage(damage)
@@ -691,7 +693,7 @@ class _Range:
             if is_first:
                 above = high
             if is_last and low:
-                below = latest or high or _BEHIND_ALL
+                below = latest if latest is not None else _BEHIND_ALL if high is None else high
         else:
             if is_first and low:
                 below = low
@@ -775,7 +777,7 @@ _VALUE: Final = "CAST(value AS BLOB)"
 
 
 class _Statements(msgspec.Struct, frozen=True, gc=False):
-    """The SQL of one tree; the keys of `range` are (without an upper bound, reverse)."""
+    """The SQL of one tree; the keys of `range` are (careful, without an upper bound, reverse)."""
 
     sums: Sums
     start: int
@@ -787,7 +789,7 @@ class _Statements(msgspec.Struct, frozen=True, gc=False):
     delete: str
     key_sum: str
     neighbours: str
-    range: dict[tuple[bool, bool], str]
+    range: dict[tuple[bool, bool, bool], str]
 
 
 def _statements_of(tree: str) -> _Statements:
@@ -814,9 +816,10 @@ def _statements_of(tree: str) -> _Statements:
         key_sum=f"SELECT key_sum FROM {table} WHERE key = ?",
         neighbours=f"SELECT {below}, {above}",
         range={
-            (unbounded, reverse): (
-                f"SELECT {_KEY}, {_VALUE}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
+            (careful, unbounded, reverse): (
+                f"SELECT {columns}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
             )
+            for careful, columns in {False: "key, value", True: f"{_KEY}, {_VALUE}"}.items()
             for unbounded, bound in bounds.items()
             for reverse, order in orders.items()
         },
