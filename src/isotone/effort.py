@@ -50,13 +50,13 @@ class Turn:
     """The turns of one thread: the microseconds that one may take, and those that are left of the present one.
 
     Both are infinite in a thread whose turns are not bounded, `left` also between two turns. `gives_way` is whether the
-    thread gives way to others, `kept` what it has kept.
+    thread gives way to others, `kept` what it has kept, and `delays_garbage` whether garbage waits for it.
     """
 
-    __slots__ = ("gives_way", "kept", "left", "limit")
+    __slots__ = ("delays_garbage", "gives_way", "kept", "left", "limit")
 
     def __init__(self) -> None:
-        self.gives_way = False
+        self.gives_way = self.delays_garbage = False
         self.kept: deque[object] | None = None
         self.limit = inf
         self.left = inf
@@ -71,6 +71,29 @@ class _OfThread(threading.local):
         self.turn = Turn()
 
 
+class _Garbage:
+    """Lets the collection of garbage wait while any thread needs that; the last one turns it on again if it was on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._was_on = True
+
+    def wait(self) -> None:
+        with self._lock:
+            if not self._threads:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._threads += 1
+
+    def go_on(self) -> None:
+        with self._lock:
+            self._threads -= 1
+            if not self._threads and self._was_on:
+                gc.enable()
+
+
+_garbage: Final = _Garbage()
 this_thread: Final = _OfThread()
 """Has the `turn` of this thread. To look it up takes longer than to use it."""
 
@@ -103,14 +126,14 @@ def giving_way() -> Iterator[None]:
     turn = this_thread.turn
     turn.gives_way = True
     turn.kept = deque(maxlen=_KEPT)
-    collects = gc.isenabled()
     try:
         yield
     finally:
         turn.gives_way = False
         free_kept()
-        if collects:
-            gc.enable()
+        if turn.delays_garbage:
+            turn.delays_garbage = False
+            _garbage.go_on()
 
 
 def spend(microseconds: float) -> None:
@@ -143,11 +166,13 @@ def keep(piece: object) -> None:
     A collection of garbage would go through all of it in one call, and find nothing: there are no cycles in requests and items.
     So garbage waits until the work is done, if there are many pieces.
     """
-    kept = this_thread.turn.kept
+    turn = this_thread.turn
+    kept = turn.kept
     if kept is not None:
         kept.append(piece)
-        if len(kept) >= _MANY:
-            gc.disable()
+        if len(kept) >= _MANY and not turn.delays_garbage:
+            turn.delays_garbage = True
+            _garbage.wait()
 
 
 def free_kept() -> None:

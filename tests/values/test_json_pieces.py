@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import threading
 import weakref
 from base64 import b64encode
 from typing import Any
@@ -220,6 +221,29 @@ def test_while_many_pieces_are_kept_no_garbage_is_collected(enabled: bool) -> No
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_garbage_is_collected_again_when_the_last_of_two_threads_is_done() -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with effort.giving_way():
+            began.set()
+            may_end.wait(10)
+            for _ in range(20):
+                effort.keep(Piece())
+
+    assert gc.isenabled()
+    thread = threading.Thread(target=work)
+    with effort.giving_way():
+        for _ in range(20):
+            effort.keep(Piece())
+        thread.start()
+        assert began.wait(10)
+        assert not gc.isenabled()
+    may_end.set()
+    thread.join(10)
+    assert gc.isenabled()
 
 
 # Sorting
