@@ -37,7 +37,11 @@ class JsonItems:
 def _joined(value: Any) -> msgspec.Raw:
     if type(value) is not JsonItems:
         raise NotImplementedError  # the encoder says that it does not know the type
-    return msgspec.Raw(b"[%b]" % b",".join(value.items))
+    items = [*value.items] or [b""]
+    # To put the brackets around all of them would copy all of them.
+    items[0] = b"[" + items[0]
+    items[-1] += b"]"
+    return msgspec.Raw(b",".join(items))
 
 
 encode_response: Final = msgspec.json.Encoder(enc_hook=_joined).encode
