@@ -391,7 +391,11 @@ class SQLiteStore:
 
     def _check_unsealed_key(self, tree: str, found: bytes) -> None:
         """Raise for a key with its checksum that do not fit, unless it is one without, as `_check_unsealed`."""
-        if self._execute(self._statements[tree].key_sum, (found,)).fetchall() == [(None,)]:
+        try:
+            sums = self._execute(self._statements[tree].key_sum, (found,)).fetchall()
+        except _UNREADABLE as error:
+            raise self._read_failure(error, tree) from error
+        if sums == [(None,)]:
             self._check_unsealed(tree, found, None)
         else:
             raise self.describe_damage(tree, found[:-SUM_SIZE])
