@@ -23,9 +23,6 @@ from isotone.crc import crc32
 Entry = tuple[bytes, bytes]
 """A key and its value."""
 
-Row = tuple[bytes, bytes, bytes | None]
-"""Key, value, and `row_sum`; anything, if the row is damaged."""
-
 SUM_SIZE: Final = 4
 CHUNK: Final = 128  # rows that are checked together
 FIRST: Final = 2
@@ -71,16 +68,15 @@ class Sums:
         except TypeError:
             return False
 
-    def size_of_sound(self, rows: Sequence[tuple[Any, ...]]) -> int | None:
-        """How many bytes these rows have together; None if one of them is damaged."""
+    def size_of_sound(self, cells: list[Any]) -> int | None:
+        """How many bytes these rows, one after the other, have together; None if one of them is damaged."""
         try:
-            # The list is made first: it takes half the time of letting `join` make it.
-            joined = b"".join([*chain.from_iterable(rows)])
+            joined = b"".join(cells)
         except TypeError:  # a part that is no longer bytes
             return None
         return len(joined) if crc32(joined, self.start) == self.start else None
 
-    def holds(self, row: tuple[Any, ...], reached: bytes | None) -> bool:
+    def holds(self, row: Sequence[Any], reached: bytes | None) -> bool:
         """Whether one row, from its key to its sum, has that sum; from the key `reached` on, an upgrade has not come to it."""
         key = row[0]
         if row[-1] is None:
@@ -92,7 +88,7 @@ class Sums:
     ) -> Iterator[tuple[Any, ...]]:
         """Those of these rows that do not have their sum, as `holds` says it."""
         while chunk := list(islice(rows, CHUNK)):
-            if self.size_of_sound(chunk) is None:
+            if self.size_of_sound([*chain.from_iterable(chunk)]) is None:
                 yield from (row for row in chunk if not self.holds(row, reached))
 
 

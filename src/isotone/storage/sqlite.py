@@ -33,7 +33,6 @@ from isotone.storage.checksums import (
     CHUNK_SIZE,
     FIRST,
     SUM_SIZE,
-    Row,
     Sums,
     are_in_order,
     next_count,
@@ -75,6 +74,7 @@ _LOOK: Final = 0.25  # seconds between two looks whether the file is still at it
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
 _VALUES: Final = itemgetter(1)
+_RANGE_COLUMNS: Final = 3  # key, value, row_sum
 _BEHIND_ALL: Final = b"\xff" * 64  # no key that we write begins like this
 _MAX_PROBLEMS: Final = 100  # reported by one check
 
@@ -635,26 +635,26 @@ class _Range:
         latest: bytes | None = None
         is_first = True
         while True:
-            rows: list[Row] = []
+            cells: list[Any] = []  # those of the first row, of the second, and so on
             error: Exception | None = None
             damage: DamagedItem | None = None
             try:
-                rows.extend(islice(cursor, count))
+                cells.extend(chain.from_iterable(islice(cursor, count)))
             except _UNREADABLE as met:
                 error = met
-            is_last = len(rows) < count
-            size = sums.size_of_sound(rows)
+            is_last = len(cells) < _RANGE_COLUMNS * count
+            size = sums.size_of_sound(cells)
             if size is None:
-                rows, damage = self._sound(rows)
-            if rows:
-                keys, values, _ = zip(*rows, strict=True)
+                cells, damage = self._sound(cells)
+            keys: list[bytes] = cells[::_RANGE_COLUMNS]
+            if keys:
                 if not are_in_order(keys, after=latest, reverse=self._reverse):
                     raise self._store.describe_damage(self._tree, None)
                 latest = keys[-1]
             if (is_first or is_last) and self._on_damage is None and not (damage or error):
                 self._check_ends(is_first, is_last, latest)
-            if rows:
-                yield keys, values
+            if keys:
+                yield keys, cells[1::_RANGE_COLUMNS]
             if damage is not None or error is not None:
                 cursor.close(True)  # the exception may keep this frame, and so its cursor
             if damage is not None:
@@ -662,19 +662,20 @@ class _Range:
             if error is not None:
                 raise self._store._read_failure(error, self._tree) from error
             if size:
-                sums.row_size = size // len(rows)
+                sums.row_size = size // len(keys)
             if is_last:
                 return
             is_first = False
             count = next_count(count, size or CHUNK_SIZE)
 
-    def _sound(self, rows: list[Row]) -> tuple[list[Row], DamagedItem | None]:
-        """The rows that are not damaged, up to the first that is, and its exception."""
+    def _sound(self, cells: list[Any]) -> tuple[list[Any], DamagedItem | None]:
+        """The cells of the rows that are not damaged, up to the first that is, and its exception."""
         reached = reached_in(self._store._connection, self._tree)
-        sound: list[Row] = []
-        for row in rows:
+        sound: list[Any] = []
+        for start in range(0, len(cells), _RANGE_COLUMNS):
+            row = cells[start : start + _RANGE_COLUMNS]
             if self.sums.holds(row, reached):
-                sound.append(row)
+                sound += row
                 continue
             damage = self._store.describe_damage(
                 self._tree, row[0] if type(row[0]) is bytes else None
