@@ -7,7 +7,8 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.engine.layout import Keyspace, hold_equal_items, pack
+from isotone import limits
+from isotone.engine.layout import Keyspace, hold_equal_items, pack, size_prefix, total_size
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.expressions import KeyRange, equal
 from isotone.values.size import item_size
@@ -109,3 +110,8 @@ def test_records_hold_equal_items_in_any_order(one, other, data):
     assert hold_equal_items(pack(one, item_size(one)), pack(shuffled, item_size(shuffled)))
     records = pack(one, item_size(one)), pack(other, item_size(other))
     assert hold_equal_items(*records) == equal({"M": one}, {"M": other})
+
+
+@given(st.lists(st.integers(1, limits.ITEM_SIZE)))
+def test_sizes_add_up(sizes: list[int]) -> None:
+    assert total_size([size_prefix(size) + b"{}" for size in sizes]) == sum(sizes)

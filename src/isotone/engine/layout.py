@@ -17,6 +17,7 @@ responses unchanged: an item that no expression touches is never parsed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from struct import Struct
 from typing import TypeAlias
 from zlib import adler32
@@ -203,8 +204,7 @@ _SIZE = Struct(">I")
 SIZE_BYTES = _SIZE.size
 size_prefix: Callable[[int], bytes] = _SIZE.pack
 """The first bytes of a record, which give its size."""
-unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
-"""The size alone in a tuple, for loops that cannot afford `size_of`."""
+_unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: naming their types here would make msgspec check each one again.
@@ -226,7 +226,18 @@ def pack(item: Item, size: int) -> bytes:
 
 def size_of(record: bytes | None) -> int:
     """The item's size by DynamoDB's accounting; 0 if there is no record."""
-    return 0 if record is None else unpack_size(record)[0]
+    return 0 if record is None else _unpack_size(record)[0]
+
+
+_SIZE_DIGITS = [(itemgetter(place), 256 ** (SIZE_BYTES - 1 - place)) for place in (1, 2, 3)]
+
+
+def total_size(records: Sequence[bytes]) -> int:
+    """The size of the items of these records.
+
+    It adds up the bytes at each place of the sizes, so that it makes no number for each record. No item needs the first byte.
+    """
+    return sum(weight * sum(map(digit, records)) for digit, weight in _SIZE_DIGITS)
 
 
 def body_of(record: bytes) -> bytes:

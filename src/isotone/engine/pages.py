@@ -11,7 +11,7 @@ of one moment, and none is read twice; as on the service, the page as a whole is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice
 from operator import itemgetter
 
 import msgspec
@@ -27,7 +27,7 @@ from isotone.engine.layout import (
     encode_item,
     item_of,
     size_of,
-    unpack_size,
+    total_size,
 )
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.values.attribute_validation import Item
@@ -238,22 +238,17 @@ def _read(
         left -= len(found)
         if left < 0:
             found = found[:left]
-        total = _size(found) if sizing else sum(map(len, found))
+        total = total_size(found) if sizing else sum(map(len, found))
         if size + total > limits.QUERY_PAGE and not sizing:
             sizing = True
-            size, total = _size(page.records) + _size(records), _size(found)
+            size, total = total_size(page.records) + total_size(records), total_size(found)
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)
             fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
-            size += _size(found[:fitting])
+            size += total_size(found[:fitting])
             return [*records, *found[:fitting]], size, False
         records += found
         size += total
         if left <= 0:
             return records, size, is_part
     return records, size, False
-
-
-def _size(records: Sequence[bytes]) -> int:
-    """The size of the items of these records."""
-    return sum(chain.from_iterable(map(unpack_size, records)))

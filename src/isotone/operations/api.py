@@ -64,7 +64,6 @@ from isotone.values.plain_json import plain
 log = logging.getLogger("isotone")
 
 
-_encode: Final = encode_response
 _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused when it is compiled.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
@@ -101,7 +100,7 @@ class Api:
             answer = action.run(self.engine, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
             raise _told(action, body, error) from None
-        return _encode(answer.finish() if type(answer) is Later else answer)
+        return encode_response(answer.finish() if type(answer) is Later else answer)
 
     def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
         """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
@@ -123,7 +122,7 @@ class Api:
             answer = action.run(self.engine, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
             raise _told(action, body, error) from None
-        return partial(_finish, answer) if type(answer) is Later else _encode(answer)
+        return partial(_finish, answer) if type(answer) is Later else encode_response(answer)
 
     def send_long(self, operation: str, body: bytes) -> bytes:
         """Execute one request as `send` does; what it computes for long leaves the engine's lock free."""
@@ -157,7 +156,7 @@ class Api:
                 if isinstance(error, _EXPLAINED):
                     error = _told(action, request, error)
                 if error.members:
-                    error.members = _decode(_encode(error.members))
+                    error.members = _decode(encode_response(error.members))
                 raise error from None
         except IsotoneError:
             raise
@@ -173,8 +172,8 @@ class Api:
         if json_items and "Items" in answer:
             others = {**answer}
             del others["Items"]
-            return {**_decode(_encode(others)), "Items": _separate(answer["Items"])}
-        own: dict[str, Any] = _decode(_encode(answer))
+            return {**_decode(encode_response(others)), "Items": _separate(answer["Items"])}
+        own: dict[str, Any] = _decode(encode_response(answer))
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
@@ -299,7 +298,7 @@ def _separate(found: Any) -> Any:
 
 def _finish(rest: Later) -> bytes:
     with giving_way():
-        return _encode(rest.finish())
+        return encode_response(rest.finish())
 
 
 def _told(action: Action, request: bytes | Mapping[str, Any], error: ApiError) -> ApiError:

@@ -26,7 +26,7 @@ def item_in_response(record: bytes, projection: Projection | None) -> Item | msg
 
 
 class JsonItems:
-    """The items of a response, in JSON as they are stored. One value for the encoder, which joins them."""
+    """The `Items` of a response, in JSON as they are stored; only `encode_response` can encode them."""
 
     __slots__ = ("items",)
 
@@ -34,17 +34,21 @@ class JsonItems:
         self.items = items
 
 
-def _joined(value: Any) -> msgspec.Raw:
-    if type(value) is not JsonItems:
-        raise NotImplementedError  # the encoder says that it does not know the type
-    items = [*value.items] or [b""]
-    # To put the brackets around all of them would copy all of them.
-    items[0] = b"[" + items[0]
-    items[-1] += b"]"
-    return msgspec.Raw(b",".join(items))
+_encode: Final = msgspec.json.Encoder().encode
 
 
-encode_response: Final = msgspec.json.Encoder(enc_hook=_joined).encode
+def encode_response(answer: Answer) -> bytes:
+    """A response in JSON. Stored items are brought together in one copy, whatever is before and after them."""
+    found = answer.get("Items") if type(answer) is dict else None
+    if type(found) is not JsonItems:
+        return _encode(answer)
+    rest = dict(answer)
+    del rest["Items"]
+    others = _encode(rest)
+    items = [*found.items] or [b""]
+    items[0] = b'{"Items":[' + items[0]
+    items[-1] += b"]}" if others == b"{}" else b"]," + others[1:]
+    return b",".join(items)
 
 
 Waiting = list[tuple[Any, Any, bytes, Projection]]
