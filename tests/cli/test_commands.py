@@ -325,6 +325,28 @@ def test_a_file_of_something_else_is_left_alone(isotone, tmp_path, command):
     assert file.read_text() == "not a database, by any means"
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("songs.py", "or where a module is wanted its name, songs\n"),
+        ("songs.JSON", "into which `isotone import` writes the items of such a file\n"),
+        ("songs.csv", "into which `isotone import` writes the items of such a file\n"),
+        ("songs.jsonl.gz", "into which `isotone import` writes the items of such a file\n"),
+        ("songs", "or of a file that does not exist yet\n"),
+    ],
+)
+@pytest.mark.parametrize("words", [["tables"], ["explain", "WHAT"], ["backup", "copy.db"]])
+def test_a_file_of_another_kind_is_answered_with_what_the_command_takes(
+    isotone, tmp_path, words, name, advice
+):
+    file = tmp_path / name
+    file.write_text("not a database")
+    code, out, err = isotone(words[0], file, *words[1:])
+    assert (code, out) == (1, "")
+    assert f"{file} is not an Isotone file" in err
+    assert err.endswith(f"give the path of an Isotone database, {advice}")
+
+
 @pytest.mark.parametrize("url", ["http://", "ftp://localhost", "http://localhost:x"])
 def test_an_address_that_is_none(isotone, url):
     assert re.search("is not (a server's|an) address", isotone("tables", url).err)

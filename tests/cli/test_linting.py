@@ -92,12 +92,12 @@ def test_a_code_is_explained(isotone: Run) -> None:
     assert out.startswith("ISO105: a component with many values before one with few")
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "name a module, a file or an address"),
         (["nothing_here"], "there is no module 'nothing_here'"),
+        (["linted_shop.py"], "there is no module 'linted_shop.py' in {here}; write linted_shop"),
         (["missing.db"], "does not exist"),
         (["linted_shop", "missing.db"], "does not exist"),
         (["http://localhost:1", "other.db"], "a module comes before it"),
@@ -107,7 +107,7 @@ def test_a_code_is_explained(isotone: Run) -> None:
         (["--explain", "ISO9"], "'ISO9' is not a code of lint"),
     ],
 )
-def test_what_cannot_run(isotone: Run, words: list[str], message: str) -> None:
+def test_what_cannot_run(isotone: Run, here: Path, words: list[str], message: str) -> None:
     code, out, err = isotone("lint", *words)
     assert (code, out) == (2, "")
-    assert message in err
+    assert message.format(here=here) in err

@@ -87,6 +87,11 @@ def test_prices(module: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["json"], "module 'json' declares no isotone.advisor.simulation.Workload"),
         (["{module}:other"], "has no 'other'"),
         (["{module}:people"], "not an isotone.advisor.simulation.Workload"),
+        (
+            ["songs.json"],
+            "songs.json is not a workload; give MODULE:NAME, such as shop_load:load, or",
+        ),
+        (["songs.json:load"], "or a file that ends in .toml"),
         (["nothing.toml"], "the workload in nothing.toml cannot be read"),
         (["{module}", "--members", "3"], "members=3 are too few"),
     ],
@@ -94,6 +99,7 @@ def test_prices(module: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_cannot_be_run(
     module: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path("songs.json").write_text("{}", encoding="utf-8")
     assert main(["simulate", *(word.format(module=module) for word in words)]) == 1
     assert said in capsys.readouterr().err
 

@@ -133,6 +133,7 @@ def test_a_notice_fails_only_where_it_is_asked_for(site: str, isotone: Run) -> N
         (["without", "shop.db"], "module 'without' declares no entities"),
         (["{site}.py", "shop.db"], "there is no module '{site}.py'"),
         (["{site}.py:Order", "shop.db"], "; write {site}:Order"),
+        (["shop.db", "{site}"], "; shop.db is a file, so give the name of a module instead"),
         (["{site}", "lost.db"], "there is no file lost.db"),
         (["{site}:empty", "shop.db"], "table 'empty' does not exist"),
         (["{site}", "shop.db", "--segments", "0"], "segments=0; give 1 or more"),

@@ -87,6 +87,8 @@ def _report(arguments: argparse.Namespace) -> LintReport:
 
 
 def _is_address(text: str) -> bool:
+    if text.endswith(".py"):  # refused as a module, with the name to write
+        return False
     return is_remote(text) or Path(text).is_file() or text == ":memory:" or text.endswith(".db")
 
 

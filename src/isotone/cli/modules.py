@@ -36,11 +36,21 @@ def load(name: str, hint: str = "") -> ModuleType:
         found = importlib.import_module(name)
     except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-            instead = f"; write {name[:-3]}{hint}" if name.endswith(".py") else ""
-            raise UsageError(f"there is no module {name!r} in {Path.cwd()}{instead}") from None
+            raise UsageError(
+                f"there is no module {name!r} in {Path.cwd()}{_instead_of(name, hint)}"
+            ) from None
         raise failed(f"module {name!r} cannot be imported", error) from None
     _check_is_meant(found, name)
     return found
+
+
+def _instead_of(name: str, hint: str) -> str:
+    """What to write instead of the name of a file."""
+    if name.endswith(".py"):
+        return f"; write {name.removesuffix('.py')}{hint}"
+    if Path(name).is_file():
+        return f"; {name} is a file, so give the name of a module instead, such as shop{hint}"
+    return ""
 
 
 def member(module: ModuleType, name: str) -> Any:

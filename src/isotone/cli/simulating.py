@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Final
 
 from isotone.advisor.simulation import Comparison, Forecast, Workload, check, report, simulate
@@ -118,6 +119,10 @@ def workload_of(text: str) -> Workload:
         modules.look_here_first()
         return Workload.from_file(text)
     name, colon, member = text.partition(":")
+    if Path(name).suffix not in ("", ".py") and Path(name).is_file():
+        raise UsageError(
+            f"{name} is not a workload; give MODULE:NAME, such as shop_load:load, or a file that ends in .toml"
+        )
     module = modules.load(name, f":{member}" if colon else "")
     if colon:
         found = modules.member(module, member)

@@ -304,8 +304,7 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
     (
         apsw.NotADBError,
         StorageCorrupt,
-        "{path} is not an Isotone file ({reason}): give the path of an Isotone database, "
-        "or of a file that does not exist yet",
+        "{path} is not an Isotone file ({reason}): {instead}",
     ),
     (
         apsw.CorruptError,
@@ -335,6 +334,36 @@ _ERRORS: Final[tuple[tuple[type[apsw.Error], type[IsotoneError], str], ...]] = (
 )
 
 
+_INSTEAD: Final = (
+    (".py", "give the path of an Isotone database, or where a module is wanted its name, {stem}"),
+    *(
+        (
+            suffix,
+            "give the path of an Isotone database, into which `isotone import` writes the items of such a file",
+        )
+        for suffix in (
+            ".json",
+            ".jsonl",
+            ".ndjson",
+            ".csv",
+            ".tsv",
+            ".ion",
+            ".parquet",
+            ".gz",
+            ".zst",
+        )
+    ),
+    ("", "give the path of an Isotone database, or of a file that does not exist yet"),
+)
+"""What to give instead of a file that is no database, by the end of its name."""
+
+
+def _instead_of(path: str) -> str:
+    name = Path(path)
+    advice = next(advice for end, advice in _INSTEAD if name.name.lower().endswith(end))
+    return advice.format(stem=name.stem)
+
+
 def storage_error(error: apsw.Error, path: str, tree: str = "", number: int = 0) -> Exception:
     """Isotone's exception for one of SQLite's; `number` is the errno of the operating system, if any."""
     reason = str(error)
@@ -347,4 +376,5 @@ def storage_error(error: apsw.Error, path: str, tree: str = "", number: int = 0)
     if isinstance(error, apsw.IOError) and number in _NO_ROOM:
         return StorageFull(_FULL.format(path=path, reason=reason))
     kind, text = next((kind, text) for theirs, kind, text in _ERRORS if isinstance(error, theirs))
-    return kind(text.format(path=path, reason=reason, number=number))
+    instead = _instead_of(path)
+    return kind(text.format(path=path, reason=reason, number=number, instead=instead))
