@@ -130,7 +130,8 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     Without a log, SQLite would make one, which a reader may not be able to, and which others could then not write. So
     it is told that nobody writes. Whoever keeps the connection must look whether that is still true.
     """
-    fixed = "" if _has_log_files(path) else "&immutable=1"
+    journal = Path(f"{path}-journal")  # of a backup, while it is updated or if that was interrupted
+    fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"
     connection = None
     try:
         connection = apsw.Connection(
@@ -148,8 +149,9 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
         connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
         connection.execute("PRAGMA cell_size_check=ON").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        log = journal if journal.exists() else f"{path}-wal"
         raise StorageError(
-            f"{path} is read-only and has a log ({path}-wal) that cannot be read there: copy both to a "
+            f"{path} is read-only and has a log ({log}) that cannot be read there: copy both to a "
             f"folder that can be written ({error})"
         ) from error
     except apsw.Error as error:

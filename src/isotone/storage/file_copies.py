@@ -7,6 +7,10 @@ that part, which the next backup to the same target replaces; a lock on it keeps
 A backup is in SQLite's rollback mode, not in WAL mode: it is one file that can be read from any medium. Opening it
 as a database turns it into one.
 
+An update changes a backup in place, in one transaction. Until that ends, and after a kill, there is SQLite's journal
+beside the backup (`shop.db-journal`), which has what SQLite needs to undo the change. So whoever reads the backup, or
+puts another file in its place, has SQLite do that first.
+
 A restore over a database that exists is one transaction in it. So processes that have the file open see either
 all of the old content or all of the new, and a killed restore has changed nothing.
 """
@@ -22,7 +26,7 @@ from typing import Any, Final
 
 import apsw
 
-from isotone.errors import StorageBusy, StorageCorrupt, UsageError
+from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
 from isotone.storage.checksums import Sums
 from isotone.storage.file import (
     FORMAT,
@@ -68,8 +72,10 @@ def back_up(
         raise UsageError(f"{target} is the database itself; give another file")
     _check_target(target, force=force or update)
     if update and Path(target).exists():
-        return _update(source, target, progress)
+        with _part_of(target, force=True):  # its lock keeps other backups away
+            return _update(source, target, progress)
     with _reading(source) as origin, _part_of(target, force=force or update) as part:
+        _undo_interrupted_update(target)
         if compact:
             part.close()
             _vacuum_into(origin, part.path, progress)
@@ -84,6 +90,7 @@ def write_out(store: Store, target: str, *, force: bool = False) -> int:
     """Write a database in memory to a file; returns its size. The caller holds its lock."""
     _check_target(target, force=force)
     with _part_of(target, force=force) as part:
+        _undo_interrupted_update(target)
         part.close()
         with suppress(FileNotFoundError):
             Path(part.path).unlink()
@@ -165,6 +172,8 @@ def _check_target(target: str, *, force: bool) -> None:
         raise UsageError(f"the folder {location.parent} does not exist; create it first")
     if location.exists() and not force:
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
+    if not location.exists():
+        _check_leftovers(target, force=force)
     if _has_log(target):
         raise UsageError(
             f"{target}-wal exists, so {target} is a database that is in use, or was not closed; "
@@ -173,23 +182,42 @@ def _check_target(target: str, *, force: bool) -> None:
 
 
 def _has_log(path: str) -> bool:
-    log = Path(f"{path}-wal")
-    return log.exists() and log.stat().st_size > 0
+    return _is_not_empty(f"{path}-wal")
+
+
+def _is_not_empty(path: str) -> bool:
+    file = Path(path)
+    return file.exists() and file.stat().st_size > 0
 
 
 def _check_leftovers(target: str, *, force: bool) -> None:
-    if not force and _has_log(target):
-        raise UsageError(
-            f"{target}-wal is the log of another database, and would be applied to this one: "
-            "move it away; --force (force=True) deletes it"
-        )
+    """Raise if there is something beside a target that does not exist which SQLite would apply to a new file there."""
+    for end in ("-wal", "-journal"):
+        if not force and _is_not_empty(target + end):
+            raise UsageError(
+                f"{target}{end} is the log of another database, and would be applied to this one: "
+                "move it away; --force (force=True) deletes it"
+            )
 
 
 def _drop_log(path: str) -> None:
     """Delete the log of the database that is replaced: SQLite would apply it to the new one."""
-    for end in ("-wal", "-shm"):
+    for end in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             Path(path + end).unlink()
+
+
+def _undo_interrupted_update(backup: str) -> None:
+    """Let SQLite undo an update that was killed, before another file takes the place of the backup.
+
+    The journal must not outlive the backup: SQLite would apply it to the other file. Without it, the backup is damaged.
+    """
+    journal = Path(f"{backup}-journal")
+    if Path(backup).exists() and _is_not_empty(str(journal)):
+        with suppress(StorageCorrupt), _reading_backup(backup):
+            pass
+    with suppress(FileNotFoundError):
+        journal.unlink()  # what SQLite had no use for
 
 
 def _check_content(connection: apsw.Connection, path: str) -> None:
@@ -256,21 +284,46 @@ def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def _reading_backup(path: str) -> Iterator[apsw.Connection]:
-    """A connection to a backup, which is not changed, wherever it is."""
-    # Without a log nothing else is needed to read it, so a medium that cannot be written to does.
-    fixed = "" if _has_log(path) else "&immutable=1"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    """A connection to a backup, which is not changed, wherever it is; nor can an update change it meanwhile."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     connection: apsw.Connection | None = None
     try:
-        connection = apsw.Connection(f"{Path(path).absolute().as_uri()}?mode=ro{fixed}", flags)
+        address = f"{Path(path).absolute().as_uri()}?{_access_to(path)}"
+        connection = apsw.Connection(address, flags)
+        connection.set_busy_timeout(round(BUSY_TIMEOUT * 1000))
+        connection.execute("BEGIN")
         if verify(connection, path):
             raise StorageCorrupt(f"{path} is empty: use another backup")
         yield connection
+    except apsw.BusyError:
+        raise StorageBusy(f"another process is updating {path}; wait until it is done") from None
+    except apsw.ReadOnlyError as error:
+        raise StorageError(
+            f"an update of {path} was interrupted, and cannot be undone where nothing can be written: "
+            f"copy {path} and {path}-journal to a folder that can be written"
+        ) from error
     except apsw.Error as error:
         raise storage_error(error, path) from error
     finally:
         if connection is not None:
             connection.close(True)
+
+
+def _access_to(path: str) -> str:
+    """How SQLite opens a backup: with locks, and able to undo an update that was killed, if anybody could update it there.
+
+    In WAL mode without a log it needs neither; and SQLite would make a log.
+    """
+    if _has_log(path):
+        return "mode=ro"
+    if os.access(path, os.W_OK) and not _is_in_wal_mode(path):
+        return "mode=rw"
+    return "mode=ro" if _is_not_empty(f"{path}-journal") else "mode=ro&immutable=1"
+
+
+def _is_in_wal_mode(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(20)[18:] == b"\x02\x02"
 
 
 class _Part:
