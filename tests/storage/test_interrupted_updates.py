@@ -81,6 +81,16 @@ def test_opening_the_backup_undoes_the_update(database: isotone.Database) -> Non
     assert content("copy.db") == {"old"}
 
 
+def test_a_repair_undoes_the_update(database: isotone.Database) -> None:
+    repaired = isotone.repair("copy.db", "seen.db")
+    assert repaired.lost == []
+    assert content("seen.db") == {"old"}
+    assert Path("copy.db-journal").exists()  # the source is not changed
+    Path("next.db-journal").touch()
+    with pytest.raises(UsageError, match=r"next\.db-journal exists"):
+        isotone.repair("copy.db", "next.db")
+
+
 def test_another_update_undoes_it_first(database: isotone.Database) -> None:
     isotone.backup("shop.db", "copy.db", update=True)
     isotone.restore("copy.db", "seen.db")

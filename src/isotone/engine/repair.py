@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -31,6 +31,11 @@ from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
 from isotone.storage.file_copies import sync_folder
 from isotone.storage.sqlite import SQLiteStore
+
+_LOGS: Final = (
+    "-wal",
+    "-journal",
+)  # what SQLite has beside a file, and takes over when it opens it
 
 Lost = dict[str, Any]
 """Something that could not be saved, as the report shows it: `what`, and `table`, `key`, `page`, … as far as known."""
@@ -57,8 +62,9 @@ def repair(
         raise UsageError(
             f"{file} is shorter than the header of a database: there is nothing to save"
         )
-    if Path(target).exists() or Path(f"{target}-wal").exists():
-        raise UsageError(f"{target} exists; give the path of a file that does not")
+    for taken in (target, *(f"{target}{end}" for end in _LOGS)):
+        if Path(taken).exists():
+            raise UsageError(f"{taken} exists; give the path of a file that does not")
     if not Path(target).absolute().parent.is_dir():
         raise UsageError(
             f"the folder {Path(target).absolute().parent} does not exist; create it first"
@@ -67,8 +73,9 @@ def repair(
     with _work_folder(target) as folder:
         copy, made = str(folder / "source.db"), str(folder / "new.db")
         shutil.copyfile(file, copy)
-        if Path(f"{file}-wal").exists():
-            shutil.copyfile(f"{file}-wal", f"{copy}-wal")
+        for end in _LOGS:
+            if Path(f"{file}{end}").exists():
+                shutil.copyfile(f"{file}{end}", f"{copy}{end}")
         lost = _save_rows(copy, made, progress, result)
         engine = Engine(SQLiteStore(made, durability="process"))
         try:
