@@ -47,7 +47,7 @@ ALLOWED = {
     "backends": FLOOR | {"client", "codec", "expressions"},
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
-    "structures": {"clock", "errors", "model"},
+    "structures": {"clock", "errors", "model", "text_table"},
     "inference": FLOOR | {"codec", "model"},
     "moving": FLOOR | {"backends", "exchange", "expressions", "prices"},
     # It plans what a condition reads as the database does, and compares it with what a model declares.

@@ -1,4 +1,4 @@
-"""Text in columns for a terminal: the width of a text, cells that are cut if they are long, and aligned rows.
+"""Text for a terminal: counts with their noun, the width of a text, cells that are cut if long, and aligned rows.
 
 >>> print(aligned(["table", "items"], [["orders", "1200"], ["tags", "7"]], right={1}))
 table   items
@@ -17,6 +17,16 @@ WIDEST: Final = 48
 """Columns of the terminal that a cell takes at most."""
 
 _WIDE: Final = frozenset("WF")
+
+
+def counted(number: float, noun: str, several: str = "", *, form: str = ",") -> str:
+    """A number with its noun; `several` is the plural where it is not the noun with an s.
+
+    >>> counted(1, "item"), counted(2500, "item"), counted(2, "entry", "entries"), counted(0.5, "unit")
+    ('1 item', '2,500 items', '2 entries', '0.5 units')
+    """
+    text = format(number, form)
+    return f"{text} {noun if text == '1' else several or noun + 's'}"
 
 
 def width(text: str) -> int:

@@ -193,7 +193,7 @@ def test_more_items_than_one_page_or_batch(isotone, shop, tmp_path, monkeypatch)
     written = [{"customer": "many", "placed_at": f"{n:04}", "pad": "x" * 900} for n in range(2500)]
     file.write_text("\n\n".join(map(json.dumps, written)))
     outcome = isotone("put", shop, "Orders", f"@{file}")
-    assert outcome.out == "2500 items written to Orders\n"
+    assert outcome.out == "2,500 items written to Orders\n"
     everything = isotone("query", shop, "Orders", "customer=many", "--all", "--format", "jsonl")
     assert [json.loads(line) for line in lines(everything.out)] == written
     last = ("placed_at >= 2490", "pad exists")

@@ -115,7 +115,7 @@ def test_pages_are_read_up_to_the_limit(isotone, shop):
     assert len(two.out.splitlines()) == 5
     filtered = isotone("sql", shop, f"{ANN} AND total > 2", "--limit", "1", "--format", "jsonl")
     assert filtered.out == '{"placed_at": "2026-01-02", "total": 2.5}\n'
-    assert filtered.err == "the first 1 items; --all shows everything\n"
+    assert filtered.err == "the first 1 item; --all shows everything\n"
     several = "SELECT * FROM Orders WHERE customer IN ['ann', 'bob']"
     for number in range(20):
         insert = f"INSERT INTO Orders VALUE {{'customer': 'bob', 'placed_at': '{number}'}}"

@@ -562,7 +562,7 @@ def test_progress_and_position() -> None:
 
 def test_a_verification_reads_well() -> None:
     with filled(orders=3) as store:
-        assert str(store.verify(shop)) == "shop: all is as declared in 4 items (3 Order), 1 units"
+        assert str(store.verify(shop)) == "shop: all is as declared in 4 items (3 Order), 1 unit"
         items = {item["SK"]["S"]: item for item in items_of(store)}
         put(store, {**items["ORDER#001"], "total": {"S": "much"}})
         put(store, {"PK": {"S": "a"}, "SK": {"S": "b"}})

@@ -11,6 +11,7 @@ from isotone.advisor.table_sample import TableSample, index_of, key_of, names_of
 from isotone.expressions.partiql import Where
 from isotone.expressions.partiql import plan as key_plan_of
 from isotone.model import Read, Stats, queries_for, waste_of
+from isotone.text_table import counted
 
 
 def alternatives_of(
@@ -78,7 +79,11 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
     if plan.consistent and shape.kind == "global":
         return "cannot be read consistently"
     missing = len(contents.items) - len(contents.entries(index))
-    return f"is sparse: {missing} of {len(contents.items)} items are not in it" if missing else ""
+    return (
+        f"is sparse: {missing} of {counted(len(contents.items), 'item')} are not in it"
+        if missing
+        else ""
+    )
 
 
 def _compared(answered: str, cost: Cost, estimate: Cost) -> str:

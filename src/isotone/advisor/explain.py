@@ -53,6 +53,7 @@ from isotone.model import (
     Store,
     Table,
 )
+from isotone.text_table import counted
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
 from isotone.values.types import AttributeValue
@@ -156,7 +157,7 @@ class _Explaining:
             parts = []
             for query in subject.queries:
                 parts.append((yield from self._of_read(query)))  # noqa: PERF401 - it yields
-            return _joined(f"Merge of {len(parts)} queries", "Query", parts)
+            return _joined(f"Merge of {counted(len(parts), 'query', 'queries')}", "Query", parts)
         if isinstance(subject, Pattern):
             return (yield from self._of_pattern(subject))
         if isinstance(subject, Read):
@@ -394,7 +395,7 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
 
 
 def _items(count: int) -> str:
-    return f"{count} item{'s' * (count != 1)}"
+    return counted(count, "item")
 
 
 def _only_gets(request: Request) -> bool:

@@ -14,6 +14,7 @@ import isotone
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, naming
 from isotone.errors import StorageCorrupt, UsageError
+from isotone.text_table import counted
 
 # Errors advise to run a check. In a check it would be advice to do the same again.
 _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
@@ -47,17 +48,13 @@ def _check(arguments: argparse.Namespace) -> int:
         print(problem)
     if problems:
         print(
-            f"{arguments.file}: {_count(len(problems), 'problem')}; restore a backup, or save what can be read: "
+            f"{arguments.file}: {counted(len(problems), 'problem')}; restore a backup, or save what can be read: "
             f"isotone repair {arguments.file} NEW_FILE"
         )
         return 1
     if not arguments.quiet:
-        print(f"{arguments.file}: all is well ({progress.items:,} items)")
+        print(f"{arguments.file}: all is well ({counted(progress.items, 'item')})")
     return 0
-
-
-def _count(number: int, what: str, several: str = "") -> str:
-    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 class _Progress:
@@ -73,7 +70,7 @@ class _Progress:
 
     def __call__(self, table: str, items: int) -> None:
         self._tables[table] = items
-        self._line.show(f"{table}: {items:,} items")
+        self._line.show(f"{table}: {counted(items, 'item')}")
 
     def clear(self) -> None:
         self._line.clear()
@@ -138,14 +135,14 @@ def _repair(arguments: argparse.Namespace) -> int:
             print(f"lost: {json.dumps(lost, ensure_ascii=False)}")
         if len(shown) < len(result.lost):
             print(
-                f"and {_count(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {report}"
+                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {report}"
             )
         for problem in result.problems:
             print(problem)
         if not arguments.quiet:
             items = sum(result.items.values())
-            losses = _count(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
-            print(f"{arguments.target}: {_count(items, 'item')} saved, {losses}")
+            losses = counted(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
+            print(f"{arguments.target}: {counted(items, 'item')} saved, {losses}")
     return 1 if result.lost or result.problems else 0
 
 

@@ -15,7 +15,7 @@ from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrup
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain, explanation
 from isotone.errors import IsotoneError, UsageError
-from isotone.text_table import printable
+from isotone.text_table import counted, printable
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 
@@ -112,7 +112,7 @@ def _copy(arguments: argparse.Namespace) -> int:
 def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
     for name, progress in done.tables.items():
         if done.is_dry_run:
-            print(f"{name}: about {progress.of_items:,} items would be copied")
+            print(f"{name}: about {counted(progress.of_items, 'item')} would be copied")
         else:
             print(f"{progress}, {_seconds(progress.seconds)}")
     if done.dollars is not None:

@@ -14,6 +14,7 @@ from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.program import Command, complain, naming
 from isotone.errors import UsageError
+from isotone.text_table import counted
 
 _BAD_ROWS: Final = 1  # some rows were not imported
 _STANDARD: Final = "-"
@@ -61,7 +62,9 @@ def _export(arguments: argparse.Namespace) -> int:
     if arguments.json:
         out.write(_json_of(done) + "\n")
     elif not arguments.quiet:
-        out.write(f"{_count(done.items)} of {arguments.table} written to {arguments.target}\n")
+        out.write(
+            f"{counted(done.items, 'item')} of {arguments.table} written to {arguments.target}\n"
+        )
     return interrupted(done.state) if job.is_stopped and not done.is_complete else 0
 
 
@@ -140,12 +143,11 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _print_imported(done: moving.Imported, arguments: argparse.Namespace) -> None:
-    parts = [f"{_count(done.items)} written to {arguments.table}"]
+    parts = [f"{counted(done.items, 'item')} written to {arguments.table}"]
     if done.deleted:
         parts.append(f"{done.deleted:,} deleted")
     if done.bad:
-        rows = "row" if done.bad == 1 else "rows"
-        parts.append(f"{done.bad:,} bad {rows} in {arguments.bad_rows}")
+        parts.append(f"{counted(done.bad, 'bad row')} in {arguments.bad_rows}")
     print(", ".join(parts))
 
 
@@ -184,10 +186,6 @@ zcat orders.jsonl.gz | isotone import - shop.db Orders
 
 
 # Both
-
-
-def _count(items: int) -> str:
-    return f"{items:,} item{'' if items == 1 else 's'}"
 
 
 def _json_of(done: moving.Exported | moving.Imported) -> str:

@@ -21,6 +21,7 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
+from isotone.text_table import counted
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
@@ -60,7 +61,7 @@ def _put(arguments: argparse.Namespace) -> int:
             )
         with LiveLine() as line:
             count = _put_from_file(arguments.connection, table.name, items, line)
-        print(f"{count} item{'' if count == 1 else 's'} written to {table.name}")
+        print(f"{counted(count, 'item')} written to {table.name}")
         return 0
     request: dict[str, Any] = {
         "TableName": table.name,
@@ -81,7 +82,7 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed], lin
     """Write items in batches, in their order; returns their number. An error says which are written."""
     for first in range(0, len(items), _BATCH):
         batch = items[first : first + _BATCH]
-        line.show(f"{table}: {first:,} of {len(items):,} items")
+        line.show(f"{table}: {first:,} of {counted(len(items), 'item')}")
         try:
             try:
                 _put_batch(connection, table, [item for _, item in batch])
@@ -99,7 +100,7 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed], lin
 
 def _what_is_written(items: Sequence[Placed], failed: int) -> str:
     place = items[failed][0]
-    before = "1 item before it is" if failed == 1 else f"{failed} items before it are"
+    before = f"{counted(failed, 'item')} before it {'is' if failed == 1 else 'are'}"
     written = f"the {before} written" if failed else "nothing is written"
     return f"it stopped at line or item {place} of the input; {written}; continue with --resume {place}"
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import isotone
 from isotone.cli.program import Command, naming
 from isotone.inference import DEFAULT_SAMPLE, Inferred
+from isotone.text_table import counted
 
 _EVERY: Final = 0.2  # seconds between two lines of progress
 _OVER: Final = "\r\x1b[K"  # erases the current line
@@ -67,12 +68,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _summary(inferred: Inferred) -> list[str]:
     of = "all" if inferred.is_whole else "a sample of"
-    count = f"{inferred.items:,} item{'' if inferred.items == 1 else 's'}"
-    kinds = f"{len(inferred.entities)} entit{'y' if len(inferred.entities) == 1 else 'ies'}"
+    count = counted(inferred.items, "item")
+    kinds = counted(len(inferred.entities), "entity", "entities")
     left = "every item is" if inferred.is_complete else "some items are not"
     result = f"{left} modelled"
     if inferred.verification is not None:
-        result += f", verified with {inferred.verification.items:,} items"
+        result += f", verified with {counted(inferred.verification.items, 'item')}"
     return [
         *(f"note: {note}" for note in inferred.notes),
         f"{inferred.table}: {kinds} from {of} {count}; {result}",
@@ -113,7 +114,7 @@ class _Progress:
         now = time.monotonic()
         if not self._silent and now - self._shown >= _EVERY:
             self._shown = now
-            sys.stderr.write(f"{_OVER}{doing}: {items:,} items")
+            sys.stderr.write(f"{_OVER}{doing}: {counted(items, 'item')}")
             sys.stderr.flush()
 
     def clear(self) -> None:

@@ -14,6 +14,7 @@ from isotone.cli.program import Command
 from isotone.cli.query_plan import Plan, plan_query, plan_scan
 from isotone.cli.table_keys import Table, table_of
 from isotone.errors import UsageError
+from isotone.text_table import counted
 from isotone.values.types import Item
 
 _LIMIT: Final = 100
@@ -57,7 +58,7 @@ def _show(
     if arguments.format == "table":
         print(reading.footer(plan))
     elif reading.more:
-        sys.stderr.write(f"the first {reading.shown} items; --all shows everything\n")
+        sys.stderr.write(f"the first {counted(reading.shown, 'item')}; --all shows everything\n")
     return 0
 
 
@@ -99,11 +100,11 @@ class _Reading:
             request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def footer(self, plan: Plan) -> str:
-        count = f"{self.shown} item{'' if self.shown == 1 else 's'}"
+        count = counted(self.shown, "item")
         read = f"{self.scanned} read, " if plan.filtered else ""
         index = f", index {plan.keys.index}" if plan.keys.index else ""
         more = "; there are more: --limit or --all" if self.more else ""
-        return f"{count} ({read}{self.units:g} units{index}){more}"
+        return f"{count} ({read}{counted(self.units, 'unit', form='g')}{index}){more}"
 
 
 # query

@@ -15,6 +15,7 @@ from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
+from isotone.text_table import counted
 
 _OFF: Final = 0.10  # a forecast that is further from what was measured fails a check
 _CHECK_FAILED: Final = 1
@@ -79,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     line = LiveLine(silent=arguments.json)
 
     def show(what: str, done: int, of: int) -> None:
-        line.show(f"running {what}: {done:,} of {of:,} calls")
+        line.show(f"running {what}: {done:,} of {counted(of, 'call')}")
 
     try:
         found = simulate(

@@ -19,6 +19,7 @@ from isotone.engine.streams import HASHES, Shard, Stream
 from isotone.engine.table_indexes import Table
 from isotone.errors import DamagedItem, StorageCorrupt
 from isotone.storage.interface import Store
+from isotone.text_table import counted
 from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]
@@ -138,7 +139,7 @@ def _check_table(check: _Check, table: Table) -> Iterator[str]:
         item = item_of(record)
         where = f"table {table.name}, item {table.schema.key_of(item)}"
         if item_size(item) != size_of(record):
-            yield f"{where}: its recorded size is {size_of(record)}, but it has {item_size(item)} bytes"
+            yield f"{where}: its recorded size is {size_of(record)}, but it has {counted(item_size(item), 'byte')}"
         if table.keyspace.key(item) != key:
             yield f"{where}: it is stored under a key that is not its own"
         for index in complete:
@@ -169,10 +170,10 @@ def _check_counts(
 ) -> Iterator[str]:
     engine = check.engine
     if engine.counts.of(table.tree) != (items, size):
-        counted, bytes_counted = engine.counts.of(table.tree)
+        number, total = engine.counts.of(table.tree)
         yield (
-            f"table {table.name}: its count is {counted} items of {bytes_counted} bytes, "
-            f"but there are {items} readable items of {size} bytes"
+            f"table {table.name}: its count is {counted(number, 'item')} of {counted(total, 'byte')}, "
+            f"but there are {counted(items, 'readable item')} of {counted(size, 'byte')}"
         )
     for index in table.indexes:
         if index.tree not in expected:
@@ -181,11 +182,11 @@ def _check_counts(
         text = "its index for expiry" if name is None else f"index {name}"
         there, count = sum(1 for _ in check.entries(index.tree)), expected[index.tree]
         if there != count:
-            yield f"table {table.name}: {text} has {there} readable entries instead of {count}"
+            yield f"table {table.name}: {text} has {counted(there, 'readable entry', 'readable entries')} instead of {count}"
         if engine.counts.of(index.tree)[0] != there:
             yield (
                 f"table {table.name}: the count of {text} is "
-                f"{engine.counts.of(index.tree)[0]}, but it has {there} readable entries"
+                f"{engine.counts.of(index.tree)[0]}, but it has {counted(there, 'readable entry', 'readable entries')}"
             )
 
 
@@ -245,7 +246,7 @@ def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
     opened = streams.open_shards(engine, stream)
     if stream.disabled is not None:
         if opened:
-            yield f"it is disabled, but {len(opened)} shards are open"
+            yield f"it is disabled, but {counted(len(opened), 'shard')} {'is' if len(opened) == 1 else 'are'} open"
         return
     bounds = [0, *(shard.high for shard in opened)]
     if bounds != [*(shard.low for shard in opened), HASHES]:

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from isotone.codec.ids import BASE62, CROCKFORD, KSUID, ULID
 from isotone.inference.naming import class_name, words
+from isotone.text_table import counted
 from isotone.values.json import from_wire
 from isotone.values.types import AttributeValue
 
@@ -158,7 +159,7 @@ def _choices(name: str, texts: Sequence[str]) -> FieldType | None:
     if not may_be_choice(name):
         return None
     listed = ", ".join(map(quoted, sorted(counts)))
-    note = f"{len(counts)} different values in {len(texts)} items"
+    note = f"{len(counts)} different values in {counted(len(texts), 'item')}"
     return FieldType(f"Literal[{listed}]", "choice", _content, note=note, is_guess=True)
 
 

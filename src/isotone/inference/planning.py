@@ -21,6 +21,7 @@ from isotone.inference.key_forms import Form, ambiguity
 from isotone.inference.key_recognition import Aligned, Source, align, is_generic
 from isotone.inference.key_styles import is_reversed_time
 from isotone.inference.sampling import IndexShape, KeyPart, Sample
+from isotone.text_table import counted
 from isotone.values.types import AttributeValue, Item
 
 VERSION: Final = "_v"
@@ -469,11 +470,13 @@ class _EntityPlanner:
                 if plan.condition is None:
                     self._make_plain(own)
                     self._notes.append(
-                        f"{present} of {len(self._items)} items are in index {shape.name}, and no field says "
+                        f"{present} of {counted(len(self._items), 'item')} are in index {shape.name}, and no field says "
                         "which: its keys are fields of their own, so set them as the other program does"
                     )
             if plan.condition is not None:
-                plan.note = f"guessed: {present} of {len(self._items)} items are in the index"
+                plan.note = (
+                    f"guessed: {present} of {counted(len(self._items), 'item')} are in the index"
+                )
             yield plan
 
     def _explains(self, own: Sequence[str], is_in: Sequence[bool]) -> bool:

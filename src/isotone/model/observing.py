@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import IsotoneError, UsageError
+from isotone.text_table import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,10 @@ def to_log(logger: logging.Logger = _LOG, level: int = logging.DEBUG) -> Observe
 
 def _line(seen: Observation) -> str:
     where = ",".join(seen.tables) + (f"/{seen.index}" if seen.index else "")
-    end = seen.error or f"{seen.returned} of {seen.scanned} items, {seen.units:g} units"
+    end = (
+        seen.error
+        or f"{seen.returned} of {counted(seen.scanned, 'item')}, {counted(seen.units, 'unit', form='g')}"
+    )
     return f"{seen.operation} {where} {seen.seconds * 1000:.1f} ms: {end}"
 
 

@@ -47,6 +47,7 @@ from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
+from isotone.text_table import counted
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item, is_same_item
 
@@ -132,9 +133,9 @@ class Rewritten:
 
     def __str__(self) -> str:
         verb = "would be rewritten" if self.is_dry_run else "rewritten"
-        parts = [f"{self.rewritten:,} of {self.seen:,} items {verb}"]
+        parts = [f"{self.rewritten:,} of {counted(self.seen, 'item')} {verb}"]
         if self.conflicts:
-            parts.append(f"{self.conflicts:,} conflicts")
+            parts.append(counted(self.conflicts, "conflict"))
         if self.invalid:
             parts.append(f"{self.invalid:,} invalid")
         text = ", ".join(parts)

@@ -32,6 +32,7 @@ from isotone.model.expression_trees import absent, unchanged
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
+from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
 
 
@@ -124,7 +125,7 @@ class Undone:
         return msgspec.json.encode(self).decode()
 
     def __str__(self) -> str:
-        return f"{self.restored:,} items restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
+        return f"{counted(self.restored, 'item')} restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
 
 
 UndoProgress = Callable[[Undone], None]

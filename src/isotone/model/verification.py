@@ -38,7 +38,7 @@ from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
-from isotone.text_table import aligned, cell
+from isotone.text_table import aligned, cell, counted
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -137,8 +137,7 @@ class FindingCount:
 
     def __str__(self) -> str:
         of = ".".join(filter(None, (self.entity, self.name)))
-        items = "item" if self.count == 1 else "items"
-        return f"{self.count:,} {items}: {self.kind} {of}".rstrip()
+        return f"{counted(self.count, 'item')}: {self.kind} {of}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +190,16 @@ class Verification:
         tables = ", ".join(each["table"] for each in places) or "nothing"
         entities = ", ".join(f"{count:,} {tag}" for tag, count in sorted(self.seen.items()))
         return (
-            f"{tables}: {self._result()} in {self.items:,} items"
-            f"{f' ({entities})' if entities else ''}, {self.units:,.0f} units"
+            f"{tables}: {self._result()} in {counted(self.items, 'item')}"
+            f"{f' ({entities})' if entities else ''}, {counted(self.units, 'unit', form=',.0f')}"
             f"{'' if self.is_complete else '; not complete'}"
         )
 
     def _result(self) -> str:
         wrong = sum(each.count for each in self.findings if not each.is_notice)
         notices = sum(each.count for each in self.findings if each.is_notice)
-        texts = [f"{wrong:,} finding{'s' * (wrong != 1)}"] if wrong else []
-        texts += [f"{notices:,} notice{'s' * (notices != 1)}"] if notices else []
+        texts = [counted(wrong, "finding")] if wrong else []
+        texts += [counted(notices, "notice")] if notices else []
         return " and ".join(texts) or "all is as declared"
 
     def _table(self) -> str:

@@ -29,6 +29,7 @@ from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
 from isotone.model.steps import Call, Pause, Steps, Together
+from isotone.text_table import counted
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -70,8 +71,10 @@ class WalkProgress:
         return left / self.items_per_second if left > 0 and self.items_per_second else None
 
     def __str__(self) -> str:
-        of = "" if self.is_over or not self.of_items else f" of about {self.of_items:,}"
-        text = f"{self.table}: {self.seen:,}{of} items, {self.units:,.0f} units"
+        text = f"{self.table}: {counted(self.seen, 'item')}, "
+        if not self.is_over and self.of_items:
+            text = f"{self.table}: {self.seen:,} of about {counted(self.of_items, 'item')}, "
+        text += counted(self.units, "unit", form=",.0f")
         if self.items_per_second:
             text += f", {self.items_per_second:,.0f} a second"
         left = self.seconds_left

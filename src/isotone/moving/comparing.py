@@ -41,6 +41,7 @@ from isotone.moving.table_making import (
     setting_differences,
     table_names,
 )
+from isotone.text_table import counted
 from isotone.values.types import AttributeValue, Item
 
 _BUCKETS: Final = 1 << 16
@@ -106,8 +107,8 @@ class Comparison:
 
     def __str__(self) -> str:
         if self.is_equal:
-            return f"{self.table}: equal, {self.source_items:,} items"
-        parts = [f"{self.table}: {self.source_items:,} and {self.target_items:,} items"]
+            return f"{self.table}: equal, {counted(self.source_items, 'item')}"
+        parts = [f"{self.table}: {self.source_items:,} and {counted(self.target_items, 'item')}"]
         least = "" if self.is_counted else "at least "
         for number, text in (
             (self.only_in_source, "only in the source"),

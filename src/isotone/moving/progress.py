@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from isotone.prices import US_EAST_1
+from isotone.text_table import counted
 
 _WINDOW: Final = 20.0  # seconds over which the rate is measured
 _SAMPLE: Final = 0.2  # seconds between two samples
@@ -62,8 +63,10 @@ class Progress:
         return US_EAST_1.on_demand(reads=self.read_units, writes=self.write_units)
 
     def __str__(self) -> str:
-        of = "" if self.is_over or not self.of_items else f" of about {self.of_items:,}"
-        parts = [f"{self.phase} {self.table}: {self.items:,}{of} items"]
+        done = counted(self.items, "item")
+        if not self.is_over and self.of_items:
+            done = f"{self.items:,} of about {counted(self.of_items, 'item')}"
+        parts = [f"{self.phase} {self.table}: {done}"]
         if self.items_per_second:
             parts.append(f"{self.items_per_second:,.0f} a second")
         if left := self.seconds_left:
@@ -71,7 +74,9 @@ class Progress:
         if self.lag is not None:
             parts.append(f"{duration(self.lag)} behind" if self.lag else "no lag")
         if self.read_units or self.write_units:
-            parts.append(f"{self.read_units:,.0f} read and {self.write_units:,.0f} write units")
+            parts.append(
+                f"{self.read_units:,.0f} read and {counted(self.write_units, 'write unit', form=',.0f')}"
+            )
         return ", ".join(parts)
 
 

@@ -30,6 +30,7 @@ from isotone.model import (
 )
 from isotone.structures.structure import bind_entity
 from isotone.structures.worker_leases import HeldShard, WorkerDeadLetter, WorkerEffect
+from isotone.text_table import counted
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _LOGGER: Final = logging.getLogger("isotone.worker")
@@ -135,7 +136,7 @@ class WorkerProgress:
         )
 
     def __str__(self) -> str:
-        shards = _counted(self.shards, "shard")
+        shards = counted(self.shards, "shard")
         parts = [f"lag {self.lag:,.1f} s, {self.rate:,.0f}/s, {shards}, {self.outcome}"]
         if self.calling is not None and self.calling.seconds >= _REPORTED:
             parts.append(str(self.calling))
@@ -144,18 +145,14 @@ class WorkerProgress:
     @property
     def outcome(self) -> str:
         """The results as a text."""
-        parts = [_counted(self.records, "record")]
+        parts = [counted(self.records, "record")]
         if self.dead_letters:
-            parts.append(_counted(self.dead_letters, "dead letter"))
+            parts.append(counted(self.dead_letters, "dead letter"))
         if self.lost:
-            parts.append(f"{_counted(self.lost, 'shard')} lost")
+            parts.append(f"{counted(self.lost, 'shard')} lost")
         if self.retries:
-            parts.append("1 retry" if self.retries == 1 else f"{self.retries:,} retries")
+            parts.append(counted(self.retries, "retry", "retries"))
         return ", ".join(parts)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from isotone.advisor.table_sample import (
 )
 from isotone.inference import KeyShape, is_own
 from isotone.model import Calls, Read, Steps
+from isotone.text_table import counted
 from isotone.values.notation import value_text
 from isotone.values.size import item_size
 from isotone.values.types import Item
@@ -286,7 +287,7 @@ def _large_partition(
         yield Finding(
             "ISO201",
             _place(contents, index, _partition_text(key, group)),
-            f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{count:,} items.",
+            f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{counted(count, 'item')}.",
             "It bears 3,000 read and 1,000 write units per second, however large the table is.",
             "Divide it by an owner, by month, or by a shard number.",
         )
@@ -309,7 +310,7 @@ def _large_items(
         "ISO204",
         _place(contents, None, key),
         f"an item has {size // limits.KB} KB of the 400 KB that it may have{others}.",
-        f"Each read of it costs {-(-size // (8 * limits.KB))} units, each write {-(-size // limits.KB)}.",
+        f"Each read of it costs {counted(-(-size // (8 * limits.KB)), 'unit')}, each write {-(-size // limits.KB)}.",
         "Move what grows into items of its own, or large values into a bucket.",
     )
 
@@ -345,8 +346,8 @@ def check_query(
         Finding(
             "ISO401",
             place,
-            f"{explained.title} returns {cost.items_returned:,} of {cost.items_read:,} items ({cost.hit_rate:.0%}).",
-            f"{explained.wasted_units:g} of {cost.units:g} units are for what the filter drops.",
+            f"{explained.title} returns {cost.items_returned:,} of {counted(cost.items_read, 'item')} ({cost.hit_rate:.0%}).",
+            f"{explained.wasted_units:g} of {counted(cost.units, 'unit', form='g')} are for what the filter drops.",
             f"{explained.advice[:1].upper()}{explained.advice[1:]}.",
         )
     ]
@@ -372,7 +373,7 @@ def check_observations(observations: Sequence[Any], thresholds: Thresholds) -> I
             yield Finding(
                 "ISO401",
                 Place(table=table, index=index or ""),
-                f"{operation} requests with a filter have returned {returned[what]:,} of {count:,} items ({rate:.0%}).",
-                f"{units[what] * (1 - rate):,.0f} of {units[what]:,.0f} units were for what the filter drops.",
+                f"{operation} requests with a filter have returned {returned[what]:,} of {counted(count, 'item')} ({rate:.0%}).",
+                f"{units[what] * (1 - rate):,.0f} of {counted(units[what], 'unit', form=',.0f')} were for what the filter drops.",
                 "Declare an index whose key answers the filter, or a sparse one; isotone explain names it.",
             )

@@ -14,6 +14,7 @@ from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
 from isotone.model.declaring.table import Table
 from isotone.model.steps import THROTTLING, Call, Steps
+from isotone.text_table import counted
 from isotone.values.types import Item
 
 
@@ -61,7 +62,7 @@ def fetch(
         if attempt == THROTTLING.attempts:
             raise BatchIncomplete(
                 f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
-                f"{total} keys are not read; the table has too little throughput",
+                f"{counted(total, 'key')} are not read; the table has too little throughput",
                 list(pending),
             )
         if attempt:

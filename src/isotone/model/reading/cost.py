@@ -17,6 +17,7 @@ from isotone.model.declaring.conditions import All, Comparison, Condition
 from isotone.model.reading.access_patterns import find
 from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
+from isotone.text_table import counted
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
 WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold
@@ -151,8 +152,8 @@ class Waste:
     def __str__(self) -> str:
         stats = self.stats
         return (
-            f"{self.read} read {stats.bytes // limits.KB} KB, {stats.scanned} items, to return "
-            f"{stats.returned} ({stats.hit_rate:.1%}) for {stats.units:g} units; {self.advice}"
+            f"{self.read} read {stats.bytes // limits.KB} KB, {counted(stats.scanned, 'item')}, to return "
+            f"{stats.returned} ({stats.hit_rate:.1%}) for {counted(stats.units, 'unit', form='g')}; {self.advice}"
         )
 
 

@@ -23,6 +23,7 @@ from isotone.model.reading.implication import exclude_one_another, implies
 from isotone.model.reading.index_projections import unprojected_fields
 from isotone.model.reading.key_bounds import RANGES, KeyBounds, bounds, flat
 from isotone.model.reading.queries import Query, Scan, owner_of
+from isotone.text_table import counted
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -109,7 +110,7 @@ def _candidates(
 
 
 def _of(answered: int, conditions: Sequence[Condition]) -> str:
-    return f"{answered} of {len(conditions)} condition{'s' * (len(conditions) != 1)}"
+    return f"{answered} of {counted(len(conditions), 'condition')}"
 
 
 def _listed(conditions: Sequence[Condition]) -> str:

@@ -52,6 +52,7 @@ from isotone.model.reading.two_key_forms import (
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
 from isotone.model.steps import Call, Steps
+from isotone.text_table import counted
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -475,7 +476,7 @@ class Reader:
         whole = size * meter.scanned // max(scanned, 1)
         about = "more than" if start is not None else "about" if whole > size else "just"
         return TooLarge(
-            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {meter.scanned} items, and at most "
+            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {counted(meter.scanned, 'item')}, and at most "
             f"{at_most / limits.MB:.1f} MB are filtered in memory; read it by a key, or page through it",
             meter.stats(),
         )
@@ -784,7 +785,7 @@ def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
     """The error for a read whose bounds ended it."""
     stats = replace(meter.stats(), exhausted=True)
     return BudgetSpent(
-        f"{read.name} is not complete after {stats.units:g} units and {stats.requests} requests, which is "
+        f"{read.name} is not complete after {counted(stats.units, 'unit', form='g')} and {counted(stats.requests, 'request')}, which is "
         "the bound that it was given; raise the bound, or continue by pages",
         stats,
     )
