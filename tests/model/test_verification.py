@@ -571,7 +571,7 @@ def test_a_verification_reads_well() -> None:
             Order.__schema__.to_item(Order(name="c", number=400).replace(state="NEW").__dict__),
         )
         assert str(store.verify(shop)).splitlines() == [
-            "shop: 2 findings and 1 notice in 6 items (4 Order), 1 units",
+            "shop: 2 findings and 1 notice in 6 items (4 Order), 1 unit",
             "",
             "items  entity  finding       of      for example",
             "─────  ──────  ────────────  ──────  " + "─" * 68,
