@@ -101,6 +101,22 @@ def test_wrong_command_lines_exit_with_2(
     assert text in err
 
 
+@pytest.mark.parametrize("options", [["--dry-run"], ["--yes"]])
+def test_a_table_with_another_key_is_told(
+    site: str, isotone: Run, tmp_path: Path, options: list[str]
+) -> None:
+    file = tmp_path / "other.db"
+    assert isotone("create", file, "shop", "customer", "placed_at").code == 0
+    item = '{"customer": "ann", "placed_at": "2026-01-01"}'
+    assert isotone("put", file, "shop", item).code == 0
+    assert isotone("rewrite", f"{site}:Order", file, *options) == (
+        2,
+        "",
+        "isotone: table 'shop' has the key customer, placed_at, but is declared with PK, SK; "
+        "correct the declaration, or give it the name of another table\n",
+    )
+
+
 def test_it_asks_at_a_terminal(site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal:
         answer = "n"

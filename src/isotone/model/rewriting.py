@@ -42,7 +42,7 @@ from isotone.model.key_records import KeyRecords, forms
 from isotone.model.reading.batch_get import fetch
 from isotone.model.steps import Call, Steps, write_when_free
 from isotone.model.undo_log import UndoLog
-from isotone.model.walking import Walk, WalkProgress
+from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
@@ -183,6 +183,7 @@ def rewrite(
     """See `Operations.rewrite`."""
     schema = schema_of(entity)
     whole = (schema, *schema.kinds())
+    description = yield from describe(schema.table)  # which refuses a table with another key
     for each in whole:
         yield from records.check_tag(each)  # otherwise it would find no item, and accept the keys
     saved = None if options.dry_run else (yield from _load(schema, options))
@@ -192,6 +193,7 @@ def rewrite(
         units_per_second=options.units_per_second,
         position=None if saved is None else saved.walk,
         items_a_page=_ITEMS_A_PAGE,
+        description=description,
     )
     with ExitStack() as stack:
         log = None

@@ -121,6 +121,7 @@ class Walk:
         units_per_second: float | None = None,
         position: Any = None,
         items_a_page: int = ITEMS_A_PAGE,
+        description: Response | None = None,
     ) -> None:
         if type(segments) is not int or not 1 <= segments <= limits.TOTAL_SEGMENTS:
             raise UsageError(f"a table cannot be read in segments={segments!r}; give 1 or more")
@@ -129,8 +130,8 @@ class Walk:
                 f"units_per_second={units_per_second!r} would read nothing; give a number above 0"
             )
         self.table = table
-        self.description: Response = {}
-        """The answer of DescribeTable; the first step asks for it."""
+        self.description: Response = description or {}
+        """The answer of DescribeTable; the first step asks for it, unless it is given."""
         self._units_per_second = units_per_second
         self._items_a_page = items_a_page
         self._at = _restored(table, position) or _Position(
@@ -174,7 +175,7 @@ class Walk:
     def step(self, visit: Visit) -> Steps[None]:
         """Read the next page of each segment, and give its items to `visit`; then pause, if there is a budget."""
         if not self.description:
-            self.description = yield from _describe(self.table)
+            self.description = yield from describe(self.table)
         before = self._at.units
         open_segments = [
             number for number, each in enumerate(self._at.segments) if not each.is_over
@@ -252,7 +253,8 @@ def _restored(table: Table, position: Any) -> _Position | None:
     return found
 
 
-def _describe(table: Table) -> Steps[Response]:
+def describe(table: Table) -> Steps[Response]:
+    """The answer of DescribeTable; raises `UsageError` for a table that does not exist, or has another key."""
     try:
         response = yield Call("DescribeTable", {"TableName": table.name})
     except ResourceNotFoundException:
