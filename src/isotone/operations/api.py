@@ -55,7 +55,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 )
 from isotone.operations.action import ACTIONS, Action, Later
 from isotone.operations.fault_wording import worded
-from isotone.operations.item_responses import JsonItems, encode_response
+from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_writes import evaluating_ahead
 from isotone.operations.permissions import Access, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode, explain
@@ -156,7 +156,7 @@ class Api:
                 if isinstance(error, _EXPLAINED):
                     error = _told(action, request, error)
                 if error.members:
-                    error.members = _decode(encode_response(error.members))
+                    error.members = _decode(encode_plain(error.members))
                 raise error from None
         except IsotoneError:
             raise
@@ -172,7 +172,7 @@ class Api:
         if json_items and "Items" in answer:
             others = {**answer}
             del others["Items"]
-            return {**_decode(encode_response(others)), "Items": _separate(answer["Items"])}
+            return {**_decode(encode_plain(others)), "Items": _separate(answer["Items"])}
         own: dict[str, Any] = _decode(encode_response(answer))
         if operation == "BatchGetItem":
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])

@@ -34,17 +34,18 @@ class JsonItems:
         self.items = items
 
 
-_encode: Final = msgspec.json.Encoder().encode
+encode_plain: Final = msgspec.json.Encoder().encode
+"""A response in JSON, or a part of one, without stored items."""
 
 
 def encode_response(answer: Answer) -> bytes:
     """A response in JSON. Stored items are brought together in one copy, whatever is before and after them."""
-    found = answer.get("Items") if type(answer) is dict else None
+    found = answer["Items"] if type(answer) is dict and "Items" in answer else None
     if type(found) is not JsonItems:
-        return _encode(answer)
-    rest = dict(answer)
+        return encode_plain(answer)
+    rest = {**answer}
     del rest["Items"]
-    others = _encode(rest)
+    others = encode_plain(rest)
     items = [*found.items] or [b""]
     items[0] = b'{"Items":[' + items[0]
     items[-1] += b"]}" if others == b"{}" else b"]," + others[1:]
