@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, complain
+from isotone.errors import IsotoneError
+
+_A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
 
 
 class Job(NamedTuple):
@@ -49,27 +54,72 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 def running_job(arguments: argparse.Namespace) -> Iterator[Job]:
     """Show progress, and let the first Ctrl-C stop the job, while it runs in the block."""
     stop = threading.Event()
-    logger, once = logging.getLogger("isotone"), _Once(logging.WARNING)
-    logger.addHandler(once)
+    logger, warnings = logging.getLogger("isotone"), _Warnings(logging.WARNING)
+    logger.addHandler(warnings)
     try:
         with LiveLine(silent=arguments.quiet) as line, _stopped_by_interrupt(stop):
-            yield Job(line.show, stop)
+
+            def show(progress: object) -> None:
+                warnings.print_older()
+                line.show(progress)
+
+            yield Job(show, stop)
+    except IsotoneError as error:
+        warnings.forget(str(error))
+        raise
     finally:
-        logger.removeHandler(once)
+        logger.removeHandler(warnings)
+        warnings.print_all()
 
 
-class _Once(logging.Handler):
-    """Prints each warning of the database once: a full disk refuses thousands of writes for one reason."""
+class _Warnings(logging.Handler):
+    """Prints each warning of the database once: a full disk refuses thousands of writes for one reason.
+
+    A warning is printed a moment later: if the job ends meanwhile, its error may say the same.
+    """
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self._said: set[str] = set()
+        self._seen: set[str] = set()
+        self._waiting: dict[str, float] = {}  # with the time of each
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._seen:
+            self._seen.add(text)
+            self._waiting[text] = time.monotonic()
+
+    def print_older(self) -> None:
+        """Print the warnings after which the job went on."""
+        self._print_until(time.monotonic() - _A_MOMENT)
+
+    def print_all(self) -> None:
+        """Print the warnings that are left."""
+        self._print_until(math.inf)
+
+    def forget(self, reason: str) -> None:
+        """Do not print the warnings that give this reason, which the error of the command gives."""
+        with self._guard():
+            self._waiting = {
+                text: at for text, at in self._waiting.items() if not reason or reason not in text
+            }
+
+    def _print_until(self, latest: float) -> None:
+        with self._guard():
+            due = [text for text, at in self._waiting.items() if at <= latest]
+            for text in due:
+                del self._waiting[text]
+        for text in due:
             complain(text)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """The lock under which the logging package calls `emit`."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
 
 
 def interrupted(state: Path | None, reason: str = "") -> int:
