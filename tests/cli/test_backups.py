@@ -120,6 +120,26 @@ def test_a_target_that_cannot_be_written_is_named(
     assert list(tmp_path.glob("new.db*")) == []
 
 
+def test_a_damaged_index_is_rebuilt_and_no_loss(isotone: Run, shop: Path, tmp_path: Path) -> None:
+    connection = apsw.Connection(str(shop))
+    for tree in ("i2", "counts"):  # the index by_status, and the counts of the table and the index
+        connection.execute(f"UPDATE tree_{tree} SET value = CAST(value || x'00' AS BLOB)")
+    connection.close()
+    assert isotone("repair", shop, tmp_path / "new.db") == (
+        0,
+        f"{tmp_path / 'new.db'}: 5 items saved, nothing lost, 7 damaged entries of indexes and counts rebuilt\n",
+        "",
+    )
+    code, out, _ = isotone("repair", shop, tmp_path / "other.db", "--json")
+    told = json.loads(out)
+    assert (code, told["lost"], told["problems"]) == (0, [], [])
+    assert [each["what"] for each in told["rebuilt"]].count("an index entry") == 5
+    assert isotone("check", tmp_path / "new.db").code == 0
+    page = isotone("query", tmp_path / "new.db", "Orders", "status=OPEN").out
+    assert "2026-01-02" in page
+    assert ", index by_status)" in page
+
+
 def test_a_repair_lists_what_is_lost(isotone: Run, shop: Path, tmp_path: Path) -> None:
     report, new = tmp_path / "lost.jsonl", tmp_path / "new.db"
     code, out, err = isotone("repair", shop, new, "--report", tmp_path / "none" / "lost.jsonl")

@@ -128,7 +128,7 @@ def _repair(arguments: argparse.Namespace) -> int:
         with naming(report):
             report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
-        print(json.dumps({"items": result.items, "lost": result.lost, "problems": result.problems}))
+        print(json.dumps({name: getattr(result, name) for name in result.__struct_fields__}))
     else:
         shown = result.lost if report is None else result.lost[:_SHOWN]
         for lost in shown:
@@ -142,7 +142,9 @@ def _repair(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             items = sum(result.items.values())
             losses = counted(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
-            print(f"{arguments.target}: {counted(items, 'item')} saved, {losses}")
+            damaged = counted(len(result.rebuilt), "damaged entry", "damaged entries")
+            rebuilt = f", {damaged} of indexes and counts rebuilt" if result.rebuilt else ""
+            print(f"{arguments.target}: {counted(items, 'item')} saved, {losses}{rebuilt}")
     return 1 if result.lost or result.problems else 0
 
 

@@ -21,7 +21,7 @@ import msgspec
 
 from isotone.engine import backfill, backups, damage, history, integrity, streams, views
 from isotone.engine.catalog import CATALOG
-from isotone.engine.engine import PROGRESS, SYSTEM_TREES, Engine, is_of_region
+from isotone.engine.engine import COUNTS, PROGRESS, SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
@@ -42,10 +42,14 @@ Lost = dict[str, Any]
 
 
 class Repaired(msgspec.Struct):
-    """The result of a repair: the items that were saved, by table, what was lost, and what is still wrong."""
+    """The result of a repair: the items that were saved, by table, what was lost, and what is still wrong.
+
+    `rebuilt` are damaged entries of indexes, sizes and counts: nothing is lost with them.
+    """
 
     items: dict[str, int] = {}
     lost: list[Lost] = []
+    rebuilt: list[Lost] = []
     problems: list[str] = []
 
 
@@ -81,7 +85,9 @@ def repair(
         try:
             for each in list(engine.regions.values()):
                 _rebuild(each, result)
-            result.lost += [_described(engine, row) for row in lost]
+            for row in lost:
+                is_rebuilt = _is_rebuilt(engine, row)
+                (result.rebuilt if is_rebuilt else result.lost).append(_described(engine, row))
             for each in list(engine.regions.values()):
                 result.problems += integrity.check(each)
         finally:
@@ -160,6 +166,16 @@ def _write(store: SQLiteStore, batch: dict[str, list[tuple[bytes, bytes]]]) -> N
         batch.clear()
 
 
+def _is_rebuilt(engine: Engine, row: salvage.LostRow) -> bool:
+    """Whether a damaged row followed from items: that of an index, a size of a collection, or a count."""
+    if row.what is not None or row.tree is None:
+        return False
+    name, role = engine.role_of(row.tree)
+    if role is None or role.table is None:
+        return name == COUNTS
+    return role.of_index is not None or name == role.table.collections
+
+
 def _described(engine: Engine, row: salvage.LostRow) -> Lost:
     """A lost row as the report shows it."""
     where: Lost = {"page": row.page} if row.page else {}
@@ -172,7 +188,7 @@ def _described(engine: Engine, row: salvage.LostRow) -> Lost:
     if role is None:
         what = f"an entry of {name}"
     elif role.of_index is not None:
-        what = "an index entry, which was rebuilt"
+        what = "an index entry"
     else:
         what = "an item" if role.has_items else role.text
     return {"what": what, "table": error.table, "key": error.key, **where}
