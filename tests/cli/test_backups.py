@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import apsw
@@ -118,6 +119,34 @@ def test_a_target_that_cannot_be_written_is_named(
         assert (code, out) == (1, "")
         assert err.startswith(f"isotone: {says.format(new)}"), err
     assert list(tmp_path.glob("new.db*")) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("DROP TABLE tree_t1", ["table Orders is missing\n"]),
+        ("DROP TABLE tree_i2", ["table Orders: index by_status is missing\n"]),
+        (
+            "DELETE FROM tree_i2",
+            [
+                "its entry in index by_status is missing or outdated\n",
+                "table Orders: index by_status has 0 readable entries instead of 5\n",
+            ],
+        ),
+    ],
+)
+def test_a_check_names_tables_and_indexes_not_trees(
+    isotone: Run, shop: Path, sql: str, says: list[str]
+) -> None:
+    connection = apsw.Connection(str(shop))
+    connection.execute(sql)
+    connection.close()
+    code, out, err = isotone("check", shop)
+    assert (code, err) == (1, "")
+    for each in says:
+        assert each in out
+    problems = "".join(out.splitlines(keepends=True)[:-1])
+    assert not re.search(r"\b(tree|t1|i2)\b", problems)
 
 
 def test_a_damaged_index_is_rebuilt_and_no_loss(isotone: Run, shop: Path, tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def _roles(table: Table) -> Iterator[tuple[str, Role]]:
             yield tree, Role(f"{text} {of}", table)
 
 
+def holder(role: Role | None, tree: str) -> str:
+    """What a tree holds, as the user calls it: a table, or an index of it."""
+    if role is None or role.table is None:
+        return f"tree {tree}"
+    table = f"table {role.table.name}"
+    if isinstance(role.of_index, ExpiryIndex):
+        return f"{table}: its index for expiry"
+    if role.of_index is not None:
+        return f"{table}: index {getattr(role.of_index, 'name', '')}"
+    return table if role.has_items else f"tree {tree} (each entry is {role.text})"
+
+
 def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> DamagedItem:
     """The exception for an entry of a tree."""
     item = None

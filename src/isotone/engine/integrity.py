@@ -18,7 +18,7 @@ from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import HASHES, Shard, Stream
 from isotone.engine.table_indexes import Table
 from isotone.errors import DamagedItem, StorageCorrupt
-from isotone.storage.interface import Store
+from isotone.storage.interface import NoSuchTree, Store
 from isotone.text_table import counted
 from isotone.values.size import item_size
 
@@ -67,10 +67,10 @@ class _Check:
     def problems(self) -> Iterator[str]:
         engine = self.engine
         yield from self.but_damage(map(self._finding, engine.store.check()))
-        yield from self.but_damage(_unknown_trees(engine))
+        yield from self.but_damage(_unknown_trees(self))
         for table in (*engine.catalog, *engine.catalog.creating.values()):
             yield from self.but_damage(_check_table(self, table))
-        yield from self.but_damage(_check_cached_vectors(engine))
+        yield from self.but_damage(_check_cached_vectors(self))
         yield from self.but_damage(_check_streams(self))
         yield from self.but_damage(_check_backups(self))
         for tree in engine.store.trees():
@@ -86,7 +86,18 @@ class _Check:
         self.damage.append(self._finding(error))
 
     def _finding(self, problem: StorageCorrupt | str) -> str:
+        if isinstance(problem, NoSuchTree):
+            return self.missing(problem.tree)
         return damage.finding(problem, getattr(self.engine.store, "path", ""))
+
+    def missing(self, tree: str) -> str:
+        """The problem of a tree that is not there."""
+        return f"{self.holder(tree)} is missing"
+
+    def holder(self, tree: str) -> str:
+        """The table or the index that is in a tree."""
+        catalog = self.engine.catalog
+        return damage.holder(damage.roles([*catalog, *catalog.creating.values()]).get(tree), tree)
 
     def but_damage(self, problems: Iterator[str]) -> Iterator[str]:
         """The problems that one part finds, up to where the file itself cannot be read on."""
@@ -110,7 +121,8 @@ def _check_entries(check: _Check, tree: str) -> Iterator[str]:
     return iter(())
 
 
-def _unknown_trees(engine: Engine) -> Iterator[str]:
+def _unknown_trees(check: _Check) -> Iterator[str]:
+    engine = check.engine
     known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
     for table in (*engine.catalog, *engine.catalog.creating.values()):
         known.update(table.trees)
@@ -121,11 +133,10 @@ def _unknown_trees(engine: Engine) -> Iterator[str]:
     for tree in sorted(there - known):
         yield f"tree {tree} belongs to no table"
     for tree in sorted(known - there):
-        yield f"tree {tree} is missing"
+        yield check.missing(tree)
 
 
 def _check_table(check: _Check, table: Table) -> Iterator[str]:
-    engine = check.engine
     role = damage.roles([table])[table.tree]
     items = size = 0
     complete = [index for index in table.indexes if index.filled]
@@ -147,7 +158,7 @@ def _check_table(check: _Check, table: Table) -> Iterator[str]:
             if entry is None:
                 continue
             expected[index.tree] += 1
-            yield from _check_entry(engine, index.tree, entry, where)
+            yield from _check_entry(check, index.tree, entry, where)
         if check.progress is not None and items % _EVERY == 0:
             check.progress(table.name, items)
     yield from _check_counts(check, table, items, size, expected)
@@ -156,11 +167,12 @@ def _check_table(check: _Check, table: Table) -> Iterator[str]:
         check.progress(table.name, items)
 
 
-def _check_entry(engine: Engine, tree: str, entry: Entry, where: str) -> Iterator[str]:
+def _check_entry(check: _Check, tree: str, entry: Entry, where: str) -> Iterator[str]:
     """The problem of an index entry, if it has one. A damaged one is met when its tree is read."""
     try:
-        if engine.store.get(tree, entry.key) != entry.record:
-            yield f"{where}: its entry in {tree} is missing or outdated"
+        if check.engine.store.get(tree, entry.key) != entry.record:
+            index = check.holder(tree).partition(": ")[2] or tree
+            yield f"{where}: its entry in {index} is missing or outdated"
     except DamagedItem:
         pass
 
@@ -190,15 +202,16 @@ def _check_counts(
             )
 
 
-def _check_cached_vectors(engine: Engine) -> Iterator[str]:
+def _check_cached_vectors(check: _Check) -> Iterator[str]:
     """The problems of vectors in memory: each is that of the entry, and no entry is missing."""
+    engine = check.engine
     for tree, rows in engine.vectors.kept():
         stored = {
             key: rows.index.vector_of(record)
             for key, record in engine.store.range(tree, rows.low, rows.high)
         }
         if dict(zip(rows.keys, rows.packed(), strict=True)) != stored:
-            yield f"vector index {tree}: the vectors in memory are not those of its entries"
+            yield f"{check.holder(tree)}: the vectors in memory are not those of its entries"
 
 
 def _check_history(check: _Check, table: Table) -> Iterator[str]:
