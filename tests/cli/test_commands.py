@@ -314,6 +314,27 @@ def test_a_file_that_is_not_there_is_not_made(isotone, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("scan {shop} Orders --bogus", 2),  # refused by the parser
+        ("scan {shop} Orders --limit many", 2),
+        ("scan {shop}", 2),
+        ("scan {shop} Orders --limit 0", 1),  # refused by the command
+        ("scan {shop} Lost", 1),
+        ("scan lost.db Orders", 1),
+        ("simulate lost", 1),
+        ("diff lost.db {shop}", 2),  # these have 1 for what they find
+        ("lint lost.db", 2),
+        ("verify lost {shop}", 2),
+        ("rewrite lost {shop} --dry-run", 2),
+    ],
+)
+def test_exit_codes_are_those_of_the_page(isotone, shop, monkeypatch, words, code):
+    monkeypatch.chdir(shop.parent)
+    assert isotone(*words.format(shop=shop).split()).code == code
+
+
 @pytest.mark.parametrize("command", ["tables", "check", "serve"])
 def test_a_file_of_something_else_is_left_alone(isotone, tmp_path, command):
     file = tmp_path / "notes.txt"

@@ -2,6 +2,9 @@
 
 0    success         1    failure; one sentence on standard error says why
 2    a wrong command line        130  interrupted
+
+A wrong command line is one that the parser refuses. A value that is refused later, such as the name of a table that is not
+there, is a failure. A command that says with 1 what it has found (diff, lint, verify, rewrite) has 2 for every failure.
 """
 
 from __future__ import annotations
