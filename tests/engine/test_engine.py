@@ -473,3 +473,39 @@ def test_background_work_is_looked_for_while_others_write_to_a_file(tmp_path: Pa
             over.set()
             thread.join()
     assert failures == []
+
+
+@pytest.mark.parametrize("lag", [0, 60])
+def test_a_file_is_read_only_with_the_lock(tmp_path: Path, lag: float) -> None:
+    """One thread at a time may use SQLite's connection: that of a request, or that of the background work."""
+    without_lock: list[str] = []
+    with isotone.open(tmp_path / "shop.db") as database:
+        engine = database.engine
+
+        def trace(_: object, sql: str, __: object) -> bool:
+            if not engine.lock._is_owned():
+                without_lock.append(sql)
+            return True
+
+        engine.store._connection.exec_trace = trace  # type: ignore[attr-defined]
+        database.set_replication(lag=lag)
+        call = Asker(database, isotone.ManualClock())
+        call.table(keys="p s")
+        expiry = {"AttributeName": "until", "Enabled": True}
+        call("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=expiry)
+        history = {"PointInTimeRecoveryEnabled": True}
+        call(
+            "UpdateContinuousBackups",
+            TableName="tab",
+            PointInTimeRecoverySpecification=history,
+        )
+        replica = {"Create": {"RegionName": "eu-west-1"}}
+        call("UpdateTable", TableName="tab", ReplicaUpdates=[replica])
+        put(call, 1)
+        for _ in range(20):
+            assert maintenance.is_wanted(engine)
+            maintenance.step(engine)
+        call("CreateBackup", TableName="tab", BackupName="all")
+        database.finish_maintenance()
+        assert database.check() == []
+    assert without_lock == []

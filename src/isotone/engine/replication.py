@@ -122,8 +122,10 @@ def delay(engine: Engine) -> float | None:
     home = engine.home
     if home.replication_paused or not _replicated(home):
         return None
-    if not home.replication_lag and not pending(home):
-        return None
+    if not home.replication_lag:
+        with home.reading:
+            if not pending(home):
+                return None
     return min(max(home.replication_lag / 10, _SOONEST), 1.0)
 
 
