@@ -522,7 +522,7 @@ def test_everything_can_be_reached_by_the_keyboard(bench):
     bench.page.keyboard.press("Enter")
     bench.until("location.hash.includes('index=by_work')")
     bench.page.keyboard.press("2")
-    bench.until("location.hash.includes('/partiql')")
+    bench.page.wait_for_selector(".cm-content:focus")
     bench.page.locator(".top .title").click()
     bench.page.keyboard.press("1")
     bench.wait_for_items(5)
@@ -539,6 +539,21 @@ def test_everything_can_be_reached_by_the_keyboard(bench):
     bench.page.keyboard.press("/")
     bench.page.keyboard.type("scor")
     bench.until("document.querySelectorAll('.tables li.table').length === 1")
+
+
+def test_an_editor_that_comes_late_leaves_the_keyboard_where_it_is(bench):
+    held: list[Any] = []
+    bench.page.route("**/assets/editor-*.js", lambda route: held.append(route))
+    bench.open("#/t/Words/partiql")
+    bench.page.wait_for_selector(".editor-host")
+    bench.page.locator(".top .title").click()
+    while not held:
+        bench.page.wait_for_timeout(10)
+    for route in held:
+        route.continue_()
+    bench.page.wait_for_selector(".cm-content")
+    bench.page.keyboard.press("1")
+    bench.wait_for_items(7)
 
 
 VIEWS = ["items", "items?beside=by_work", "partiql", "stream", "model", "lint"]

@@ -42,11 +42,13 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
 
   useEffect(() => {
     let closed = false;
+    const focused = document.activeElement;
     void import("./editor").then(({ makeEditor }) => {
       if (closed || !host.current) return;
       editor.current = makeEditor(host.current, initial, () => runner.current());
       editor.current.setNames(names);
-      editor.current.focus();
+      // Who has gone elsewhere while it was loaded keeps the keyboard.
+      if (document.activeElement === focused) editor.current.focus();
     });
     return () => {
       closed = true;
