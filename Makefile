@@ -12,7 +12,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suites long check format lock files pictures bench oracle redis crash attack clients browser workbench clean
+.PHONY: help demo test suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ pictures: $(READY) ## draw the pictures of the pages, from the code of the pages
 bench: $(READY) ## measure us and our peers in the same run (installs the peers it can)
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench
+
+since: $(READY) ## compare the speed of the hot paths with an earlier commit (COMMIT=v0.1.0)
+	$(BIN)/python -m bench.since $(or $(COMMIT),HEAD)
 
 oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
 	$(BIN)/python tests/oracle/local.py fetch

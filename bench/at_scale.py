@@ -27,7 +27,7 @@ def _key(number: int) -> dict[str, Any]:
     return {"pk": {"S": "ONE"}, "sk": {"S": f"{number:09}"}}
 
 
-def _fill(client: Any, items: int) -> None:
+def fill(client: Any, items: int) -> None:
     """Batches of 25, in an order that leaves the b-tree as random inserts do."""
     numbers = list(range(items))
     random.Random(3).shuffle(numbers)
@@ -43,7 +43,8 @@ def _fill(client: Any, items: int) -> None:
         client.batch_write_item(RequestItems={requests.TABLE: batch})
 
 
-def _calls(client: Any, items: int) -> tuple[Callable[[], object], Callable[[], object]]:
+def calls(client: Any, items: int) -> tuple[Callable[[], object], Callable[[], object]]:
+    """A GetItem of some item at each call, and a Query that begins at some item."""
     chosen = random.Random(4)
     picked = [chosen.randrange(items - 10) for _ in range(5000)]
     gets = [{"TableName": requests.TABLE, "Key": _key(number)} for number in picked]
@@ -72,9 +73,9 @@ def run(effort: Effort) -> list[Row]:
             path = folder / f"{items}.db"
             with isotone.open(path, durability="none") as database:
                 database.client().create_table(**requests.SCHEMA)
-                _fill(database.client(), items)
+                fill(database.client(), items)
             client = stack.enter_context(isotone.open(path)).client()
-            gets[name], queries[name] = _calls(client, items)
+            gets[name], queries[name] = calls(client, items)
         rows = alternately(GET, gets, effort) + alternately(QUERY, queries, effort)
     return [_told(row, effort) for row in rows]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -171,12 +172,18 @@ def wait_until_ready(running: Running, seconds: float = 60.0, pause: float = 0.0
 
 
 @contextmanager
-def started(server: Server) -> Iterator[Running]:
+def started(server: Server, **environment: str) -> Iterator[Running]:
     """The server on a free port, with a folder of its own, until the block ends."""
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=data_folder()))
     port = local.free_port()
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(server.command(port, folder), stdout=quiet, stderr=quiet, cwd=ROOT)
+    process = subprocess.Popen(
+        server.command(port, folder),
+        stdout=quiet,
+        stderr=quiet,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
     try:
         running = Running(server, port, process)
         wait_until_ready(running)
