@@ -316,7 +316,7 @@ def _access_to(path: str) -> str:
     """
     if _has_log(path):
         return "mode=ro"
-    if os.access(path, os.W_OK) and not _is_in_wal_mode(path):
+    if os.access(path, os.R_OK | os.W_OK) and not _is_in_wal_mode(path):
         return "mode=rw"
     return "mode=ro" if _is_not_empty(f"{path}-journal") else "mode=ro&immutable=1"
 
