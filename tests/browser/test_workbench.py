@@ -541,6 +541,24 @@ def test_everything_can_be_reached_by_the_keyboard(bench):
     bench.until("document.querySelectorAll('.tables li.table').length === 1")
 
 
+def test_a_dialog_gives_the_keyboard_back_as_it_ends_and_not_later(bench):
+    bench.open("#/t/Words/items")
+    bench.wait_for_items(7)
+    bench.page.locator(".top .title").click()
+    bench.page.keyboard.press("?")
+    bench.page.wait_for_selector("dialog.help")
+    go_elsewhere_when_it_is_gone = """() => new MutationObserver((_, observer) => {
+        if (document.querySelector("dialog")) return;
+        observer.disconnect();
+        document.querySelector(".table-filter input").focus();
+    }).observe(document.body, {childList: true, subtree: true})"""
+    bench.page.evaluate(go_elsewhere_when_it_is_gone)
+    bench.page.keyboard.press("Escape")
+    bench.until("document.activeElement.matches('.table-filter input')")
+    bench.page.wait_for_timeout(100)  # some frames
+    assert bench.page.evaluate("document.activeElement.matches('.table-filter input')")
+
+
 def test_an_editor_that_comes_late_leaves_the_keyboard_where_it_is(bench):
     held: list[Any] = []
     bench.page.route("**/assets/editor-*.js", lambda route: held.append(route))

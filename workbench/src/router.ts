@@ -1,5 +1,7 @@
 /** Every view has an address: `#/t/TABLE/VIEW?name=value`. The address is the state; views change it. */
 
+import { useLayoutEffect, useRef } from "preact/hooks";
+
 import { Store } from "./store";
 
 export interface Route {
@@ -37,6 +39,13 @@ export function href(path: string[], query: Record<string, string | null | undef
 
 export function go(path: string[], query: Record<string, string | null | undefined> = {}): void {
   location.hash = href(path, query);
+}
+
+/** Whether the component is no longer shown. A layout effect, since others end only after the next view is drawn. */
+export function useIsLeft(): { readonly current: boolean } {
+  const isLeft = useRef(false);
+  useLayoutEffect(() => () => void (isLeft.current = true), []);
+  return isLeft;
 }
 
 /** Changes values of the address in place; `replace` leaves no entry in the browser's history. */

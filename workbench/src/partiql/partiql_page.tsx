@@ -1,6 +1,6 @@
 /** Statements: an editor, what they cost before and after, their items. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { execute, unitsOf, type CallError, type Executed, type Item, type TableInfo } from "../api";
 import { CopyDialog } from "../query/copy_dialog";
@@ -40,7 +40,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
     return { tables: indexes, attributes: [...new Set([...keys.map((each) => each.name), ...fields])] };
   }, [table, model, all]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     let closed = false;
     const focused = document.activeElement;
     void import("./editor").then(({ makeEditor }) => {

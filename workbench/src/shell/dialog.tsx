@@ -1,7 +1,7 @@
 /** A dialog above the page, of the browser itself: it keeps the focus, and Esc closes it. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
   title: string;
@@ -12,7 +12,8 @@ interface Props {
 
 export function Dialog({ title, className = "", onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // A layout effect, whose end is that of the dialog: a frame later the focus may be where the user has put it.
+  useLayoutEffect(() => {
     const dialog = element.current;
     const focused = document.activeElement;
     dialog?.showModal();

@@ -1,10 +1,10 @@
 /** A new table: from its keys, or from a file with items. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { call, CallError, execute, type ListedTable, type Request, type TableInfo } from "../api";
-import { go } from "../router";
+import { go, useIsLeft } from "../router";
 import { refreshTables, session, tables } from "../session";
 import { useStore } from "../store";
 import { ACCEPTED } from "../transfer/files_page";
@@ -42,8 +42,7 @@ export function NewTablePage() {
   const [error, setError] = useState<CallError | null>(null);
   const [making, setMaking] = useState(false);
   const importing = useTransfer();
-  const isLeft = useRef(false);
-  useEffect(() => () => void (isLeft.current = true), []);
+  const isLeft = useIsLeft();
   const wrong = faultOf(name, partition, sort, indexes, all ?? []);
 
   const choose = async (chosen: File | null) => {

@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { call, CallError } from "../api";
-import { change, href, route } from "../router";
+import { change, href, route, useIsLeft } from "../router";
 import { refreshTable, refreshTables, session, tables } from "../session";
 import { Dialog } from "../shell/dialog";
 import { Failure, notify } from "../shell/messages";
@@ -187,8 +187,7 @@ function Compared({ comparison, from, onAgain, onTold }: ComparedProps) {
     wasRunning.current = false;
     onAgain();
   }, [running !== null]);
-  const isLeft = useRef(false);
-  useEffect(() => () => void (isLeft.current = true), []);
+  const isLeft = useIsLeft();
 
   const isPresent = comparison.to === NOW;
   const canPutBack = isPresent && (found?.writable ?? false) && running === null;

@@ -1,8 +1,9 @@
 /** How far a file is, what came of it, and what was wrong with its rows. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import { CallError } from "../api";
+import { useIsLeft } from "../router";
 import { Failure, notify } from "../shell/messages";
 import { count, plural, size } from "../values";
 import type { Transfer, Watched } from "./transfers";
@@ -27,8 +28,7 @@ export function useTransfer(): Running {
   const [error, setError] = useState<CallError | null>(null);
   const [isRunning, setRunning] = useState(false);
   const controller = useRef<AbortController | null>(null);
-  const isLeft = useRef(false); // the transfer goes on while another view is shown
-  useEffect(() => () => void (isLeft.current = true), []);
+  const isLeft = useIsLeft(); // the transfer goes on while another view is shown
   const run = async (work: Work) => {
     controller.current = new AbortController();
     setDone(null);
