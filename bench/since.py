@@ -14,6 +14,7 @@ import argparse
 import gc
 import os
 import random
+import signal
 import socket
 import statistics
 import subprocess
@@ -103,6 +104,7 @@ CALLS: Final[dict[str, Callable[[], Callable[[], object]]]] = {
 
 def work(name: str) -> None:
     """In a process of its own: make as many calls as each line says, and answer with the time."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends when it is told
     call = CALLS[name]()
     gc.collect()
     gc.freeze()
@@ -135,7 +137,10 @@ def in_process(name: str, tree: Path) -> Iterator[Subject]:
             return int(back.readline())
 
         with process:
-            yield subject
+            try:
+                yield subject
+            finally:
+                process.terminate()
 
 
 # Over HTTP
@@ -311,4 +316,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--work"]:
         work(sys.argv[2])
     else:
-        sys.exit(main())
+        try:
+            sys.exit(main())
+        except KeyboardInterrupt:
+            sys.exit(130)
