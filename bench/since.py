@@ -34,7 +34,7 @@ from bench import at_scale, over_http, peers, requests
 from bench.in_process import cycled
 
 ALLOWED: Final = 1.03
-TURNS: Final = 150  # of each tree in a restart
+TURNS: Final = 60  # of each tree in a restart
 IN_FOLDER: Final = 10_000  # items of the table in which `at_scale` looks for some
 
 Subject = Callable[[int], int]
@@ -286,8 +286,8 @@ def main() -> int:
     )
     parser.add_argument("commit", metavar="COMMIT")
     parser.add_argument("words", nargs="*", metavar="WORD")
-    parser.add_argument("--restarts", type=int, default=7, metavar="N")
-    options = parser.parse_args()
+    parser.add_argument("--restarts", type=int, default=15, metavar="N")
+    options = parser.parse_intermixed_args()
     words = [word.lower() for word in options.words] or [""]
     chosen = [path for path in HOT_PATHS if any(word in path.name.lower() for word in words)]
     if not chosen:
