@@ -81,12 +81,15 @@ def _check_list(listed: Any, value: Any) -> Any:
     """Check a value of the type `_Listed`; returns an instance of it, which nothing uses."""
     if not isinstance(value, list | tuple):
         raise TypeError(value)
-    (struct,) = get_args(listed)
+    (struct,) = listed.__args__  # what `get_args` returns, in a third of the time
+    if struct is _Texts and {*map(type, value)} == _ONLY_STR:
+        return _CHECKED
     _convert({"elements": value}, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
     return _CHECKED
 
 
 _CHECKED: Final[_Listed[Any]] = _Listed()
+_ONLY_STR: Final = {str}
 
 
 def request_type(operation: str) -> Any:

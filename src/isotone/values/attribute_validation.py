@@ -101,9 +101,9 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
             canonical, value_size = _only_type(value, depth)
         else:
             if code == "S" and type(content) is str and content.isascii():
-                canonical, value_size = value, len(content)  # the most frequent, without a call
-            else:
-                canonical, value_size = rule(value, content, depth)
+                size += _name_sizes[name] + len(content)  # the most frequent, without a call
+                continue
+            canonical, value_size = rule(value, content, depth)
         size += _name_sizes[name] + value_size
         if canonical is not value:
             changed[name] = canonical
@@ -219,7 +219,7 @@ def _string_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
         raise ValidationException(
             f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
         )
-    return _sorted_set(value, "SS", members), sum(map(text_size, members))
+    return _sorted_set(value, "SS", members), text_size("".join(members))
 
 
 def _number_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
@@ -248,17 +248,18 @@ def _sorted_set(value: AttributeValue, code: str, members: list[str]) -> Attribu
     return value if members == value[code] else {code: members}
 
 
+_ONLY_TEXTS: Final = {str}
+
+
 def _check_members(code: str, members: Any) -> None:
     """Refuse anything but a list of at least one text."""
     if type(members) is not list:
         raise _misfit(members)
     if not members:
         raise ValidationException(EMPTY_SET[code])
-    for member in members:
-        if member is None:
-            raise ValidationException(NULL_MEMBER[code])
-        if type(member) is not str:
-            raise _Misshapen
+    if {*map(type, members)} != _ONLY_TEXTS:
+        first = next(member for member in members if type(member) is not str)
+        raise ValidationException(NULL_MEMBER[code]) if first is None else _Misshapen
 
 
 def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
