@@ -73,7 +73,7 @@ class Raw:
         self._connection.close()
 
 
-def _versions() -> Iterator[tuple[int, int]]:
+def versions() -> Iterator[tuple[int, int]]:
     """Each item in one version, then in another, so that every put changes something."""
     for version in (1, 2):
         for number in range(requests.ROWS):
@@ -111,7 +111,7 @@ def _subjects(memory: bool) -> Iterator[tuple[dict[str, Callable[[], object]], .
             raw.put(*_row(number))
         rows = [_row(number) for number in numbers]
         gets = [requests.get(number) for number in numbers]
-        puts = [requests.put(*one) for one in _versions()]
+        puts = [requests.put(*one) for one in versions()]
         ours, floor = (OURS, FLOOR) if memory else (FILE, FILE_FLOOR)
         reads = {
             ours: cycled(lambda request: client.get_item(**request), gets),
@@ -119,7 +119,7 @@ def _subjects(memory: bool) -> Iterator[tuple[dict[str, Callable[[], object]], .
         }
         writes = {
             ours: cycled(lambda request: client.put_item(**request), puts),
-            floor: cycled(lambda row: raw.put(*row), [_row(*one) for one in _versions()]),
+            floor: cycled(lambda row: raw.put(*row), [_row(*one) for one in versions()]),
         }
         if memory:
             reads[DECODED] = cycled(

@@ -4,8 +4,8 @@
 
 The figures are processor time, which other programs disturb less than the clock, and files do not wait for the disk.
 Both trees get new processes in each restart, since one process may be some per cent faster than the next with the same
-code; the two take turns of a tenth of a second. A restart gives one ratio; the table has the median of them, and
-between which two the middle half is. The exit status is 1 where a path takes over 3 % longer. Linux only.
+code; the two take turns of a tenth of a second. A restart gives one ratio; the table has the median of these ratios, and the
+range of the middle half. The exit status is 1 where a path takes over 3 % longer. Linux only.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from typing import Any, Final
 import isotone
 from bench import at_scale, peers, requests
 from bench import over_http as workload
-from bench.in_process import cycled
+from bench.in_process import cycled, versions
 
 ALLOWED: Final = 1.03
 CONNECTIONS: Final = 8  # so that a server has work, as it would otherwise measure how it wakes up
 TURNS: Final = 12  # of each tree in a restart
-IN_FOLDER: Final = 10_000  # items of the table in which `at_scale` looks for some
+MANY: Final = 10_000  # items, among which some are read
 
 Subject = Callable[[int], int]
 """Makes so many requests, and returns the nanoseconds of processor time that they took."""
@@ -46,7 +46,7 @@ Subject = Callable[[int], int]
 @dataclass(frozen=True, slots=True)
 class HotPath:
     name: str
-    block: int  # requests in a turn: a tenth of a second, beside which it is nothing that the other has filled the caches
+    block: int  # requests in a turn: a tenth of a second, so that caches filled by the other one hardly count
     started: Callable[[Path], AbstractContextManager[Subject]]
 
 
@@ -75,8 +75,7 @@ def _get(client: Any) -> Callable[[], object]:
 
 
 def _put(client: Any) -> Callable[[], object]:
-    versions = [(number, version) for version in (1, 2) for number in range(requests.ROWS)]
-    asked = [requests.put(*one) for one in versions]
+    asked = [requests.put(*one) for one in versions()]
     return cycled(lambda request: client.put_item(**request), asked)
 
 
@@ -88,8 +87,8 @@ def _query(client: Any) -> Callable[[], object]:
 def _at_scale(which: int) -> Callable[[], object]:
     client = _file()
     client.create_table(**requests.SCHEMA)
-    at_scale.fill(client, IN_FOLDER)
-    return at_scale.calls(client, IN_FOLDER)[which]
+    at_scale.fill(client, MANY)
+    return at_scale.calls(client, MANY)[which]
 
 
 CALLS: Final[dict[str, Callable[[], Callable[[], object]]]] = {
@@ -264,7 +263,7 @@ def row(path: HotPath, seen: Sequence[Compared]) -> tuple[str, bool]:
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """The files of a commit in a folder beside the repository's own, compiled as the working tree's are."""
+    """The files of a commit, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="isotone-since-") as folder:
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--quiet", "--detach", str(tree), commit)

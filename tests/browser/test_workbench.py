@@ -565,7 +565,9 @@ def test_an_editor_that_comes_late_leaves_the_keyboard_where_it_is(bench):
     bench.open("#/t/Words/partiql")
     bench.page.wait_for_selector(".editor-host")
     bench.page.locator(".top .title").click()
+    end = time.monotonic() + WAIT_SECONDS
     while not held:
+        assert time.monotonic() < end, "the page never asked for the editor"
         bench.page.wait_for_timeout(10)
     for route in held:
         route.continue_()

@@ -95,7 +95,7 @@ def _replicated(home: Engine) -> list[tuple[Engine, Table]]:
 
 
 def pending(engine: Engine) -> bool:
-    """Whether writes wait to be delivered, or items to be copied."""
+    """Whether writes wait to be delivered, or items to be copied. Reads the store: the caller holds the lock."""
     return any(
         replica_log.count(source, table) or replica_log.copying(source, table)
         for source, table in _replicated(engine.home)
