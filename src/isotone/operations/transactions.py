@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta
 
 from isotone import limits
-from isotone.effort import this_thread
 from isotone.engine import transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
@@ -42,6 +41,11 @@ from isotone.operations.item_writes import (
 )
 from isotone.operations.long_writes import read_all
 from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_identity import (
+    identity_before_forms,
+    identity_of,
+    is_before_forms,
+)
 from isotone.operations.request_members import (
     AttributeMap,
     EntryTableName,
@@ -329,31 +333,22 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
 
 
 class TokenUse(NamedTuple):
-    """A token, and what it is used for."""
+    """A token, and the transaction that it is used for, without what only its response reports."""
 
     token: str
-    writes: bytes
+    entries: Sequence[Structure]
+    identity: bytes
+
+    def is_of(self, identity: bytes) -> bool:
+        """Whether this is the transaction of a stored identity."""
+        if is_before_forms(identity):
+            return identity == identity_before_forms(self.entries)
+        return identity == self.identity
 
 
-def use_of(token: str | None, writes: Sequence[Structure]) -> TokenUse | None:
-    """The use of a token, if a request has one. What it writes must be the same each time; what the response reports may differ."""
-    return None if token is None else TokenUse(token, written_out(writes).encode())
-
-
-def written_out(value: Any) -> str:
-    """`repr` of a request. A thread for long work makes it of many calls: for a large item one would take 100 milliseconds."""
-    if not this_thread.turn.gives_way:
-        return repr(value)
-    match value:
-        case dict():
-            return f"{{{', '.join([f'{name!r}: {written_out(each)}' for name, each in value.items()])}}}"
-        case list():
-            return f"[{', '.join([written_out(each) for each in value])}]"
-        case Structure():
-            members = ((name, getattr(value, name)) for name in value.__struct_fields__)
-            listed = ", ".join([f"{name}={written_out(each)}" for name, each in members])
-            return f"{type(value).__name__}({listed})"
-    return repr(value)
+def use_of(token: str | None, entries: Sequence[Structure]) -> TokenUse | None:
+    """The use of a token, if a request has one."""
+    return None if token is None else TokenUse(token, entries, identity_of(entries))
 
 
 def write_together(
@@ -374,18 +369,20 @@ def write_together(
     meters = transaction_meters(engine, tables, mode, "Write")
     changes = _write(engine, tables, prepared, meters)
     if used is not None:
-        transaction_tokens.remember(engine, used.token, used.writes)
+        transaction_tokens.remember(engine, used.token, used.identity)
     return meters, changes
 
 
 def _is_repeated(engine: Engine, used: TokenUse) -> bool:
     """Whether a request was executed before; a token that was used for another request is refused."""
-    same = transaction_tokens.recall(engine, used.token, used.writes)
-    if same is False:
+    stored = transaction_tokens.recall(engine, used.token)
+    if stored is None:
+        return False
+    if not used.is_of(stored):
         raise IdempotentParameterMismatchException(
             "ClientRequestToken is being used with different request parameters"
         )
-    return same is not None
+    return True
 
 
 def _check_parameters(
