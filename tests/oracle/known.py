@@ -171,12 +171,6 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         r"TransactionCanceledException: .* \[.*'The conditional request failed'.*\]",
     ),
     Known(
-        "A transaction of more than 4 MB: DynamoDB Local also tells the size.",
-        API + "API_TransactWriteItems.html",
-        rf"{_VALID}Transaction payload size cannot exceed 4MB.*",
-        rf"{_VALID}Collection size exceeds 4 MB limit for a transaction",
-    ),
-    Known(
         "A write request of a batch that is neither a put nor a delete is empty, not double.",
         API + "API_BatchWriteItem.html",
         rf"{_VALID}Supplied AttributeValue has more than one datatypes set.*",

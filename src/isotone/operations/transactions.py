@@ -394,10 +394,7 @@ def _check_parameters(
         try:
             check(entry)
         except ValidationException:
-            reasons: dict[int, Reason] = {}
-            _changes(engine, [each.table_name for each in entries], prepared, reasons)
-            if reasons:
-                raise _cancelled(reasons, len(entries)) from None
+            _changes(engine, [each.table_name for each in entries], prepared)
             raise
 
 
@@ -445,21 +442,19 @@ def _prepare(entry: Entry) -> MakeChange:
             return lambda table: check_change(table, key, matches, on_failure, binding)
 
 
-def _changes(
-    engine: Engine,
-    names: Sequence[str],
-    prepared: Sequence[MakeChange],
-    reasons: dict[int, Reason],
-) -> list[Change | None]:
-    """Every write as a change of an item; None for one that does not fit its table, with the reason."""
+def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]) -> list[Change]:
+    """Every write as a change of an item. The first that does not fit its table cancels the transaction alone."""
     tables = [open_table(engine, name) for name in names]
+    reasons: dict[int, Reason] = {}
     changes: list[Change | None] = _each(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
-    _refuse_duplicates(
-        None if change is None else (change.table.name, change.key) for change in changes
-    )
-    return changes
+    fitting = [change for change in changes if change is not None]
+    _refuse_duplicates((change.table.name, change.key) for change in fitting)
+    if reasons:
+        first = min(reasons)
+        raise _cancelled({first: reasons[first]}, len(changes)) from None
+    return fitting
 
 
 def _write(
@@ -469,22 +464,20 @@ def _write(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Test all conditions, then write."""
+    changes = _changes(engine, names, prepared)
+    old = read_all(engine, changes)
     reasons: dict[int, Reason] = {}
-    made = _changes(engine, names, prepared, reasons)
-    old = read_all(engine, made)
-    failed: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
-        [
-            _no_item if change is None else partial(change.new_item, stored)
-            for change, stored in zip(made, old, strict=True)
-        ],
-        failed,
+        [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)],
+        reasons,
     )
-    if reasons or failed:
-        raise _cancelled({**reasons, **failed}, len(made))
-    changes = [change for change in made if change is not None]
-    if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
-        raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
+    if reasons:
+        raise _cancelled(reasons, len(changes))
+    size = sum(sized[1] for sized in new if sized is not None)
+    if size > limits.TRANSACTION_SIZE:
+        raise ValidationException(
+            f"Transaction payload size cannot exceed 4MB. Payload Size: {size}"
+        )
     for name, change, stored, sized in zip(names, changes, old, new, strict=True):
         meter = meters.get(name)
         if not change.only_checks:
@@ -494,10 +487,6 @@ def _write(
     return changes
 
 
-def _no_item() -> None:
-    """The new item of an entry that does not fit its table."""
-
-
 def _reread(
     engine: Engine,
     names: Sequence[str],
@@ -505,11 +494,7 @@ def _reread(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Charge a request that was already executed: its items are read, not written."""
-    reasons: dict[int, Reason] = {}
-    made = _changes(engine, names, prepared, reasons)
-    if reasons:
-        raise _cancelled(reasons, len(made))
-    changes = [change for change in made if change is not None]
+    changes = _changes(engine, names, prepared)
     for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)
