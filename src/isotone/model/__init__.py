@@ -15,7 +15,7 @@ from isotone.model.declaring.fields import Attr, computed, created, expires, fie
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire_types import resolve_alias
-from isotone.model.engine_needs import EngineWarning, features_of, gaps_of
+from isotone.model.engine_needs import EngineWarning, gaps_of, index_features
 from isotone.model.entity import Entity, upgrade
 from isotone.model.inspection import entity_of_item
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
@@ -100,11 +100,11 @@ __all__ = [
     "entity_of_item",
     "escape",
     "expires",
-    "features_of",
     "field",
     "full_jitter",
     "gaps_of",
     "in_order",
+    "index_features",
     "is_transient",
     "items_to_read",
     "iteration",

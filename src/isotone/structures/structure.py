@@ -33,7 +33,7 @@ from isotone.model import (
     Store,
     Table,
     capabilities_of,
-    features_of,
+    index_features,
 )
 from isotone.structures.argument_checks import Parameters, checked
 
@@ -57,6 +57,7 @@ else:
 
 
 _WITHOUT_INDEX: Final = "keep what it orders in an entity of yours, whose sort key is that order"
+_WITHOUT_CONDITIONS: Final = "let the engine isolate writes that depend on the stored item, or let one process write an entity of yours"
 _BINDING: Final = threading.Lock()
 
 
@@ -92,8 +93,7 @@ class Structure(Host[S]):
         self.run, self.run_batches = store.run, store.run_batches
         self.calls = store.calls
         self.table = table
-        for feature in features_of(table):
-            self.require(feature, _WITHOUT_INDEX)
+        self.require("conditional_writes", _WITHOUT_CONDITIONS)
 
     def __repr__(self) -> str:
         names = map(vars(self).get, ("name", "relation", "namespace", "scope"))
@@ -131,8 +131,15 @@ class Structure(Host[S]):
         return after(self.calls, seconds)
 
     def bind(self, kind: type[E]) -> type[E]:
-        """The entity class of a kind in this structure's table; see `bind_entity`."""
-        return bind_entity(self.table, kind)
+        """The entity class of a kind in this structure's table; see `bind_entity`.
+
+        Raises `Unsupported` if the engine lacks the indexes that the kind has keys of. Other indexes of the table are
+        not the structure's.
+        """
+        entity = bind_entity(self.table, kind)
+        for feature in index_features(entity.__schema__):
+            self.require(feature, _WITHOUT_INDEX)
+        return entity
 
     @operation
     def create_table(self) -> Steps[None]:
