@@ -270,7 +270,7 @@ class Leaderboard(Structure[S]):
 
     # Reading
 
-    def queries(self, *, at: datetime | None = None) -> list[Query[Entry]]:
+    def queries(self, *, at: datetime | None = None) -> list[Query[Any]]:
         """The queries of `top` in the window of `at` (now), one for each shard, for `isotone.show`.
 
         >>> request = board.queries()[0].request()

@@ -35,6 +35,7 @@ from isotone.model import (
     capabilities_of,
     index_features,
 )
+from isotone.shown_signature import show_signatures
 from isotone.structures.argument_checks import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
@@ -70,11 +71,13 @@ def _argument_check(function: Callable[..., Any]) -> Callable[[Any, Any, Any], N
     return check_arguments
 
 
+@show_signatures
 class Structure(Host[S]):
     """The base of all structures: a store, its calls as steps, and a table."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        show_signatures(cls)
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign] # same signature
 
