@@ -29,6 +29,7 @@ from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
+from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
 
@@ -53,6 +54,7 @@ PERMISSIONS: Final = permissions.PERMISSIONS
 """What a policy may allow or deny: the actions, and parts of them."""
 
 
+@shown
 def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     path: str | PathLike[str] = MEMORY,
     *,

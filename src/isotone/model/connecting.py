@@ -25,6 +25,7 @@ from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.reader import Reader
 from isotone.model.store import AsyncStore, Store
 from isotone.model.table_renaming import AsyncRenamed, Naming, Renamed, TableNames
+from isotone.shown_signature import shown
 
 _SECRET_SIZE: Final = 32  # bytes
 _DEADLINE: Final = 60.0  # seconds
@@ -59,6 +60,7 @@ class StoreOptions(opening.Options, total=False):
     tape: str | PathLike[str]
 
 
+@shown
 def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     """Connect to a store at an address. Nothing is sent before the store is used.
 
@@ -92,6 +94,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     )
 
 
+@shown
 def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
     """Connect to an async store, as `connect` does; also accepts an aioboto3 client.
 
