@@ -29,6 +29,7 @@ from isotone.expressions.nodes import (
     ProjectionNode,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -165,6 +166,7 @@ _WRITE: Final[dict[type, Callable[[Writer, Any], str]]] = {
     Literal: Writer._literal,
     Call: Writer._call,
     Arithmetic: Writer._binary,
+    Truth: lambda writer, node: f"({writer.text(node.condition)})",
     Comparison: Writer._binary,
     Between: Writer._between,
     In: Writer._in,
