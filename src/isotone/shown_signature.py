@@ -53,6 +53,9 @@ class ShownSignature:
     def __init__(self, function: types.FunctionType) -> None:
         self._function = function
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
     @property
     def __wrapped__(self) -> types.FunctionType:
         """The function itself, for `inspect.getsource`; a copy, because the original may lead here."""
