@@ -120,6 +120,14 @@ def test_addresses(url: str, host: str, port: int, is_tls: bool, region: str) ->
     )
 
 
+def test_a_host_that_begins_like_amazon_is_not_amazon() -> None:
+    endpoint = endpoint_of("https://dynamodb.eu-west-1.amazonaws.com.evil.example")
+    assert not endpoint.is_amazon
+    assert endpoint_of(
+        "https://x.dynamodb.eu-west-1.amazonaws.com", credentials=Credentials("a", "b")
+    ).is_amazon
+
+
 def test_the_environment_may_name_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:4566")
     endpoint = endpoint_of("dynamodb://eu-west-1")
@@ -148,6 +156,11 @@ def test_the_environment_may_name_the_region(monkeypatch: pytest.MonkeyPatch) ->
         "http://host:8000?region=eu-west-1",
         "http://key:secret@host:8000",
         "dynamodb://eu-west-1/table",
+        "http://[::1]evil.com",
+        "http://[::1]evil.com:8000",
+        "http://evil.com#.localhost",
+        "http://evil.com\\.localhost",
+        "http://local host:8000",
     ],
 )
 def test_wrong_addresses(url: str) -> None:

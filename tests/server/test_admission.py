@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import socket
 from urllib.parse import urlsplit
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.fakes import headers_of, request_bytes
+from tests.test_authority import DISGUISED, parsed
 
 from isotone.errors import UsageError
 from isotone.server import running_server
-from isotone.server.admission import Admission, admission_for, is_loopback
+from isotone.server.admission import Admission, admission_for
 
 PAGE = "http://evil.example"
 PREFLIGHT = {
@@ -194,18 +196,56 @@ def test_what_is_no_origin_is_told(origin):
         Admission(origins=[origin])
 
 
-@given(st.binary(max_size=30), st.none() | st.binary(max_size=30))
+def is_here(address):
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+HEADER = st.binary(max_size=30) | st.lists(
+    st.sampled_from(
+        [b"[", b"]", b"::1", b"localhost", b"db", b"evil.com", b".", b":", b"80", b"#", b"@"]
+    ),
+    max_size=6,
+).map(b"".join)
+
+
+@given(HEADER, st.none() | HEADER)
 def test_only_this_machine_is_admitted_whatever_is_sent(host, origin):
     headers = {b"host": host} | ({} if origin is None else {b"origin": origin})
     admitted = Admission(["db"]).refusal(headers) is None
     assert not (admitted and origin is not None)
     if admitted:
-        name = host.decode("latin-1").strip().lower()
-        bare = name[1:].partition("]")[0] if name.startswith("[") else name
-        assert any(
-            is_loopback(each) or each == "db"
-            for each in (bare, name.split(":")[0].removesuffix("."))
-        )
+        name = parsed(host.decode("latin-1"))
+        assert name is not None
+        assert name in ("db", "localhost") or name.endswith(".localhost") or is_here(name)
+
+
+@pytest.mark.parametrize(
+    "host", sorted({*DISGUISED} - {"localhost\n", " localhost", "evil.com\x00.localhost"})
+)
+def test_a_host_that_only_looks_like_this_machine_reaches_nothing(url, service, host):
+    message = request_bytes("PutItem").replace(
+        b"Host: localhost", b"Host: " + host.encode("latin-1")
+    )
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=5) as sock:
+        sock.sendall(message)
+        assert sock.recv(100)[9:12] in (b"400", b"403")
+    assert nothing_reached(service)
+
+
+@pytest.mark.parametrize("host", ["[::1]evil.com", "evil.com#.localhost", "[::1"])
+def test_a_page_with_such_a_name_is_not_one_of_this_server(host):
+    for admission in (Admission(), Admission(["db"])):
+        page = {b"host": host.encode(), b"origin": f"http://{host}".encode()}
+        assert admission.refusal(page) is not None
+
+
+@pytest.mark.parametrize("host", ["http://db", "db/", "a b", "db#x", "[::1]x", "*.db"])
+def test_an_allowed_host_must_be_one(host):
+    with pytest.raises(UsageError, match="is not the name of a host; write"):
+        admission_for("127.0.0.1", "127.0.0.1", hosts=[host])
 
 
 def test_what_is_remembered_of_hosts_is_bounded():

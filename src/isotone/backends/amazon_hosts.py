@@ -34,8 +34,8 @@ _SUFFIXES: Final = "|".join(
     for each in _PARTITIONS
     for suffix in sorted({each.suffix, each.dual_suffix or each.suffix}, key=len, reverse=True)
 )
-AMAZON: Final = re.compile(rf"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:{_SUFFIXES})")
-"""A host of the service; its group is the region."""
+AMAZON: Final = re.compile(rf"(?:dynamodb|[\w-]+\.ddb)[\w-]*\.([a-z0-9-]+)\.(?:{_SUFFIXES})\Z")
+"""The end of a host of the service; its group is the region."""
 _DAX: Final = re.compile(r"\.dax-clusters\.[a-z0-9-]+\.")
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from isotone.authority import host_in
 from isotone.backends.amazon_hosts import AMAZON, amazon_host, is_on, refuse_dax, streams_host
 from isotone.backends.credentials import (
     Credentials,
@@ -170,7 +171,7 @@ def _parts_of(url: str) -> SplitResult:
         raise
     except ValueError:
         raise _bad_address(url) from None
-    if parts.path not in ("", "/") or parts.fragment or "@" in parts.netloc:
+    if parts.path not in ("", "/") or parts.fragment or host_in(parts.netloc) is None:
         raise _bad_address(url)
     return parts
 

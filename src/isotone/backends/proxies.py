@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from isotone.authority import host_in
 from isotone.errors import ConnectionFailed, UsageError
 
 _NAMES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -64,7 +65,11 @@ def proxy_of(host: str, *, is_tls: bool) -> Proxy | None:
         port = parts.port or 80
     except ValueError:
         raise _bad_proxy() from None
-    if parts.scheme != "http" or not parts.hostname:
+    if (
+        parts.scheme != "http"
+        or not parts.hostname
+        or host_in(parts.netloc.rpartition("@")[2]) is None
+    ):
         raise _bad_proxy()
     authorization = ""
     if parts.username is not None:

@@ -285,7 +285,7 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 def prepare(arguments: argparse.Namespace) -> None:
     """Set up the log, and warn of a server that all other machines may use."""
-    from isotone.server.admission import is_loopback
+    from isotone.authority import is_loopback
 
     logging.basicConfig(
         stream=sys.stderr,

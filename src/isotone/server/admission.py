@@ -16,12 +16,12 @@ preflight for a private network (a page of the internet asks for an address of t
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
+from isotone.authority import host_in, is_address, is_loopback, is_origin
 from isotone.errors import AccessDeniedException, UsageError
 from isotone.server.response import BAD_REQUEST, JSON_1_0, Page
 
@@ -43,35 +43,28 @@ class Admission:
     __slots__ = ("_names", "_origins", "known_hosts")
 
     def __init__(self, names: Iterable[str] | None = None, origins: Iterable[str] = ()) -> None:
-        names = None if names is None else list(names)
-        for name in names or ():
-            if "/" in name:
-                raise UsageError(
-                    f"{name!r} is not the name of a host; write it without scheme and path, such as db.internal"
-                )
-        self._names = None if names is None else {_host_name(name) for name in names}
+        self._names = None if names is None else {_checked_name(name) for name in names}
         self._origins = {_checked_origin(origin) for origin in origins}
         self.known_hosts: set[bytes] = set()
 
     def refusal(self, headers: Mapping[bytes, bytes]) -> Page | None:
         """The answer to a request that is refused; None if it is admitted. Header names are in lower case."""
         host = headers.get(b"host")
-        if self._names is not None:
-            if host is None:
-                return BAD_REQUEST
-            name = _host_name(host.decode("latin-1"))
-            if name not in self._names and not is_loopback(name):
-                return _refused(
-                    f"This server does not answer to the host {name}. "
-                    f"To allow it, start the server with --allow-host {name}"
-                )
+        name = host_in("" if host is None else host.decode("latin-1"))
+        if name is None or (host is None and self._names is not None):
+            return BAD_REQUEST
+        if self._names is not None and name not in self._names and not is_loopback(name):
+            return _refused(
+                f"This server does not answer to the host {name}. "
+                f"To allow it, start the server with --allow-host {name}"
+            )
         origin = headers.get(b"origin")
         if origin is None:
             if host is not None and len(self.known_hosts) < _KNOWN_HOSTS:
                 self.known_hosts.add(host)
             return None
         text = origin.decode("latin-1")
-        if host is not None and self._is_own(text.lower(), host.decode("latin-1").lower()):
+        if host is not None and self._is_own(text.lower(), host.decode("latin-1").lower(), name):
             return None
         if any(name in headers for name in _PRIVATE_NETWORK):
             return _refused(f"Pages of another network, such as {text}, may not use this server.")
@@ -82,15 +75,14 @@ class Admission:
             f"To allow them, start it with --allow-origin {text}"
         )
 
-    def _is_own(self, origin: str, host: str) -> bool:
+    def _is_own(self, origin: str, host: str, name: str) -> bool:
         """Whether a page of this server sent the request.
 
         A name that was not configured proves nothing: it may be another site's, which now leads here.
         """
         if origin not in (f"http://{host}", f"https://{host}"):
             return False
-        name = _host_name(host)
-        return _is_address(name) or is_loopback(name) or name in (self._names or ())
+        return is_address(name) or is_loopback(name) or name in (self._names or ())
 
 
 def admission_for(
@@ -110,37 +102,18 @@ def admission_for(
     return Admission({address, bound, *hosts}, origins)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address always means this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        name = host.lower()
-        return name == "localhost" or name.endswith(".localhost")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header, without port, brackets and final dot."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    if host.count(":") == 1:
-        host = host.partition(":")[0]
-    return host.removesuffix(".")
+def _checked_name(name: str) -> str:
+    """A host that the server answers to, as `host_in` gives it."""
+    host = host_in(f"[{name}]") or host_in(name) or (name if is_address(name) else None)
+    if host is None:
+        raise UsageError(
+            f"{name!r} is not the name of a host; write it without scheme and path, such as db.internal"
+        )
+    return host
 
 
 def _checked_origin(origin: str) -> str:
-    scheme, separator, host = origin.partition("://")
-    is_whole = bool(separator and scheme and host) and "/" not in host
-    if origin not in (ANY, "null") and not is_whole:
+    if origin not in (ANY, "null") and not is_origin(origin):
         raise UsageError(
             f"{origin!r} is not an origin; write the scheme, the host and the port as the browser sends them, "
             "such as http://localhost:3000"

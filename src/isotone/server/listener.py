@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Final
 
+from isotone.authority import is_loopback
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
-from isotone.server.admission import Admission, admission_for, is_loopback
+from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
 from isotone.server.connection import Connection, Patience
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher

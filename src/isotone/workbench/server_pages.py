@@ -11,6 +11,8 @@ from contextlib import closing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from isotone.authority import host_in
+
 _PATIENCE: Final = 5.0
 _LARGEST: Final = 4 << 20
 _OURS: Final = {"metrics": b"isotone_requests_total", "hotkeys": b'"looked_at"'}
@@ -19,7 +21,7 @@ _OURS: Final = {"metrics": b"isotone_requests_total", "hotkeys": b'"looked_at"'}
 def server_page(target: str, name: str) -> dict[str, Any]:
     """The text of one of its pages; or None, and why there is none."""
     parts = urlsplit(target)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or host_in(parts.netloc) is None:
         return _none(f"{target} is not a server of Isotone")
     try:
         connection = _connection(parts.scheme, parts.hostname, parts.port)

@@ -58,6 +58,8 @@ def test_the_account_of_an_address(address: str, account: Account) -> None:
         "azure-table://shop?x=1",
         "azure-table://shop:x",
         "azure-table://me:secret@shop",
+        "azure-table://[::1]evil.com",
+        "azure-table://evil.com#.localhost",
     ],
 )
 def test_what_is_not_an_address(address: str) -> None:

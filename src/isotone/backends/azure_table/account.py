@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from isotone.authority import host_in
 from isotone.errors import NoCredentials, UsageError
 
 SCHEME: Final = "azure-table"
@@ -52,7 +53,7 @@ def account_of(address: str) -> Account:
         or path is None
         or parts.query
         or parts.fragment
-        or "@" in parts.netloc
+        or host_in(parts.netloc) is None
     ):
         raise _bad_address(address)
     if host in _LOOPBACK:
