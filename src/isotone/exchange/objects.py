@@ -41,9 +41,12 @@ class ObjectStoreError(Exception):
     """A bucket or an object cannot be used: `code` and `message` as the service reports them of S3."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(code, message)
         self.code = code
         self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class ObjectStoreUnavailable(ObjectStoreError):
