@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
 LONGEST_SUMMARY = 120
 
-FLOOR = {"errors", "limits", "clock", "crc", "effort", "text_table", "values"}
+FLOOR = {"errors", "limits", "clock", "crc", "effort", "output_paths", "text_table", "values"}
 
 # What the modules of each layer may import, besides their own layer.
 ALLOWED = {
@@ -32,12 +32,13 @@ ALLOWED = {
     "clock": set(),
     "crc": set(),
     "effort": {"errors", "limits"},
+    "output_paths": {"errors"},
     "text_table": set(),
     "prices": {"errors"},
     "values": {"effort", "errors", "limits"},
     "codec": FLOOR,
     "expressions": {"effort", "errors", "limits", "values"},
-    "storage": {"crc", "errors"},
+    "storage": {"crc", "errors", "output_paths"},
     "exchange": {"errors"},
     "engine": FLOOR | {"codec", "exchange", "expressions", "storage"},
     "operations": FLOOR | {"engine", "exchange", "expressions"},
