@@ -7,13 +7,13 @@ import json
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Final
 
 import isotone
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, naming
-from isotone.errors import StorageCorrupt, UsageError
+from isotone.errors import StorageCorrupt
+from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
 
 # Errors advise to run a check. In a check it would be advice to do the same again.
@@ -31,9 +31,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
 
-    if not Path(embedded.file_name(arguments.file)).exists():
-        raise UsageError(f"there is no file {arguments.file}")
-
+    embedded.check_exists(arguments.file)
     progress = _Progress(LiveLine(silent=arguments.quiet))
     try:
         problems = embedded.check(arguments.file, progress)
@@ -109,11 +107,8 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _repair(arguments: argparse.Namespace) -> int:
-    report = None if arguments.report is None else Path(arguments.report)
-    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
-        raise UsageError(
-            f"--report {report} cannot be written: give a file in a folder that exists"
-        )
+    report = text_output("--report", arguments.report)
+    check_outputs(report, inputs={"FILE": arguments.file, "NEW_FILE": arguments.target})
     with LiveLine(silent=arguments.quiet) as line:
 
         def show(done: int, total: int) -> None:
@@ -124,9 +119,8 @@ def _repair(arguments: argparse.Namespace) -> int:
 
         result = isotone.repair(arguments.file, arguments.target, progress=show)
     if report is not None:
-        lines = [json.dumps(lost) + "\n" for lost in result.lost]
-        with naming(report):
-            report.write_text("".join(lines), encoding="utf-8")
+        with naming(report.path):
+            write_text(report, "".join(json.dumps(lost) + "\n" for lost in result.lost))
     if arguments.json:
         print(json.dumps({name: getattr(result, name) for name in result.__struct_fields__}))
     else:
@@ -135,7 +129,7 @@ def _repair(arguments: argparse.Namespace) -> int:
             print(f"lost: {json.dumps(lost, ensure_ascii=False)}")
         if len(shown) < len(result.lost):
             print(
-                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {report}"
+                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {arguments.report}"
             )
         for problem in result.problems:
             print(problem)

@@ -6,12 +6,13 @@ import argparse
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
 
 import isotone
+from isotone.cli.database import opened_file
 from isotone.cli.program import Command, naming
 from isotone.inference import DEFAULT_SAMPLE, Inferred
+from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
 
 _EVERY: Final = 0.2  # seconds between two lines of progress
@@ -43,6 +44,8 @@ def _count(text: str) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    output = text_output("--output", arguments.output)
+    check_outputs(output, inputs={"FILE_OR_URL": opened_file(arguments)})
     progress = _Progress(silent=not sys.stderr.isatty())
     with isotone.connect(arguments.connection, check_keys=False) as store:
         try:
@@ -56,9 +59,9 @@ def _run(arguments: argparse.Namespace) -> int:
         finally:
             progress.clear()
     text = json.dumps(_as_json(inferred), indent=2) + "\n" if arguments.json else inferred.source
-    if arguments.output:
-        with naming(arguments.output):
-            Path(arguments.output).write_text(text, encoding="utf-8")
+    if output is not None:
+        with naming(output.path):
+            write_text(output, text)
     else:
         sys.stdout.write(text)
     for line in _summary(inferred):

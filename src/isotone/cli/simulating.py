@@ -14,6 +14,7 @@ from isotone.cli import modules
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
 from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_outputs
 from isotone.prices import US_EAST_1, Prices
 from isotone.text_table import counted
 
@@ -75,6 +76,8 @@ def _shard(text: str) -> tuple[str, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    picture = None if arguments.plot is None else OutputPath("--plot", arguments.plot)
+    check_outputs(picture, inputs={"WORKLOAD": arguments.workload, "--prices": arguments.prices})
     workload = workload_of(arguments.workload)
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
     line = LiveLine(silent=arguments.json)

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import isotone
+from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
 from isotone.errors import IsotoneError
+from isotone.output_paths import OutputPath, check_outputs, write_whole
 
 if TYPE_CHECKING:
     from isotone import Verification
@@ -73,6 +75,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    resume = None if arguments.resume is None else OutputPath("--resume", arguments.resume)
+    check_outputs(resume, inputs={"ADDRESS": file_of(arguments.address)})
     targets = modules.targets(arguments.module)
     watching = _Watching(arguments.resume)
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
@@ -124,9 +128,7 @@ class _Watching:
         if self._file is None or self._last is None:
             return
         self._saved = time.monotonic()
-        new = self._file.with_name(self._file.name + ".new")
-        new.write_text(self._last.to_json(), encoding="utf-8")
-        new.replace(self._file)
+        write_whole(self._file, self._last.to_json().encode())
 
     def interrupted(self, *, is_json: bool) -> int:
         """Print what was found until then, and how to continue."""

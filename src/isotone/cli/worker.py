@@ -10,16 +10,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 import isotone
-from isotone.backends.addresses import is_file
 from isotone.cli import modules
-from isotone.cli.database import ADDRESSES
+from isotone.cli.database import ADDRESSES, check_exists
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:
@@ -70,10 +68,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     found = _found(arguments.worker)
     address = arguments.address
-    if is_file(address) and not arguments.create and not Path(address).exists():
-        raise UsageError(
-            f"there is no file {address}; --create creates it, with the worker's tables"
-        )
+    if not arguments.create:
+        check_exists(address, "; --create creates it, with the worker's tables")
     with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
         worker = _worker_of(found, arguments.worker, store)
         if arguments.name:

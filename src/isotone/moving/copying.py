@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends import opening
+from isotone.backends.addresses import file_of
 from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
@@ -33,7 +34,7 @@ from isotone.errors import Unsupported, UsageError
 from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.job_state import JobState, address_text
+from isotone.moving.job_state import JobState, address_text, state_output
 from isotone.moving.jobs import TICK, check_number, in_thread, silent, state_of
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
@@ -49,6 +50,7 @@ from isotone.moving.table_making import (
     read_definition,
     table_names,
 )
+from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.values.types import Item
 
@@ -144,6 +146,8 @@ def copy(
     `ChangesLost` if the stream has dropped changes.
     """
     stop = stop or threading.Event()
+    ends = {"the source": file_of(source), "the target": file_of(target)}
+    check_outputs(state_output(state), inputs=ends)
     saved = state_of("copy", address_text(source), address_text(target), path=state)
     with ExitStack() as stack:
         job = stack.enter_context(_job_between(source, target, saved, segments))
@@ -212,7 +216,7 @@ def _job_between(
 ) -> Iterator[_Job]:
     check_number("segments", segments, "segments")
     with ExitStack() as stack:
-        ends = [stack.enter_context(opened(end)) for end in (source, target)]
+        ends = [stack.enter_context(opened(end, is_read=end is source)) for end in (source, target)]
         stack.enter_context(state)
         found = [opening.engine_of(end) for end in (source, target)]
         is_amazon = [

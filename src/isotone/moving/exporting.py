@@ -18,27 +18,36 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
-from isotone.moving.file_names import Place, is_folder, kind_of, table_file
-from isotone.moving.job_state import JobState, address_text, file_text
+from isotone.moving.file_names import (
+    STANDARD,
+    TABLE_FILE,
+    Place,
+    is_folder,
+    kind_of,
+    table_file,
+)
+from isotone.moving.job_state import JobState, address_text, file_text, state_output
 from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
-from isotone.moving.output_files import FileOutput, FolderOutput, Output, write_whole
+from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.scanning import ScannedPage, Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.output_paths import OutputPath, check_outputs, write_whole
 from isotone.values.types import Item
 
 _SEGMENTS: Final = 8  # of a table that a server reads
@@ -114,9 +123,16 @@ def export_items(
     the same export.
     """
     check_number("segments", segments, "segments")
+    check_outputs(
+        _target_output(target, with_table=with_table),
+        state_output(state),
+        inputs={"the source": file_of(source)},
+    )
+    if with_table:
+        _check_description(table_file(target), force=force)
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(source))
+        backend = stack.enter_context(opened(source, is_read=True))
         job = stack.enter_context(
             state_of("export", address_text(source), table, file_text(target), path=state)
         )
@@ -130,6 +146,36 @@ def export_items(
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
     """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
     return await in_thread(export_items, source, table, target, **options)
+
+
+def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
+    """What an export writes besides the files in a folder, whose names are new; None for nothing."""
+    if fspath(target) == STANDARD:
+        if with_table:
+            raise UsageError(
+                "the table's description is written beside a file or a folder; name one, or leave out --with-table "
+                "(with_table=)"
+            )
+        return None
+    if not is_folder(target):
+        return OutputPath(
+            "the target", target, beside=(PART, TABLE_FILE) if with_table else (PART,)
+        )
+    if Path(target).exists() and not Path(target).is_dir():
+        raise UsageError(f"the target {fspath(target)} is a file, not a folder; give another name")
+    return OutputPath("the description", table_file(target)) if with_table else None
+
+
+def _check_description(path: Path, *, force: bool) -> None:
+    """Raise `UsageError` if a file has the name of the description, and is none."""
+    if force or not path.exists():
+        return
+    try:
+        msgspec.json.decode(path.read_bytes(), type=TableDefinition)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise UsageError(
+            f"{path} exists, and is not the description of a table; --force (force=True) replaces it"
+        ) from None
 
 
 class _Export:
