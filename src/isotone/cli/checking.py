@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 import isotone
-from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, naming
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import StorageCorrupt
 from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
@@ -24,6 +24,7 @@ _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the database file")
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print problems only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -32,7 +33,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
 
     embedded.check_exists(arguments.file)
-    progress = _Progress(LiveLine(silent=arguments.quiet))
+    progress = _Progress(progress_output("check", arguments))
     try:
         problems = embedded.check(arguments.file, progress)
     except StorageCorrupt as error:
@@ -58,8 +59,8 @@ def _check(arguments: argparse.Namespace) -> int:
 class _Progress:
     """The progress of a check."""
 
-    def __init__(self, line: LiveLine) -> None:
-        self._line = line
+    def __init__(self, output: ProgressOutput) -> None:
+        self._output = output
         self._tables: dict[str, int] = {}
 
     @property
@@ -68,10 +69,11 @@ class _Progress:
 
     def __call__(self, table: str, items: int) -> None:
         self._tables[table] = items
-        self._line.show(f"{table}: {counted(items, 'item')}")
+        members = {"table": table, "items": items}
+        self._output.show(f"{table}: {counted(items, 'item')}", members, state="checking")
 
     def clear(self) -> None:
-        self._line.clear()
+        self._output.clear()
 
 
 CHECK: Final = Command(
@@ -102,6 +104,7 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="write what was lost to a file, as JSON lines"
     )
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print what was lost only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -109,13 +112,15 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
 def _repair(arguments: argparse.Namespace) -> int:
     report = text_output("--report", arguments.report)
     check_outputs(report, inputs={"FILE": arguments.file, "NEW_FILE": arguments.target})
-    with LiveLine(silent=arguments.quiet) as line:
+    with progress_output("repair", arguments) as output:
 
         def show(done: int, total: int) -> None:
+            members = {"pages": done, "of_pages": total}
             if done < total:
-                line.show(f"page {done:,} of {total:,}")
+                output.show(f"page {done:,} of {total:,}", members, state="reading")
             else:
-                line.show("rebuilding the indexes, and checking the new file", at_once=True)
+                text = "rebuilding the indexes, and checking the new file"
+                output.show(text, members, state="rebuilding", at_once=output.is_live)
 
         result = isotone.repair(arguments.file, arguments.target, progress=show)
     if report is not None:

@@ -70,7 +70,7 @@ class Copied:
 
     `tables` has the progress of each table, by its name at the source. `missing` says what the target does not have.
     `is_complete`: everything was copied; a live copy is complete when it was cut over. `comparisons` are those of a
-    cut-over. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
+    cut-over. `is_caught_up`: a live copy had applied all changes when it ended. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
     us-east-1 (`isotone.prices`); None if neither address is one of its service.
     """
 
@@ -81,6 +81,7 @@ class Copied:
     state: Path | None = None
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     dollars: float | None = None
+    is_caught_up: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -124,6 +125,7 @@ def copy(
     state: str | PathLike[str] | None = None,
     progress: Report | None = None,
     notice: Callable[[str], object] | None = None,
+    on_complete: Callable[[Copied], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Copied:
     """Copy tables, all if none are named, from one address or object to another, as `isotone.connect` takes them.
@@ -138,8 +140,9 @@ def copy(
     changes, compares both sides, and enables the settings. Its result `is_equal`, or something still writes.
 
     `read_units` and `write_units` are budgets of capacity units a second. `notice` is called with everything that the
-    target cannot have, before the first item. With `dry_run`, that is all that happens. `stop` ends the copy early,
-    from another thread, with `is_complete` false.
+    target cannot have, before the first item. With `dry_run`, that is all that happens. `on_complete` is called with the
+    result of a complete copy before its state is forgotten: if the process ends in between, the next call finds
+    the copy complete. `stop` ends it early, from another thread, with `is_complete` false.
 
     Cost: the source is read once with consistent reads, the target written once; a cut-over reads both again.
     Raises `UsageError` for tables that do not exist or do not fit, `InProgress` if another process is at the same copy,
@@ -163,6 +166,7 @@ def copy(
             copies,
             _Wishes(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
             notice or silent,
+            on_complete or silent,
         )
 
 
@@ -249,7 +253,11 @@ def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
 
 
 def _run(
-    job: _Job, copies: list[_TableCopy], wishes: _Wishes, notice: Callable[[str], object]
+    job: _Job,
+    copies: list[_TableCopy],
+    wishes: _Wishes,
+    notice: Callable[[str], object],
+    on_complete: Callable[[Copied], object],
 ) -> Copied:
     for each in copies:
         each.look(wishes)
@@ -261,7 +269,7 @@ def _run(
             {each.name: each.meter.progress() for each in copies}, missing, is_dry_run=True
         )
     comparisons: dict[str, Comparison] = {}
-    is_complete = False
+    is_complete = is_caught_up = False
     try:
         for each in copies:
             each.prepare(wishes)
@@ -269,21 +277,26 @@ def _run(
             each.copy_items()
         if wishes.is_live:
             comparisons = _follow(job, copies, wishes)
+            is_caught_up = all(each.meter.progress().is_caught_up for each in copies)
         if not wishes.is_live or (comparisons and all(c.is_equal for c in comparisons.values())):
             for each in copies:
                 missing += tuple(each.finish())
-            job.state.drop(*(each.name for each in copies))
             is_complete = True
     except Stopped:
         pass
-    return Copied(
+    done = Copied(
         {each.name: each.meter.progress(is_over=is_complete) for each in copies},
         missing,
         is_complete,
         state=job.state.path,
         comparisons=comparisons,
         dollars=_dollars(job, copies),
+        is_caught_up=is_caught_up,
     )
+    if is_complete:
+        on_complete(done)
+        job.state.drop(*(each.name for each in copies))
+    return done
 
 
 def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
@@ -421,6 +434,7 @@ class _TableCopy:
             items=entry.items,
             read_units=entry.read_units,
             write_units=entry.write_units,
+            changes=0 if entry.stream is None else entry.stream.applied,
         )
 
     # Items

@@ -90,6 +90,7 @@ class _Entry(msgspec.Struct):
     output: Any = None
     items: int = 0
     read_units: float = 0.0
+    is_over: bool = False  # all is written, and the file may have its name already
 
 
 def export_items(
@@ -105,6 +106,7 @@ def export_items(
     state: str | PathLike[str] | None = None,
     restart: bool = False,
     progress: Report | None = None,
+    on_complete: Callable[[Exported], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Exported:
     """Write the items of a table to a file, a folder, or standard output (`-`).
@@ -116,7 +118,8 @@ def export_items(
     `with_table` writes the table's description beside it (`orders.jsonl.table.json`), by which `import_items` makes the
     table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
     interrupted export, except one to Parquet or standard output; `restart` begins again. `read_units` is a budget of
-    capacity units a second. `stop` ends it early, from another thread.
+    capacity units a second. `on_complete` is called with the result of a complete export before its state is forgotten: if
+    the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
 
     Cost: one consistent read of the table, and of 2,000 items more for CSV and Parquet.
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
@@ -140,7 +143,11 @@ def export_items(
             job.drop(*job.names)
         pace = Pace(read_units, stop=stop)
         export = _Export(backend, table, target, format, job, pace, segments)
-        return export.run(with_table=with_table, force=force, report=progress or silent)
+        done = export.run(with_table=with_table, force=force, report=progress or silent)
+        if done.is_complete:
+            (on_complete or silent)(done)
+            job.drop(table)
+        return done
 
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
@@ -229,8 +236,11 @@ class _Export:
         )
 
     def run(self, *, with_table: bool, force: bool, report: Report) -> Exported:
-        output = self._output(force=force)
         entry = self._entry
+        if entry.is_over and self._is_in_place():
+            return self._finished(report)
+        entry.is_over = False
+        output = self._output(force=force)
         if not output.begin(entry.output) and entry.items:
             entry.segments = [_Position() for _ in entry.segments]
             entry.items, entry.read_units = 0, 0.0
@@ -238,11 +248,13 @@ class _Export:
         is_complete = False
         try:
             self._copy(output, report)
-            output.finish()
             if with_table:
                 write_whole(table_file(self._target), msgspec.json.encode(self._definition))
+            entry.is_over = True
+            self._save(output)
+            self._state.set(entry.table, entry)
+            output.finish()
             is_complete = True
-            self._state.drop(entry.table)
         except Stopped:
             self._save(output)
         finally:
@@ -250,6 +262,19 @@ class _Export:
         done = self._meter.progress(is_over=is_complete)
         report(done)
         return Exported(done, is_complete, self._state.path if output.is_resumable else None)
+
+    def _is_in_place(self) -> bool:
+        """Whether the file of a finished export has its name; a folder is finished once more."""
+        if self._is_folder or fspath(self._target) == STANDARD:
+            return False
+        path = Path(self._target)
+        return path.exists() and not path.with_name(path.name + PART).exists()
+
+    def _finished(self, report: Report) -> Exported:
+        """The result of an export that ended before it could be reported."""
+        done = self._meter.progress(is_over=True)
+        report(done)
+        return Exported(done, is_complete=True, state=self._state.path)
 
     # Output
 

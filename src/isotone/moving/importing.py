@@ -102,6 +102,7 @@ def import_items(
     state: str | PathLike[str] | None = None,
     restart: bool = False,
     progress: Report | None = None,
+    on_complete: Callable[[Imported], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Imported:
     """Write the items of a file, of standard input (`-`), or of a folder with exports into a table.
@@ -115,7 +116,8 @@ def import_items(
 
     A missing table is made when the first row fits it. The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
     object in a line, and the import continues; an existing file is replaced. The same call continues an interrupted
-    import; `restart` begins again. `write_units` is a budget of capacity units a second. `stop` ends it early, from another thread.
+    import; `restart` begins again. `write_units` is a budget of capacity units a second. `on_complete` is called with the result of a complete import before
+    its state is forgotten. `stop` ends it early, from another thread.
 
     Cost: one write for each row, in batches.
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
@@ -162,11 +164,13 @@ def import_items(
         work = _Import(backend, table, job, entry, checks, pace, workers, make)
         done = work.run(rows, bad, progress or silent)
         missing = list(described.missing) if entry.settings and described is not None else []
+        if done.is_complete and entry.settings and described is not None:
+            missing += apply_settings(backend, described)
+        done = replace(done, missing=tuple(missing))
         if done.is_complete:
-            if entry.settings and described is not None:
-                missing += apply_settings(backend, described)
+            (on_complete or silent)(done)
             job.drop(table)
-        return replace(done, missing=tuple(missing))
+        return done
 
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
