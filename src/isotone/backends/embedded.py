@@ -37,6 +37,7 @@ from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
+from isotone.operations.transfer_threads import TransferThreads
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
@@ -304,15 +305,15 @@ class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
     Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
-    the database, exports and imports in another, because they may wait for a network. Each is started when there is such
-    work, including work that another process left unfinished.
+    the database. Each export and each import has a thread of its own, because it may wait for a network. They are started when
+    there is such work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
         self._api = Api(engine)
         self._worker: _Worker | None = None
-        self._transfer_worker: _Worker | None = None
+        self._transfers: TransferThreads | None = None
         self._worker_lock = threading.Lock()
         self._has_regions = regions
         self._regions: dict[str, Database] = {}
@@ -520,11 +521,9 @@ class Database(Native):
 
     def _start_transfers(self) -> None:
         with self._worker_lock:
-            if self._transfer_worker is None:
-                self._transfer_worker = _Worker(
-                    self.engine, self._api.transfer, "isotone-transfers"
-                )
-            self._transfer_worker.wake()
+            if self._transfers is None:
+                self._transfers = TransferThreads(self.engine.home)
+            self._transfers.wake()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due."""
@@ -626,8 +625,8 @@ class Database(Native):
     def close(self) -> None:
         """Stop background work and close the file. Closing twice does nothing."""
         with self._worker_lock:
-            workers = [self._worker, self._transfer_worker]
-            self._worker = self._transfer_worker = None
+            workers = (self._worker, self._transfers)
+            self._worker = self._transfers = None
         if self.engine.objects is not None:
             self.engine.objects.close()
         for worker in workers:
@@ -702,6 +701,7 @@ class _Worker:
         self._engine = engine
         self._step = step
         self._due = threading.Event()
+        self._logged: set[str] = set()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -724,8 +724,11 @@ class _Worker:
     def _slice(self) -> float:
         try:
             return self._step()
-        except Exception:  # the thread must survive, or all later work would be skipped
-            log.exception("background work failed; it will be tried again")
+        except Exception as error:  # the thread must survive, or all later work would be skipped
+            text = f"{type(error).__name__}: {error}"
+            if text not in self._logged:  # it may come each second
+                self._logged.add(text)
+                log.exception("background work failed; it will be tried again")
         try:
             self._engine.abandon()
         except Exception:  # the next transaction begins with the undoing
