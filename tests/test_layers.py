@@ -23,7 +23,17 @@ SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
 LONGEST_SUMMARY = 120
 
-FLOOR = {"authority", "clock", "crc", "effort", "errors", "limits", "text_table", "values"}
+FLOOR = {
+    "authority",
+    "clock",
+    "crc",
+    "daemon",
+    "effort",
+    "errors",
+    "limits",
+    "text_table",
+    "values",
+}
 
 # What the modules of each layer may import, besides their own layer.
 ALLOWED = {
@@ -32,6 +42,7 @@ ALLOWED = {
     "limits": set(),
     "clock": set(),
     "crc": set(),
+    "daemon": set(),
     "effort": {"errors", "limits"},
     "text_table": set(),
     "prices": {"errors"},
@@ -48,7 +59,7 @@ ALLOWED = {
     "backends": FLOOR | {"client", "codec", "expressions"},
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
-    "structures": {"clock", "errors", "model", "text_table"},
+    "structures": {"clock", "daemon", "errors", "model", "text_table"},
     "inference": FLOOR | {"codec", "model"},
     "moving": FLOOR | {"backends", "exchange", "expressions", "prices"},
     # It plans what a condition reads as the database does, and compares it with what a model declares.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -59,6 +60,7 @@ _REGION_PREFIX = "region_"
 _PAUSE = 0.0005  # seconds between two attempts to take the lock of a file, at first
 _LONGEST_PAUSE = 0.005
 _LENGTHENED = 1.02  # by each attempt
+_LAST_WAIT = 0.5  # seconds for the lock at the interpreter's end, when no other thread runs
 
 
 class Engine:
@@ -244,10 +246,13 @@ class Engine:
         try:
             yield
         finally:
-            with self.lock:
-                transaction.rollback()
-                transaction.__exit__(None, None, None)
-                self.forget()
+            if self._lock_at_last():
+                try:
+                    transaction.rollback()
+                    transaction.__exit__(None, None, None)
+                    self.forget()
+                finally:
+                    self.lock.release()
 
     def clear(self) -> None:
         """Delete all tables, streams, backups, tokens and jobs of the region, in one transaction; the home's are those of all."""
@@ -265,7 +270,9 @@ class Engine:
                         engine.clear()
 
     def close(self) -> None:
-        with self.lock:
+        if not self._lock_at_last():
+            return  # the file is as after a kill: what was acknowledged is in it
+        try:
             for engine in self.regions.values():
                 engine.at_close.close()
             self.store.close()
@@ -273,6 +280,14 @@ class Engine:
             self.outdated = True
             self.reading = _Reading(self)
             self.glance = self._glance
+        finally:
+            self.lock.release()
+
+    def _lock_at_last(self) -> bool:
+        """Take the lock; False if a thread has it that the interpreter has stopped at its end."""
+        wait = _LAST_WAIT if sys.is_finalizing() else -1
+        taken: bool = self.lock.acquire(timeout=wait)
+        return taken
 
 
 _OPEN: WeakSet[Engine] = WeakSet()

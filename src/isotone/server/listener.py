@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from isotone.authority import is_loopback
 from isotone.clock import Clock, SystemClock
+from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
@@ -474,39 +475,64 @@ def running_server(
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
-    loop = new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="isotone-server", daemon=True)
-    thread.start()
-
-    async def start() -> tuple[Listener, str]:
-        listener = Listener(
-            service,
-            patience=patience,
-            most_connections=most_connections,
-            threaded=threaded,
-            allow_hosts=allow_hosts,
-            allow_origins=allow_origins,
-            credentials=credentials,
-            insecure=insecure,
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            audit_log=audit_log,
-            clock=clock,
-            pages=pages,
-            body_budget=body_budget,
-            access_log=access_log,
-            metrics_for_all=metrics_for_all,
-            otel=otel,
-        )
-        return listener, await listener.start(host, port)
-
+    server = _ServerThread()
     try:
-        listener, url = asyncio.run_coroutine_threadsafe(start(), loop).result()
-        try:
-            yield url
-        finally:
-            asyncio.run_coroutine_threadsafe(listener.stop(), loop).result()
+        yield server.start(
+            lambda: Listener(
+                service,
+                patience=patience,
+                most_connections=most_connections,
+                threaded=threaded,
+                allow_hosts=allow_hosts,
+                allow_origins=allow_origins,
+                credentials=credentials,
+                insecure=insecure,
+                tls_cert=tls_cert,
+                tls_key=tls_key,
+                audit_log=audit_log,
+                clock=clock,
+                pages=pages,
+                body_budget=body_budget,
+                access_log=access_log,
+                metrics_for_all=metrics_for_all,
+                otel=otel,
+            ),
+            host,
+            port,
+        )
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        server.stop()
+
+
+class _ServerThread:
+    """A listener on an event loop of its own, in a thread. At its end the interpreter stops what the program has not."""
+
+    def __init__(self) -> None:
+        self._loop = new_event_loop()
+        self._listener: Listener | None = None
+        self._stopping = threading.Lock()
+        self._thread = Daemon(self._loop.run_forever, "isotone-server", end=self.stop)
+
+    def start(self, make_listener: Callable[[], Listener], host: str, port: int) -> str:
+        """Start listening; returns the URL."""
+
+        async def start() -> str:
+            self._listener = make_listener()
+            return await self._listener.start(host, port)
+
+        return asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+
+    def stop(self) -> None:
+        """Stop the listener and end the thread. A process that was forked since has neither."""
+        if not self._thread.is_alive:
+            return
+        with self._stopping:
+            if not self._thread.is_alive:
+                return
+            try:
+                if self._listener is not None:
+                    asyncio.run_coroutine_threadsafe(self._listener.stop(), self._loop).result()
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
