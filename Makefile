@@ -1,8 +1,13 @@
 # Everything works from a bare clone: each target makes .venv when it is not there.
 PYTHON ?= python3
-VENV   := .venv
+VENV   ?= .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8000
+# Every supported Python that is installed, on the path or by pyenv; the newest last.
+PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
+	for python in python3.$$minor $(HOME)/.pyenv/versions/3.$$minor.*/bin/python3.$$minor; do \
+		if $$python -c 'import ensurepip, venv' 2> /dev/null; then echo $$python; break; fi; \
+	done; done)
 READY  := $(VENV)/.ready
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
@@ -12,7 +17,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench clean
+.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +34,17 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 
 test: $(READY) ## run the tests
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) --ignore=tests/typing
+
+matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N
+	@failed=; for python in $(PYTHONS); do \
+		echo "make test on $$python"; \
+		$(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$${python##*python} || failed="$$failed $$python"; \
+	done; \
+	test -n "$(PYTHONS)" || { echo "no python3.11 or later is installed under such a name"; exit 1; }; \
+	test -z "$$failed" || { echo "the tests fail on$$failed"; exit 1; }
+
+newest: # print the newest supported Python that is installed
+	@echo $(lastword $(PYTHONS))
 
 suites: $(READY) ## run the tests in a browser, of other clients and backends, of attacks and kills: each in its quick form
 	$(BIN)/pytest --processes auto $(SUITES)

@@ -16,7 +16,7 @@ import pytest
 
 import isotone
 
-LONGEST = 60.0  # seconds; an ending takes five at most, and the machine may be slow
+LONGEST = 60.0  # seconds; an ending takes one at most, and the machine may be slow
 BEGIN = """
 import atexit, asyncio, os, signal, socket, sys, threading, time
 import isotone
@@ -51,6 +51,10 @@ def fill(database):
 def opened(target=FILE, **options):
     with isotone.open(target, **options) as database:
         yield database
+
+def connected(url):
+    with isotone.connect(url) as store:
+        yield store.backend
 
 def served(database, **options):
     with running_server(database, **options) as url:
@@ -89,6 +93,22 @@ asyncio.run(main())""",
 url = hold(served(hold(opened())))
 client = socket.create_connection(url.removeprefix("http://").split(":"))
 client.sendall(b"POST / HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 100\\r\\n\\r\\n")
+sys.exit(0)""",
+    "while a request is in a call": """
+class Stopping(isotone.SystemClock):
+    def now(self):
+        if threading.current_thread().name == "isotone-server" and not reading.is_set():
+            begun.set()
+            time.sleep(600)
+        return super().now()
+reading = threading.Event()
+reading.set()
+begun = threading.Event()
+url = hold(served(hold(opened(clock=Stopping()))))
+reading.clear()
+client = hold(connected(url))
+threading.Thread(target=client.execute, args=("CreateTable", TABLE), daemon=True).start()
+begun.wait()
 sys.exit(0)""",
     "after an error": "hold(served(hold(opened()))); raise SystemExit('an error')",
     "after Ctrl-C": "hold(served(hold(opened()))); signal.raise_signal(signal.SIGINT)",

@@ -77,9 +77,17 @@ def serve(folder: Path, *, mute: bool = False) -> tuple[subprocess.Popen[str], i
     java.chmod(0o755)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     server = subprocess.Popen(
-        [sys.executable, str(LOCAL), "serve"], env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(LOCAL), "serve"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_hang_ups,
     )
     return server, noted(note)
+
+
+def hear_hang_ups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
 
 
 @pytest.mark.parametrize("mute", [False, True])

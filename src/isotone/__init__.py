@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from isotone.model.reading.nearest import Neighbor as Neighbor
     from isotone.model.reading.nearest import VectorSearch as VectorSearch
     from isotone.model.reading.queries import Query as Query
+    from isotone.model.reading.queries import Read as Read
     from isotone.model.reading.queries import Scan as Scan
     from isotone.model.reading.reader import Page as Page
     from isotone.model.reading.showing import show as show
@@ -151,6 +152,7 @@ _HOMES = {
     "Page": "isotone.model.reading.reader",
     "Patch": "isotone.model.declaring.patch",
     "Query": "isotone.model.reading.queries",
+    "Read": "isotone.model.reading.queries",
     "Retries": "isotone.backends.request_retries",
     "S3": "isotone.backends.s3",
     "Scan": "isotone.model.reading.queries",
@@ -245,7 +247,10 @@ __all__ = [
     "Page",
     "Patch",
     "Query",
+    "Read",
     "Retries",
+    "RewriteExample",
+    "RewriteFailure",
     "Rewritten",
     "Scan",
     "Snapshot",
@@ -256,6 +261,7 @@ __all__ = [
     "Throughput",
     "Timeouts",
     "Transaction",
+    "Undone",
     "Vector",
     "VectorIndex",
     "VectorSearch",

@@ -2,7 +2,7 @@
 
 At its end the interpreter stops daemon threads wherever they are, with the locks that they hold. What is cleaned up after
 that, such as a `with` block in a generator, would wait for them for ever. So a `Daemon` says how it is asked to end: at exit
-all are asked while they still run, and get a few seconds. After that nobody waits for them.
+all are asked while they still run, and have a second. After that nobody waits for them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakSet
 
-PATIENCE: Final = 5.0
+LONGEST_END: Final = 1.0
 """Seconds that the interpreter waits at its end for all daemons together."""
 
 log = logging.getLogger("isotone")
 
 
 class Daemon:
-    """A running thread, which calls `target` once. `end` asks it to end, from any thread, and may be called more than once.
+    """A running thread, which calls `target` once.
 
+    `end` asks it to end, from any thread and more than once if need be, and does not wait for that.
     Raises `RuntimeError` while the interpreter ends: no thread can start then.
     """
 
@@ -63,7 +64,7 @@ _RUNNING: Final[WeakSet[Daemon]] = WeakSet()
 
 def _end_all() -> None:
     running = [daemon for daemon in list(_RUNNING) if daemon.is_alive]
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LONGEST_END
     for daemon in running:
         try:
             daemon.end()

@@ -777,3 +777,66 @@ def test_hostile_addresses_run_nothing(bench):
         bench.open(f"#/t/GitHub/items?pk={quote(text)}&sk={quote(text)}&filter={quote(text)}")
         bench.wait_for_items(1)
     assert bench.page.evaluate("window.hacked") is None
+
+
+def test_an_edit_that_bypasses_the_model_says_what_it_breaks(chrome):
+    shop = isotone.Table("shop", indexes={"GSI1": isotone.Global("GSI1PK", "GSI1SK")})
+
+    class Order(isotone.Entity, table=shop):
+        """An order of a customer."""
+
+        customer: isotone.Attr[str] = isotone.field()
+        status: isotone.Attr[str] = isotone.field()
+        note: isotone.Attr[str] = isotone.field(default="")
+        primary = isotone.Key("CUSTOMER", customer).sort("ORDER")
+        by_status = isotone.Index("GSI1", "STATUS", status).sort(customer)
+
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(shop)
+        store.put(Order(customer="ann", status="OPEN"))
+        pages = Pages(database, target=":memory:", tables=[shop])
+        with running_server(database, pages=pages) as url:
+            context = chrome.new_context(viewport={"width": 1440, "height": 900})
+            bench = Workbench(context.new_page(), url)
+            edit_without_the_model(bench, database)
+            bench.check()
+            context.close()
+
+
+def edit_without_the_model(bench: Workbench, database: isotone.Database) -> None:
+    page = bench.page
+
+    def edit(label: str, text: str) -> None:
+        page.keyboard.press("i")
+        page.get_by_label(label, exact=True).fill(text)
+        page.keyboard.press("Control+Enter")
+
+    def stored() -> dict[str, Any]:
+        (item,) = database.execute(
+            "Scan", {"TableName": "shop", "FilterExpression": "attribute_exists(note)"}
+        )["Items"]
+        return item
+
+    bench.open("#/t/shop/items")
+    bench.wait_for_items(2)  # the first is the record of the keys
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector .entity")
+    edit("note", "fragile")  # breaks nothing
+    page.get_by_text("Saved").wait_for()
+    edit("status", "PAID")
+    warning = page.get_by_role("alertdialog", name="Save without the model")
+    warning.wait_for()
+    assert "index GSI1" in warning.inner_text()
+    assert bench.serious_faults() == []
+    assert stored()["status"] == {"S": "OPEN"}
+    warning.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Save").click()
+    warning.get_by_role("button", name="Save anyway").click()
+    page.get_by_text("Saved").wait_for()
+    assert stored()["status"] == {"S": "PAID"}
+    assert stored()["GSI1PK"] == {"S": "STATUS#OPEN"}
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    assert stored()["status"] == {"S": "OPEN"}

@@ -106,6 +106,7 @@ def test_completion_knows_commands_and_tables(shop):
         ('put T {"a": "b c"}  ', ["put", "T", '{"a": "b c"}']),
         ("""put T '{"a": 1}' --new""", ["put", "T", '{"a": 1}', "--new"]),
         ("call ListTables {}", ["call", "ListTables", "{}"]),
+        ("FROM T WHERE a = 'x' SET b = 1", ["sql", "FROM T WHERE a = 'x' SET b = 1"]),
     ],
 )
 def test_words_of_a_line(line, words):

@@ -86,7 +86,9 @@ def test_the_mock_has_streams() -> None:
 def test_errors_are_botos(database: isotone.Database) -> None:
     client = database.streams_client()
     with pytest.raises(client.exceptions.ResourceNotFoundException) as caught:
-        client.describe_stream(StreamArn="x" * 40)
+        client.describe_stream(
+            StreamArn="arn:aws:dynamodb:us-east-1:000000000000:table/tab/stream/2026-01-01T00:00:00.000"
+        )
     assert isinstance(caught.value, ClientError)
     assert isinstance(caught.value, isotone.errors.ResourceNotFoundException)
     assert client.exceptions.TrimmedDataAccessException.__name__ in repr(

@@ -84,6 +84,7 @@ STRUCTURES: Final[dict[str, Callable[[Any], object]]] = {
     "SortedSet": lambda store: SortedSet(store, "a"),
     "SortedSet, ranked": lambda store: SortedSet(store, "a", ranked=True),
     "Leaderboard": lambda store: Leaderboard(store, "a"),
+    "Leaderboard, ranked": lambda store: Leaderboard(store, "a", ranked=True),
     "TimeSeries": lambda store: TimeSeries(store, "a", roll_ups={}),
     "TimeSeries, with roll-ups": lambda store: TimeSeries(store, "a"),
     "Adjacency": lambda store: Adjacency(store, "likes"),
@@ -162,10 +163,23 @@ def refusal(engine: str, make: Callable[[Any], object]) -> str | None:
     return None
 
 
+def needs(make: Callable[[Any], object]) -> Iterator[str]:
+    """The features without which a structure is refused, by trying an engine that lacks each."""
+    for feature in dataclasses.fields(Capabilities):
+        if feature.default is not True:
+            continue
+        store = isotone.connect(Tape(), capabilities=Capabilities(**{feature.name: False}))
+        try:
+            make(store)
+        except Unsupported:
+            yield f"`{feature.name}`"
+
+
 def structure_rows() -> Iterator[list[str]]:
-    yield ["structure", *(f"`{name}`" for name in COLUMNS)]
+    yield ["structure", *(f"`{name}`" for name in COLUMNS), "needs"]
     for name, make in STRUCTURES.items():
-        yield [name, *("—" if refusal(engine, make) else "yes" for engine in COLUMNS)]
+        answers = ["—" if refusal(engine, make) else "yes" for engine in COLUMNS]
+        yield [name, *answers, ", ".join(needs(make))]
 
 
 def meanings() -> Iterator[list[str]]:

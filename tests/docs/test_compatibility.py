@@ -536,6 +536,17 @@ def test_a_token_counts_once(bench: Bench) -> None:
     assert item["n"] == {"N": "1"}
 
 
+def test_an_update_is_limited_by_what_it_writes(bench: Bench) -> None:
+    half = {"S": "x" * 200 * 1024}
+    written: Any = {
+        "UpdateExpression": "SET a = :half, b = if_not_exists(c, :half)",
+        "ExpressionAttributeValues": {":half": half},
+    }
+    bench.put("1", c={"S": "small"})  # so the item would have 200 KB
+    with pytest.raises(ValidationException, match="Item size to update has exceeded"):
+        bench.client.update_item(TableName="items", Key={**KEY, "s": {"S": "1"}}, **written)
+
+
 def test_names_count_to_the_size_of_an_item(bench: Bench) -> None:
     room = 400 * 1024 - len("p" + "p" + "s" + "1")
     bench.put("1", **{"x" * 1000: {"S": "x" * (room - 1000)}})

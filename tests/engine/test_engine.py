@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -11,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Self
 
 import pytest
@@ -28,6 +27,8 @@ from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
 OURS = f"{Path(isotone.__file__).parent}"
+TOOL = 4  # of `sys.monitoring`: not a number that debuggers, profilers and coverage have
+NEVER_AGAIN = sys.monitoring.DISABLE if sys.version_info >= (3, 12) else None
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -68,32 +69,76 @@ def count(call: Asker) -> int:
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at one step of Isotone's own code, as a signal handler might."""
+    """Raises KeyboardInterrupt at one instruction of Isotone's own code, as a signal handler might.
+
+    Counts the instructions of this thread, and notes the files that they are in.
+    """
 
     def __init__(self, step: int) -> None:
         self.step = step
         self.steps = 0
+        self.files: set[str] = set()
+        self._thread = threading.get_ident()
 
-    def __enter__(self) -> Self:
-        sys.settrace(self._call)
-        return self
+    if sys.version_info >= (3, 12):  # where settrace does not report every instruction
 
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        def __enter__(self) -> Self:
+            instruction = sys.monitoring.events.INSTRUCTION
+            sys.monitoring.register_callback(TOOL, instruction, self._reached)
+            if not sys.monitoring.get_events(TOOL):
+                sys.monitoring.set_events(TOOL, instruction)
+            return self
 
-    def _call(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
-        if not frame.f_code.co_filename.startswith(OURS):
-            return None
-        frame.f_trace_lines = False
-        frame.f_trace_opcodes = True
-        return self._opcode
+        def __exit__(self, *_: object) -> None:
+            sys.monitoring.register_callback(TOOL, sys.monitoring.events.INSTRUCTION, None)
 
-    def _opcode(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        if event == "opcode":
+    else:
+
+        def __enter__(self) -> Self:
+            sys.settrace(self._called)
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            sys.settrace(None)
+
+        def _called(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+            if not frame.f_code.co_filename.startswith(OURS):
+                return None
+            frame.f_trace_lines = False
+            frame.f_trace_opcodes = True
+            return self._traced
+
+        def _traced(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+            if event == "opcode":
+                self._reached(frame.f_code, 0)
+            return self._traced
+
+    def _reached(self, code: CodeType, offset: int) -> object:
+        if not code.co_filename.startswith(OURS):
+            return NEVER_AGAIN
+        if threading.get_ident() == self._thread:
             self.steps += 1
+            self.files.add(code.co_filename)
             if self.steps == self.step:
                 raise KeyboardInterrupt
-        return self._opcode
+        return None
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Keeps the code instrumented during a test: to instrument it for each interruption would take a minute."""
+    if sys.version_info < (3, 12):
+        yield
+        return
+    sys.monitoring.use_tool_id(TOOL, "interrupt")
+    yield
+    sys.monitoring.set_events(TOOL, 0)
+    sys.monitoring.free_tool_id(TOOL)
+
+
+def spread(steps: int, count: int) -> list[int]:
+    """So many of the steps, evenly spread from the first to the last."""
+    return [1 + (steps - 1) * place // (count - 1) for place in range(count)]
 
 
 def is_free(database: isotone.Database) -> bool:
@@ -111,6 +156,7 @@ def is_free(database: isotone.Database) -> bool:
     return got[0]
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("door", ["execute", "call"])
 @pytest.mark.parametrize("operation", ["PutItem", "Query", "TransactWriteItems"])
 def test_an_interruption_anywhere_leaves_nothing_half_done(
@@ -135,12 +181,18 @@ def test_an_interruption_anywhere_leaves_nothing_half_done(
             "ExpressionAttributeValues": {":p": {"S": "p"}},
         },
     }
-    with Interrupt(0) as whole:
-        ask(requests[operation](1))
-    assert whole.steps > 500
-    for number, step in enumerate(range(1, whole.steps, whole.steps // 80), 1):
-        with contextlib.suppress(KeyboardInterrupt), Interrupt(step):
-            ask(requests[operation](10 * number))
+    for _ in range(2):  # the first call also does what is done once
+        with Interrupt(0) as whole:
+            ask(requests[operation](1))
+    packages = {Path(file).relative_to(OURS).parts[0] for file in whole.files}
+    assert packages >= {"operations", "engine", "storage"}
+    interrupted = 0
+    for number, step in enumerate(spread(whole.steps, 80), 1):
+        try:
+            with Interrupt(step):
+                ask(requests[operation](10 * number))
+        except KeyboardInterrupt:
+            interrupted += 1
         assert is_free(database), step
         before = count(call)
         put(call, 10 * number + 1)
@@ -148,6 +200,7 @@ def test_an_interruption_anywhere_leaves_nothing_half_done(
             put(call, 10 * number + 2)
         database.engine.forget()
         assert count(call) == before + 1, step
+    assert interrupted >= 70  # a call of another item may have a few steps less
     assert database.check() == []
 
 

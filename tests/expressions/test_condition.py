@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tests.effort import examples
 from tests.expressions.trees import conditions, items, literals, paths
 
@@ -23,6 +24,7 @@ from isotone.expressions.nodes import (
     Not,
     Or,
     Path,
+    Truth,
 )
 
 ITEM: dict[str, Any] = {
@@ -295,6 +297,27 @@ def test_conditions_mean_what_the_developer_guide_says(tree: Any, item: Any) -> 
     except ValidationException:
         assume(False)
     assert made.matches(item, {}) == holds(tree, item)
+
+
+@given(conditions(literals, paths()), items, st.booleans())
+def test_a_condition_is_an_operand_whose_value_is_whether_it_holds(
+    tree: Any, item: Any, expected: bool
+) -> None:
+    try:
+        compared = Condition.from_node(Comparison("=", Truth(tree), Literal({"BOOL": expected})))
+        other = Condition.from_node(Comparison("<>", Truth(tree), Literal({"BOOL": expected})))
+        compared.check(None)
+    except ValidationException:
+        assume(False)
+    assert compared.matches(item, {}) == (holds(tree, item) == expected)
+    assert other.matches(item, {}) != compared.matches(item, {})
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+def test_whether_a_condition_holds_has_no_order(operator: str) -> None:
+    truth = Truth(Call("attribute_exists", (Path(("a",)),)))
+    with pytest.raises(ValidationException, match="operand type: BOOL"):
+        Condition.from_node(Comparison(operator, truth, Literal({"N": "1"})))
 
 
 def test_a_condition_that_check_refuses_can_be_bound_before_it_is_checked() -> None:

@@ -20,6 +20,7 @@ from tests.expressions.trees import (
 
 from isotone.errors import ValidationException
 from isotone.expressions import (
+    Condition,
     Writer,
     condition,
     key_condition,
@@ -38,6 +39,7 @@ from isotone.expressions.nodes import (
     ProjectionNode,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -75,6 +77,20 @@ def test_a_lifted_condition_means_what_its_text_means(tree: Any, item: Item) -> 
         return bool(compiled.matches(item, values))
 
     assert outcome(ask, from_tree) == outcome(ask, from_text)
+
+
+@given(conditions(literals, paths()), items)
+def test_a_condition_that_is_an_operand_is_lifted(tree: Any, item: Item) -> None:
+    compared = Comparison("=", Truth(tree), Literal({"BOOL": True}))
+
+    def ask(node: Any, values: dict[str, AttributeValue]) -> bool:
+        made = Condition.from_node(node)
+        made.check(values)
+        return made.matches(item, values)
+
+    values: dict[str, AttributeValue] = {}
+    lifted = lift(compared, values)
+    assert outcome(ask, lifted, values) == outcome(ask, compared, {})
 
 
 @given(fitting_updates(), documents)

@@ -28,6 +28,7 @@ from isotone.expressions.nodes import (
     Path,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -132,6 +133,7 @@ def test_updates_are_written_in_sections() -> None:
         Path(("",)),
         Literal({"N": "1"}),
         Comparison("=", Path(("a",)), Literal({"N": "1"})),
+        Comparison("=", Truth(Call("attribute_exists", (Path(("a",)),))), ValueRef(":v")),
         UpdateNode((Set(Path(("a.b",)), ValueRef(":v")), Remove(Path((NameRef("#a"),))))),
     ],
 )

@@ -367,3 +367,68 @@ def test_a_table_that_does_not_exist_is_refused() -> None:
             isotone.infer(store, "nope")
         with pytest.raises(UsageError, match="takes the name of a table"):
             isotone.infer(store, isotone.Table("nope"))  # type: ignore[call-overload]
+
+
+# Which of several attributes a key has
+
+
+def test_a_key_has_the_attribute_that_equals_it_rather_than_one_in_another_case() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "accounts")
+        for name in ("Ann", "Bob", "Cem"):
+            user = name.lower()
+            put(client, table, PK=f"USER#{user}", SK="PROFILE", Name=name, Username=user)
+        return table
+
+    found = infer(fill)
+    assert found.is_complete
+    assert 'primary = Key("USER", raw(username)).sort("PROFILE")' in found.source
+    assert "case=" not in found.source
+    assert "guessed" not in notes(found)
+
+
+def test_a_key_has_the_attribute_that_equals_it_rather_than_one_that_would_be_padded() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "parts")
+        for number in (7, 12, 345):
+            put(
+                client,
+                table,
+                PK=f"PART#{number:05}",
+                SK="PART",
+                part_number=number,
+                code=f"{number:05}",
+            )
+        return table
+
+    found = infer(fill)
+    assert found.is_complete
+    assert 'primary = Key("PART", raw(code)).sort("PART")' in found.source
+
+
+def test_a_tie_of_two_attributes_is_noted() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "accounts")
+        for name in ("ann", "bob", "cem"):
+            put(client, table, PK=f"ACCOUNT#{name}", SK="PROFILE", login=name, alias=name)
+        return table
+
+    found = infer(fill)
+    assert found.is_complete
+    chosen, other = ("login", "alias") if "raw(login)" in found.source else ("alias", "login")
+    note = f"guessed: PK may have {other} here, which has the same values"
+    assert f".{chosen}: {note}" in notes(found)
+    assert note in " ".join(found.source.replace("#", " ").split())
+
+
+def test_no_tie_is_noted_where_the_literal_names_the_attribute_or_the_values_differ() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "accounts")
+        for number, name in enumerate(("ann", "bob", "cem")):
+            values = {"login": name, "alias": name, "host": f"host {number}"}
+            put(client, table, PK=f"LOGIN#{name}", SK="PROFILE", **values)
+        return table
+
+    found = infer(fill)
+    assert 'primary = Key("LOGIN", raw(login))' in found.source
+    assert "guessed" not in notes(found)

@@ -284,7 +284,7 @@ TAGS: list[tuple[str, dict[str, Any], str | None]] = [
     (
         "ListTagsOfResource",
         {"ResourceArn": "abc"},
-        "Invalid TableArn: Invalid ResourceArn provided as input abc",
+        "One or more parameter values were invalid: ARNs must start with 'arn:': abc",
     ),
 ]
 

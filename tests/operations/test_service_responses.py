@@ -43,6 +43,8 @@ NEVER_SENT: Final = {
         "nothing is being enabled"
     ),
     "DescribeContributorInsights.FailureException": _FAILURE,
+    "ListTagsOfResourceOutput.NextToken": "all tags come at once, as those of the service do",
+    "ListTagsOfResource.NextToken": "all tags come at once, as those of the service do",
 }
 """The members that no response has: as `Shape.Member`, and those of a response also as `Action.Member`."""
 

@@ -62,6 +62,14 @@ def music(ask: Asker) -> Asker:
     return ask
 
 
+def nested(levels: int) -> S:
+    """A text within lists."""
+    value: S = {"S": "x"}
+    for _ in range(levels):
+        value = {"L": [value]}
+    return value
+
+
 def run(ask: Asker, statement: str, *parameters: S, **more: Any) -> Any:
     if parameters:
         more["Parameters"] = [*parameters]
@@ -101,7 +109,7 @@ def titles(ask: Asker, rest: str, *parameters: S, **more: Any) -> list[str]:
         ("a = 'x' AND s = 1 AND s = 2", ""),
         ("a = 'x' AND a = 'y'", ""),
         ("a IN ['z', 'x'] AND s = 1", "x-1 z-1"),
-        ("a IN <<'z', 'x', 'z'>> AND s = 1", "x-1 z-1"),
+        ("a IN <<'z', 'x'>> AND s = 1", "x-1 z-1"),
         ("a = 'z' OR a = 'x' AND s = 1", "x-1 z-0 z-1 z-2 z-3"),
         ("(a = 'z' OR a = 'x') AND s >= 3", "x-3 z-3"),
         ("(a = 'x' OR a = 'y') AND a IN ['y', 'z'] AND s = 0", "y-0"),
@@ -123,10 +131,18 @@ def titles(ask: Asker, rest: str, *parameters: S, **more: Any) -> list[str]:
         ("a = 'x' AND l = [1, 2] AND ss = <<'b', 'a'>> AND s = +1.0", "x-1"),
         ("a = 'x' AND m = {'p': 1, 'q': ['e', 7]}", "x-1"),
         ("a = 'x' AND s = - -1e0", "x-1"),
+        ("a = 'x' AND attribute_exists(n) = true AND s = 1", "x-1"),
+        ("a = 'x' AND false = attribute_not_exists(n) AND s = 1", "x-1"),
+        ("a = 'x' AND attribute_exists(nope) = ? AND s = 1", ""),
+        ("a = 'x' AND (t = 'x-1') = b AND s < 2", "x-0 x-1"),
+        ("a = 'x' AND begins_with(t, 'x-1') IN [b, NULL] AND s = 1", "x-1"),
+        ("a = 'x' AND s = 1 = true", "x-1"),
+        ("a = 'x' AND attribute_exists(n) <> attribute_exists(nope) AND s = 1", "x-1"),
     ],
 )  # fmt: skip
 def test_a_condition_selects(music: Asker, where: str, expected: str) -> None:
-    assert titles(music, f"WHERE {where}") == expected.split()
+    parameters = [{"BOOL": True}] * where.count("?")
+    assert titles(music, f"WHERE {where}", *parameters) == expected.split()
 
 
 def test_a_scan_reads_what_a_condition_leaves(music: Asker) -> None:
@@ -156,7 +172,75 @@ def test_order_is_that_of_the_keys(music: Asker) -> None:
     assert titles(music, f"{both} ORDER BY a, s") == ["x-0", "x-1", "z-0", "z-1"]
     assert titles(music, f"{both} ORDER BY a DESC") == ["z-0", "z-1", "x-0", "x-1"]
     assert titles(music, f"{both} ORDER BY a DESC, s DESC") == ["z-1", "z-0", "x-1", "x-0"]
-    assert titles(music, f"{both} ORDER BY s DESC") == ["x-1", "x-0", "z-1", "z-0"]
+    assert titles(music, "WHERE a = 'x' AND (t = 'x-1' OR t = 'x-3') ORDER BY s DESC") == [
+        "x-3",
+        "x-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("a IN ['x', 'z'] ORDER BY s", "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."),
+        ("a = 'x' AND s = 1 OR a = 'x' AND s = 2 ORDER BY s", "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."),
+        ("a > 'x' ORDER BY s", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."),
+        ("a = 'x' OR s = 1 ORDER BY a", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."),
+    ],
+)  # fmt: skip
+def test_only_one_collection_is_ordered_by_its_sort_key(
+    music: Asker, rest: str, message: str
+) -> None:
+    assert refused(music, f"SELECT t FROM Music WHERE {rest}") == f"ValidationException: {message}"
+
+
+OVERLAPPING = "Overlapping conditions with range keys are not supported in where clause"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a = 'x' AND t = 'x-1' OR a = 'x' AND s = 2",
+        "a = 'x' AND t <> 'x-1' OR a = 'x' AND s = 2",
+        "a = 'x' OR a = 'x'",
+        "a = 'x' AND s = 1 OR a = 'y' OR a = 'x' AND s = 1.0",
+        "a = 'x' AND (s > 1 OR s > 2)",
+        "a = 'x' AND s >= 2 OR a = 'x' AND s <= 2",
+        "a = 'x' AND s BETWEEN 1 AND 2 OR a = 'x' AND s = 2",
+        "a = 'x' AND (s = 1 OR t = 'x-2')",
+        "a IN ['x', 'y'] AND t = 'x-1' OR a = 'y' AND s = 1",
+        "a IN ['x', 'y', 'x']",
+        "a = 'x' AND s IN [1, 2, 1]",
+        "a = 'x' AND NOT (a <> 'x' AND t = 'x-1')",
+        "a = ? OR a = ?",
+    ],
+)
+def test_reads_that_overlap_are_refused(music: Asker, where: str) -> None:
+    parameters = [{"S": "x"}] * where.count("?")
+    expected = f"ValidationException: {OVERLAPPING}"
+    assert refused(music, f"SELECT t FROM Music WHERE {where}", *parameters) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("a = 'x' AND s = 1 OR a = 'x' AND s = 2", "x-1 x-2"),
+        ("a = 'x' AND s < 1 OR a = 'x' AND s >= 2", "x-0 x-2 x-3"),
+        ("a = 'x' AND t = 'x-1' OR a = 'y' AND s = 2", "x-1 y-2"),
+        ("a = 'x' AND (t = 'x-1' OR t = 'x-2')", "x-1 x-2"),
+        ("a IN ['x', 'y'] AND (s = 1 OR s = 2)", "x-1 x-2 y-1 y-2"),
+        # A condition on the sort key that is no range, or a second one, leaves the reads uncompared.
+        ("a = 'x' AND s <> 1 OR a = 'x' AND s = 2", "x-0 x-2 x-3"),
+        ("a = 'x' AND NOT s = 1 OR a = 'x'", "x-0 x-1 x-2 x-3"),
+        ("a = 'x' AND s > 0 AND s < 3 OR a = 'x' AND s = 2", "x-1 x-2"),
+    ],
+)
+def test_reads_that_do_not_overlap_are_joined(music: Asker, where: str, expected: str) -> None:
+    assert titles(music, f"WHERE {where}") == expected.split()
+
+
+def test_a_scan_may_name_a_key_twice(music: Asker) -> None:
+    found = titles(music, "WHERE a = 'x' AND s = 1 OR a = 'x' AND s = 1 OR t = 'y-2'")
+    assert sorted(found) == ["x-1", "y-2"]
 
 
 def test_indexes_are_read(music: Asker) -> None:
@@ -165,55 +249,93 @@ def test_indexes_are_read(music: Asker) -> None:
     by_length = run(music, """SELECT t FROM "Music"."by_length" WHERE a = 'x' AND h > 8""")["Items"]
     assert [item["t"]["S"] for item in by_length] == ["x-1", "x-0"]
     assert refused(music, """SELECT t FROM "Music"."nope" WHERE a = 'x'""") == (
-        "ValidationException: The table does not have the specified index: nope"
+        "ValidationException: The table does not have the specified index"
     )
-    assert "Consistent reads are not supported" in refused(
+    assert refused(
         music, """SELECT t FROM "Music"."by_genre" WHERE g = 'g1'""", ConsistentRead=True
+    ) == (
+        "ValidationException: Strongly consistent read is not supported on Global Secondary Indexes"
     )
 
 
-def test_an_index_of_several_attributes(ask: Asker) -> None:
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        # A query of an index refuses a filter on what it lacks.
+        ("g = 'g1' AND t = 'x-1'", "[t]"),
+        ("g IN ['g1', 'g0'] AND t = 'x-1' AND b = TRUE", "[t, b]"),
+        ("g = 'g1' AND NOT (t = 'x-1' OR m.p = 1)", "[t, m]"),
+        # A scan, or a condition with an OR, finds it absent.
+        ("t = 'x-1'", 0),
+        ("t IS MISSING", 12),
+        ("g > 'g1' AND t = 'x-1'", 0),
+        ("g = 'g1' AND t = 'x-1' OR g = 'g0'", 6),
+        ("g = 'g1' AND (t = 'x-1' OR b = TRUE)", 0),
+        ("g = 'g1' AND NOT (t = 'x-1' AND b = TRUE)", 6),
+        ("(g = 'g1' OR g = 'g0') AND t IS MISSING", 10),
+    ],
+)
+def test_a_filter_on_what_an_index_lacks(music: Asker, rest: str, expected: Any) -> None:
+    music(
+        "UpdateTable",
+        TableName="Music",
+        AttributeDefinitions=[{"AttributeName": "g", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[
+            {
+                "Create": {
+                    "IndexName": "keys_by_genre",
+                    "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "KEYS_ONLY"},
+                }
+            }
+        ],
+    )
+    statement = f"SELECT a FROM Music.keys_by_genre WHERE {rest}"
+    if isinstance(expected, int):
+        assert len(run(music, statement)["Items"]) == expected
+    else:
+        assert refused(music, statement) == (
+            "ValidationException: One or more parameter values were invalid: Secondary index "
+            f"keys_by_genre does not project one or more filter attributes: {expected}"
+        )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM Games.ranking WHERE region = 'a' AND mode = 'x'",
+        "SELECT * FROM Games.ranking",
+        "SELECT * FROM Games.ranking WHERE region = 1",
+        "SELECT COUNT(*) FROM Games.ranking",
+        "SELECT * FROM Games.days WHERE region = 'a' ORDER BY nope",
+    ],
+)
+def test_an_index_of_several_attributes_is_not_for_statements(ask: Asker, statement: str) -> None:
+    def index(name: str, hashes: str, ranges: str) -> S:
+        keys = [(each, "HASH") for each in hashes.split()]
+        keys += [(each, "RANGE") for each in ranges.split()]
+        return {
+            "IndexName": name,
+            "KeySchema": [{"AttributeName": each, "KeyType": kind} for each, kind in keys],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+
     ask.table(
         "Games",
         "id",
         types={"region": "S", "mode": "S", "day": "N", "score": "N"},
         GlobalSecondaryIndexes=[
-            {
-                "IndexName": "ranking",
-                "KeySchema": [
-                    {"AttributeName": "region", "KeyType": "HASH"},
-                    {"AttributeName": "mode", "KeyType": "HASH"},
-                    {"AttributeName": "day", "KeyType": "RANGE"},
-                    {"AttributeName": "score", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "ALL"},
-            }
+            index("ranking", "region mode", "day"),
+            index("days", "region", "day score"),
         ],
     )
-    for number in range(16):
-        region, mode, day = "ab"[number & 1], "xy"[number >> 1 & 1], number >> 2 & 1
-        run(
-            ask,
-            "INSERT INTO Games VALUE {'id': ?, 'region': ?, 'mode': ?, 'day': ?, 'score': ?}",
-            *(
-                {"S": f"{number:02}"},
-                {"S": region},
-                {"S": mode},
-                {"N": str(day)},
-                {"N": str(number)},
-            ),
-        )
-
-    def ids(where: str) -> list[str]:
-        found = run(ask, f'SELECT id FROM "Games"."ranking" WHERE {where}')["Items"]
-        return [item["id"]["S"] for item in found]
-
-    assert ids("region = 'a' AND mode = 'x'") == ["00", "08", "04", "12"]
-    assert ids("region = 'a' AND mode = 'x' AND day = 1 AND score > 4") == ["12"]
-    assert ids("region = 'a' AND mode = 'x' AND score > 4") == ["08", "12"]
-    assert ids("mode IN ['y', 'x'] AND region = 'b' AND day = 0") == ["01", "09", "03", "11"]
-    assert ids("region = 'a' AND mode = 'x' AND day = 0 ORDER BY day DESC") == ["08", "00"]
-    assert sorted(ids("region = 'a' AND day = 0")) == ["00", "02", "08", "10"]
+    message = (
+        "PartiQL statements cannot be executed on tables with multi-attribute HASH keys "
+        "or multi-attribute RANGE keys."
+    )
+    assert refused(ask, statement) == f"ValidationException: {message}"
+    if "COUNT" not in statement:
+        assert batch(ask, statement)["Responses"] == [error("ValidationError", message)]
 
 
 def test_a_column_has_the_last_name_of_its_path(music: Asker) -> None:
@@ -373,8 +495,21 @@ def test_insert_makes_an_item_once(music: Asker) -> None:
         ),
         ("{'a': 'q', 's': 2, 'a': 'r'}", "Duplicate keys in tuple. Key: a under root at 1:44:3"),
         ("{a: 'q'}", "Tuple keys must be of type String. Actual type: VariableReference under root at 1:26:1"),
-        ("{'a': 'q', 's': 2, 'x': <<>>}", "Empty bags are not supported at 1:49:2"),
+        ("{'a': 'q', 's': 2, 'x': <<>>}", "Empty bags are not supported"),
         ("{'a': 'q', 's': 2, 'x': [?]}", "Unsupported data type: Parameter under key root.0 at 1:50:1"),
+        ("{'a': 'q', 's': 2, 'x': <<1, 'a'>>}", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
+        ("{'a': 1}", "Key attribute's data type should match its data type in table's schema: Key a"),
+        ("{'a': 'q', 's': 2, 'x': 1e126}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root"),
+        ("{'a': 'q', 's': 2, 'x': {'y': -1e-131}}", "Number underflow. Attempting to store a number with magnitude smaller than supported range under root.y"),
+        ("{'a': 'q', 's': 2, 'x': [1, {'y': [1e126]}]}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root[1].y[0]"),
+        ("{'a': 'q', 's': 2, 'x': [<<1, 1e126>>]}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root[0]"),
+        ("{'a': 'q', 's': 2, 'x': 1e2147483645}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root"),
+        ("{'a': 'q', 's': 2, 'x': 1e2147483646}", "Number underflow. Attempting to store a number with magnitude smaller than supported range under root"),
+        ("{'a': 'q', 's': 2, 'x': 1e2147483648}", "Statement wasn't well formed, can't be processed: "),
+        ("{'a': 'q', 's': 2, 'x': 1.5e-2147483647}", "Statement wasn't well formed, can't be processed: "),
+        ("{'a': 'q', 's': 2, 'x': 123456789012345678901234567890123456789}", "Attempting to store more than 38 significant digits in a Number under root"),
+        ("{'a': 'q', 's': 2, 'x': [<<1, 2, 1.0>>]}", "One or more parameter values were invalid: Input collection [1, 2, 1.0] contains duplicates! under root[0]"),
+        ("{'a': 'q', 's': 2, 'x': " + "[" * 32 + "1" + "]" * 32 + "}", "Nesting Levels have exceeded supported limits under root" + "[0]" * 32),
         ("'x'", "Unsupported format in item expression. Please use struct format {...} to express item values for insert statement. at 1:25:3"),
         ("{'a': 'q', 's': 2} RETURNING ALL OLD *", "RETURNING is not supported in INSERT"),
     ],
@@ -400,6 +535,43 @@ def test_update_changes_an_item_that_exists(music: Asker) -> None:
     failed = "ConditionalCheckFailedException: The conditional request failed"
     assert refused(music, "UPDATE Music SET t = 'q' WHERE a = 'none' AND s = 1") == failed
     assert item(music, "none") is None
+
+
+@pytest.mark.parametrize(
+    ("update", "returned"),
+    [
+        ("SET t = 'new'", None),
+        ("SET t = 'new', h = h + 1 REMOVE n RETURNING MODIFIED OLD *", {"t": {"S": "x-1"}, "h": {"N": "9"}, "n": {"NULL": True}}),
+        ("SET ss = set_add(ss, <<'c'>>) RETURNING MODIFIED NEW *", {"ss": {"SS": ["a", "b", "c"]}}),
+    ],
+)  # fmt: skip
+def test_an_update_may_begin_with_from(
+    music: Asker, update: str, returned: dict[str, Any] | None
+) -> None:
+    """`FROM table WHERE … SET …` is `UPDATE table SET … WHERE …`."""
+    key = "a = 'x' AND s = ?"
+    changes, returning, what = update.partition(" RETURNING")
+    answer = run(music, f'FROM "Music" WHERE {key} {update}', {"N": "1"})
+    assert answer["Items"] == ([] if returned is None else [returned])
+    changed = item(music)
+    other = run(music, f"UPDATE Music {changes} WHERE {key}{returning}{what}", {"N": "2"})
+    same = item(music, s=2)
+    assert len(other["Items"]) == len(answer["Items"])
+    assert same.keys() == changed.keys()
+    assert same["ss"] == changed["ss"]
+    assert (same["t"] == changed["t"]) == ("'new'" in update)
+
+
+def test_from_updates_in_batches_and_transactions(music: Asker) -> None:
+    first = "FROM Music WHERE a = 'x' AND s = 1 SET t = 'new'"
+    assert batch(music, f"{first} RETURNING MODIFIED NEW *")["Responses"] == [
+        {"TableName": "Music", "Item": {"t": {"S": "new"}}}
+    ]
+    second = "FROM Music WHERE a = 'x' AND s = 2 AND t = 'other' REMOVE t"
+    condition = ("ConditionalCheckFailed", "The conditional request failed")
+    assert cancelled(music, first, second) == [("None", None), condition]
+    assert together(music, first, second.replace("other", "x-2")) == {"Responses": []}
+    assert "t" not in item(music, s=2)
 
 
 def test_what_update_and_delete_return(music: Asker) -> None:
@@ -486,13 +658,49 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
                 ("SELEC t", "Unexpected token after expression"),
                 ("SELECT * Music", "Expected FROM after SELECT list"),
                 ("SELECT *, t FROM Music", "Other expressions may not be present in the select list when '*' is used without dot notation."),
-                ("SELECT t, date FROM Music", "Expected identifier or an expression but found unexpected keyword 'date' in a select list."),
-                ("SELECT * FROM Music WHERE date = 1", "Unexpected keyword"),
+                ("SELECT t, set FROM Music", "Expected identifier or an expression but found unexpected keyword 'set' in a select list."),
+                ("SELECT user FROM Music", "Unexpected keyword"),
+                ("SELECT t, * FROM Music", "Other expressions may not be present in the select list when '*' is used without dot notation."),
+                ("SELECT m.q[*] FROM Music", "Invalid use of * in select list"),
+                ("SELECT t AS FROM Music", "Expected identifier for AS-alias"),
+                ("SELECT * FROM Music WHERE user = 1", "Unexpected keyword"),
+                ("SELECT * FROM Music WHERE date = 1", "Expected date string followed by the keyword DATE, found SYMBOL"),
+                ("SELECT * FROM Music WHERE;", "Unexpected term"),
+                ("SELECT * FROM Music WHERE NOT", "Unexpected term"),
+                ("SELECT * FROM Music WHERE a = )", "Unexpected term"),
+                ("SELECT * FROM Music WHERE a = 'x' AND", "Missing right-hand side expression of infix operator"),
+                ("SELECT * FROM Music WHERE a = 'x' OR", "Missing right-hand side expression of infix operator"),
+                ("SELECT * FROM Music WHERE a =", "Missing right-hand side expression of infix operator"),
+                ("SELECT * FROM Music WHERE a IN", "Missing right-hand side expression of infix operator"),
+                ("SELECT * FROM Music WHERE IS NULL", "Unexpected operator"),
+                ("SELECT * FROM Music WHERE a = LIKE", "Unexpected operator"),
+                ("SELECT * FROM Music WHERE AND", "Unexpected operator"),
+                ("SELECT * FROM Music WHERE s BETWEEN 1", "Expected AND keyword"),
+                ("SELECT * FROM Music WHERE s BETWEEN 1 AND", "Expected expression after AND"),
+                ("SELECT * FROM Music WHERE a IS", "Expected type name"),
+                ("SELECT * FROM Music WHERE a IS STRING(1)", "is type argument string must have arity of 0..0"),
+                ("SELECT * FROM Music WHERE a = #", ""),
+                ("SELECT * FROM Music WHERE a = 1e", ""),
+                ("SELECT * FROM Music WHERE a = 1e2147483648", ""),
+                ("SELECT * FROM Music /* all", ""),
+                ("SELEC # t", ""),
+                ("SELECT * FROM Music WHERE a = 1x", "Unexpected token after expression"),
+                ("FROM Music", "Expected data manipulation"),
+                ("FROM Music WHERE a = 'x'", "Expected data manipulation"),
+                ("FROM", "Unexpected term"),
+                ("FROM Music SET t = 1 WHERE a = 'x'", "Unexpected token after expression"),
+                ("INSERT", "Unexpected keyword"),
+                ("INSERT INTO Music (key, a) VALUES ('x', 1)", "Unexpected keyword"),
+                ("INSERT INTO Music (a) VALUES ('x', 1)", "Unexpected token after expression"),
+                ("DELETE FROM", "Expected identifier for simple path"),
+                ("UPDATE", "Expected identifier for simple path"),
+                ("INSERT INTO", "Expected identifier for simple path"),
+                ("SELECT * FROM Music WHERE t = UPDATE Music SET t = 1", "Keyword update only expected at the top level in the query"),
                 ("SELECT m.size FROM Music", "Invalid path dot component"),
                 ("SELECT * FROM Music WHERE a = = 1", "Unexpected operator"),
-                ("SELECT * FROM Music WHERE a = 'x", "Invalid character"),
+                ("SELECT * FROM Music WHERE a = 'x", ""),
                 ("SELECT * FROM Music WHERE (a = 1", "Expected RIGHT_PAREN"),
-                ("SELECT * FROM Music WHERE ()", "Expression group cannot be empty"),
+                ("SELECT * FROM Music WHERE ()", "Unexpected term"),
                 ("SELECT * FROM Music WHERE a IS NUMBER", "Expected type name"),
                 ("SELECT * FROM Music; SELECT * FROM Music", "Unexpected token after semicolon. (Only one query is allowed.)"),
                 ("SELECT * FROM Music RETURNING ALL OLD *", "Unexpected token after expression"),
@@ -517,7 +725,7 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ("SELECT * FROM Music WHERE a = 'x' LIMIT 1", "Unsupported clause: LIMIT at 1:41:1"),
         ("SELECT * FROM Music GROUP BY a", "Unsupported clause: GROUP BY"),
         ("SELECT * FROM Music ORDER BY a", "Must have WHERE clause in the statement when using ORDER BY clause."),
-        ("SELECT * FROM Music WHERE a = 'x' ORDER BY t", "Variable reference t in ORDER BY clause must be part of the primary key"),
+        ("SELECT * FROM Music WHERE a = 'x' ORDER BY t", "Attribute t in ORDER BY clause must be part of the primary key"),
         ("SELECT * FROM Music WHERE a = 'x' OR s = 1 ORDER BY s", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."),
         ("SELECT * FROM Music WHERE a", "WHERE clause must contain an expression that resolves to a boolean"),
         ("SELECT * FROM Music WHERE a = 'x' AND t", "The arguments to AND/OR must be Expressions"),
@@ -525,7 +733,18 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ("SELECT * FROM Music WHERE t LIKE 'x%'", "Unsupported operator in Condition Expression. Operator: like"),
         ("SELECT * FROM Music WHERE s + 1 = 2", "Unsupported operator in Condition Expression. Operator: +"),
         ("SELECT * FROM Music WHERE t = MISSING", "MISSING must be compared using IS operator"),
-        ("SELECT * FROM Music WHERE foo(t)", "Unrecognized function: foo"),
+        ("SELECT * FROM Music WHERE foo(t)", "Unrecognized function: foo at 1:27:3"),
+        ("SELECT * FROM Music\nWHERE a = 'x' AND\n  EXISTS(t)", "Unrecognized function: exists at 3:3:6"),
+        ("SELECT * FROM Music WHERE set_add(ss, <<'c'>>)", "Unrecognized function: set_add at 1:27:7"),
+        ("SELECT * FROM Music WHERE trim(t) = 'x'", "Unrecognized function: trim at 1:27:4"),
+        ("SELECT * FROM Music WHERE EXISTS(SELECT * FROM Plain)", "Unsupported token in expression: SELECT at 1:34:6"),
+        ("SELECT * FROM Music WHERE attribute_exists(t) < true", "Incorrect operand type for operator or function; operator or function: <, operand type: BOOL"),
+        ("SELECT * FROM Music WHERE m.q[*] = 1", "Wildcard path component like a[*].b are not supported at 1:31:1"),
+        *((f"SELECT * FROM Music WHERE t IS {name}", "Unsupported operation: IsType") for name in ("INT4", "INT8", "DOUBLE PRECISION", "CHARACTER VARYING", "VARCHAR(3)", "NOT BIGINT")),
+        ('SELECT * FROM ""', "Path component cannot be an empty string"),
+        ('SELECT * FROM Music.""', "Path component cannot be an empty string"),
+        ('DELETE FROM ""', "Path component cannot be an empty string"),
+        ('SELECT m."" FROM Music', "Path component cannot be an empty string"),
         ("SELECT * FROM Music WHERE a IN []", "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq with at least one member"),
         ("SELECT * FROM Music WHERE t IS INT", "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:29:2"),
         ("SELECT * FROM Music WHERE a = 1", "Key attribute's data type should match its data type in table's schema: Key a"),
@@ -535,12 +754,23 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ("UPDATE Music SET a = 'y' WHERE a = 'x' AND s = 1", "One or more parameter values were invalid: Cannot update attribute a. This attribute is part of the key"),
         ("UPDATE Music SET t = t * 2 WHERE a = 'x' AND s = 1", "Unsupported operator in Update Expression. Operator: *"),
         ("UPDATE Music SET t = 1 SET t = 2 WHERE a = 'x' AND s = 1", "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [t], path two: [t]"),
-        ("UPDATE Music SET t = set_add(u, <<1>>) WHERE a = 'x' AND s = 1", "The first argument to SET_ADD must equal the assignment value"),
+        ("UPDATE Music SET t = set_add(u, <<1>>) WHERE a = 'x' AND s = 1", "The first argument to SET_ADD must equal the assignment value at 1:22:7"),
         ("UPDATE Music SET t = set_add(t, 1) WHERE a = 'x' AND s = 1", "The second argument to SET_ADD must be a value with type SET at 1:30:1"),
         ("UPDATE Music SET t = 1 WHERE a = 'x' AND s = 1 AND s = 2", "Multiple conditions on same key s. Only single item Update/Insert/Delete are supported"),
         ('UPDATE "Music"."by_genre" SET t = 1 WHERE g = \'x\'', "This operation is not supported on an index"),
         ("DELETE FROM Music WHERE a = 'x' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements."),
+        ("UPDATE Music.by_genre SET t = 1 WHERE foo(t)", "Unrecognized function: foo at 1:39:3"),
+        ("DELETE FROM Music WHERE a = 'x' AND s = NULL", "Key value must be of type S, N, or B. Key name: s, Key type: NULL"),
+        ("FROM Music WHERE a = 'x' AND s = 1 INSERT INTO t VALUE 1", "Unsupported FROM ... WHERE ... clause in INSERT statement. at 1:1:4"),
+        ("UPDATE Music SET t = 1 INSERT INTO t VALUE 1 WHERE a = 'x'", "Only SET and REMOVE are supported in update expressions at this time"),
+        ("SET t = 1", "Only select from a single table or index is supported."),
         ("Music", "Unsupported operation: Id"),
+        ("Music.t", "Unsupported operation: Path"),
+        ("-1", "Unsupported operation: Lit"),
+        ("?", "Unsupported operation: Parameter"),
+        ("t IS INT4", "Unsupported operation: IsType"),
+        ("t = 1", "EXISTS can only be used in ExecuteTransaction write requests."),
+        ("NOT EXISTS(SELECT * FROM Music)", "EXISTS can only be used in ExecuteTransaction write requests."),
         ("DROP TABLE Music", "Unsupported operation: DropTable"),
         ("EXISTS(SELECT * FROM Music WHERE a = 'x' AND s = 1)", "EXISTS can only be used in ExecuteTransaction write requests."),
     ],
@@ -577,7 +807,11 @@ def test_a_batch_reads_single_items(music: Asker) -> None:
     assert answer["Responses"] == [
         {"TableName": "Music", "Item": {"m": {"M": {"p": {"N": "1"}}}, "t": {"S": "x-1"}}},
         {"TableName": "Music"},
-        error("ValidationError", "Only single item select is supported"),
+        error(
+            "ValidationError",
+            "Select statements within BatchExecuteStatement must specify the primary key "
+            "in the where clause.",
+        ),
         error("ResourceNotFound", "Requested resource not found"),
         error("ValidationError", malformed),
     ]
@@ -608,6 +842,34 @@ def test_a_batch_writes_what_it_can(music: Asker) -> None:
         ),
     ]
     assert item(music, "q") == {"a": {"S": "q"}, "s": {"N": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ({"N": "abc"}, "The parameter cannot be converted to a numeric value: abc"),
+        ({"N": "1e2147483648"}, "The parameter cannot be converted to a numeric value: 1e2147483648"),
+        ({"L": [{"N": "1"}, {"M": {"x": {"NS": ["1", "1e-2147483648"]}}}]}, "The parameter cannot be converted to a numeric value: 1e-2147483648"),
+        ({"N": "1e126"}, "Number overflow. Attempting to store a number with magnitude larger than supported range"),
+        ({"N": "12e2147483645"}, "Number underflow. Attempting to store a number with magnitude smaller than supported range"),
+        ({"SS": []}, "One or more parameter values were invalid: An string set  may not be empty"),
+        (nested(40), "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"),
+    ],
+)  # fmt: skip
+def test_a_wrong_parameter_spoils_one_statement_of_a_batch(
+    music: Asker, parameter: S, message: str
+) -> None:
+    insert = "INSERT INTO Music VALUE {'a': 'q', 's': 1, 'v': ?}"
+    entries = [
+        {"Statement": insert, "Parameters": [parameter]},
+        {"Statement": "DELETE FROM Music WHERE a = 'x' AND s = 1"},
+        {"Statement": "no statement", "Parameters": [parameter]},
+    ]
+    answer = music("BatchExecuteStatement", Statements=entries)
+    wrong = error("ValidationError", message)
+    assert answer["Responses"] == [wrong, {"TableName": "Music"}, wrong]
+    assert refused(music, insert, parameter) == f"ValidationException: {message}"
+    assert music.refused("ExecuteTransaction", TransactStatements=entries[:1]).message == message
 
 
 def test_a_malformed_statement_does_not_make_a_batch_of_reads_a_write(
@@ -723,7 +985,15 @@ def test_a_token_runs_a_transaction_once(music: Asker) -> None:
         ),
         (
             ("DELETE FROM Music WHERE a = 'x' AND",),
-            "Statement wasn't well formed, can't be processed: Unexpected term",
+            "Validation failed in TransactStatements[0]: Statement wasn't well formed, can't be processed: Missing right-hand side expression of infix operator",
+        ),
+        (
+            ("DELETE FROM Music WHERE a = 'x' AND s = 1", "Music"),
+            "Validation failed in TransactStatements[1]: Unsupported operation: Id",
+        ),
+        (
+            ("SELECT t FROM Music WHERE a = 'x' AND t = 'x-1' OR a = 'x' AND s = 2",),
+            f"Validation failed in TransactStatements[0]: {OVERLAPPING}",
         ),
     ],
 )  # fmt: skip

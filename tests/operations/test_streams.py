@@ -521,7 +521,8 @@ def test_constraints_are_listed(ask: Asker) -> None:
 
 def test_a_filter_asks_for_the_children_of_a_shard(ask: Asker) -> None:
     ask.table(**stream())
-    assert describe(ask, ShardFilter={"Type": "CHILD_SHARDS"})["Shards"] == []
+    error = ask.refused("DescribeStream", StreamArn=arn(ask), ShardFilter={"Type": "CHILD_SHARDS"})
+    assert error.code == "ValidationException"
     error = ask.refused("DescribeStream", StreamArn=arn(ask), ShardFilter={})
     assert error.message == (
         "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "

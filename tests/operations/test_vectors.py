@@ -638,8 +638,8 @@ def test_updates_that_do_not_fit_the_table_are_refused(ask: Asker) -> None:
 TWICE = "One or more parameter values are not valid. One or more parameter values were invalid ."
 ONCE = "One or more parameter values were invalid."
 BAD_ITEMS: list[tuple[str, dict[str, Any]]] = [
-    (f"{TWICE} Invalid type for parameter v, Expected: L, Actual: S. IndexName: near", {"v": {"S": "x"}}),
-    (f"{TWICE} Invalid size for parameter v, Expected: 2, Actual: 3. IndexName: near", {"v": vector(1, 2, 3)}),
+    (f"{ONCE} Invalid type for parameter v, Expected: 32-bit floating point number list IndexName: near", {"v": {"S": "x"}}),
+    (f"{ONCE} Invalid size for parameter v, Expected: 2, Actual: 3 IndexName: near", {"v": vector(1, 2, 3)}),
     (
         f"{ONCE} Invalid type for parameter v[1], Expected: 32-bit floating point number, Actual: BOOL. IndexName: near",
         {"v": {"L": [{"N": "1"}, {"BOOL": True}]}},

@@ -47,7 +47,10 @@ predicates = st.one_of(
         "attribute_type({}, '{}')".format, names, st.sampled_from(["S", "N", "SS", "L", "BOOL"])
     ),
     st.builds(
-        "{}({})".format, st.sampled_from(["attribute_exists", "attribute_not_exists"]), names
+        "{}({}){}".format,
+        st.sampled_from(["attribute_exists", "attribute_not_exists"]),
+        names,
+        st.sampled_from(["", " = true", " <> FALSE"]),
     ),
 )
 conditions = st.recursive(
@@ -107,7 +110,8 @@ actions = st.one_of(
 )
 returning = st.sampled_from(["", "RETURNING ALL OLD *", "RETURNING ALL NEW *"])
 updates = st.builds(
-    "UPDATE Music {} WHERE {} {}".format,
+    str.format,
+    st.sampled_from(["UPDATE Music {0} WHERE {1} {2}", "FROM Music WHERE {1} {0} {2}"]),
     st.lists(actions, min_size=1, max_size=3).map(_one_line),
     item_wheres,
     returning,

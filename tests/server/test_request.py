@@ -175,7 +175,7 @@ def test_a_bomb_is_refused_without_going_off():
 def test_a_body_that_is_no_gzip_is_refused(body):
     assert refusal(body=body, Content_Encoding=b"gzip") == "InternalServerError"
     assert refusal(body=body, Content_Encoding=b"deflate") == "InternalServerError"
-    assert refusal(body=body, Content_Encoding=b"br") == "SerializationException"
+    assert refusal(body=body, Content_Encoding=b"br") == "InternalServerError"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class Note(Entity, table=notes):
         ("transactions", lambda store: store.create_tables(people)),
         ("transactions", lambda store: store.transaction()),
         ("transactions", lambda store: SortedSet(store, "a", ranked=True)),
-        ("transactions", lambda store: Leaderboard(store, "a")),
+        ("transactions", lambda store: Leaderboard(store, "a", ranked=True)),
         ("transactions", lambda store: TimeSeries(store, "sensors")),
         ("transactions", lambda store: Feed(store)),
         ("streams", lambda store: Feed(store)),

@@ -301,3 +301,51 @@ def test_importing_the_plugin_imports_nothing_else() -> None:
         "assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+
+
+EXPORT = """
+TABLE = {
+    "TableName": "orders",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+def export(client, database):
+    arn = client.create_table(**TABLE)["TableDescription"]["TableArn"]
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    client.update_continuous_backups(
+        TableName="orders", PointInTimeRecoverySpecification=recovery
+    )
+    started = client.export_table_to_point_in_time(TableArn=arn, S3Bucket="exports")
+    database.finish_maintenance()
+    arn = started["ExportDescription"]["ExportArn"]
+    return client.describe_export(ExportArn=arn)["ExportDescription"]
+"""
+
+
+def test_an_export_needs_a_mocked_s3_or_a_folder(project: pytest.Pytester) -> None:
+    source = (
+        EXPORT
+        + """
+def test_export(isotone_client, isotone_database):
+    ended = export(isotone_client, isotone_database)
+    assert ended["ExportStatus"] == "FAILED"
+    assert "isotone_s3 = folder" in ended["FailureMessage"]
+"""
+    )
+    passes(project, source, 1)
+
+
+def test_the_folder_of_the_setting_has_the_buckets(project: pytest.Pytester) -> None:
+    buckets = project.path / "buckets"
+    project.makeini(f"[pytest]\nisotone_s3 = {buckets}\n")
+    source = (
+        EXPORT
+        + """
+def test_export(isotone_client, isotone_database):
+    assert export(isotone_client, isotone_database)["ExportStatus"] == "COMPLETED"
+"""
+    )
+    passes(project, source, 1)
+    assert list(buckets.glob("exports/AWSDynamoDB/*/manifest-summary.json"))

@@ -111,6 +111,13 @@ export interface Entity {
   about: string;
   fields: { name: string; attribute: string; type: string }[];
   patterns: Pattern[];
+  raw_edits: RawEdits;
+}
+/** What breaks when an item of the entity is written without its model. */
+export interface RawEdits {
+  attributes: Record<string, string[]>;
+  always: string[];
+  deleted: string[];
 }
 export interface Model {
   model: { table: string; tag: string; entities: Entity[] } | null;

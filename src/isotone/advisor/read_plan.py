@@ -14,11 +14,11 @@ from typing import Any, Final, Literal
 
 from isotone.advisor.table_sample import key_of, names_of, place
 from isotone.backends.interface import Request, as_text
-from isotone.errors import UsageError
+from isotone.errors import UsageError, ValidationException
 from isotone.expressions import Condition, Writer, projection
 from isotone.expressions.nodes import And, ConditionNode, resolve
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.partiql import KeyPlan, KeyTerm, Select, Where, value_of
+from isotone.expressions.partiql import KeyPlan, KeyTerm, Select, Where, messages, value_of
 from isotone.expressions.partiql import key_of as fixed_key
 from isotone.expressions.partiql import plan as key_plan_of
 from isotone.inference import KeyShape, TableShape
@@ -273,8 +273,11 @@ def plan_of_select(
 ) -> ReadPlan:
     """The plan of a SELECT."""
     key = key_of(shape, select.index)
-    key_plan = key_plan_of(select.where, names_of(key, "partition"), names_of(key, "sort"))
-    descending = [descends for name, descends in select.order if name in names_of(key, "sort")]
+    partition, sort = names_of(key, "partition"), names_of(key, "sort")
+    if max(len(partition), len(sort)) > 1:
+        raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
+    key_plan = key_plan_of(select.where, partition, sort)
+    descending = [descends for name, descends in select.order if name in sort]
     action: Any = key_plan.action(select.index)
     return ReadPlan(
         operation=action,

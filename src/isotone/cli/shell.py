@@ -25,7 +25,7 @@ from isotone.errors import IsotoneError, UsageError
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
 # The words with which a statement begins; `delete` alone is a command.
 _BARE_SQL: Final = re.compile(
-    r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s|DELETE\s+FROM\s).*", re.IGNORECASE | re.DOTALL
+    r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s|FROM\s|DELETE\s+FROM\s).*", re.IGNORECASE | re.DOTALL
 )
 _PROMPT: Final = "isotone> "
 _HISTORY: Final = 1000

@@ -10,5 +10,7 @@ response. A call costs about two microseconds more than that function.
 """
 
 from isotone.client.methods import Client, StreamsClient
+from isotone.client.pagination import Paginator
+from isotone.client.waiters import Waiter
 
-__all__ = ["Client", "StreamsClient"]
+__all__ = ["Client", "Paginator", "StreamsClient", "Waiter"]

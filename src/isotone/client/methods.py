@@ -16,6 +16,7 @@ from isotone.client.parameters import encode_request
 from isotone.client.responses import decode_response, response_metadata
 from isotone.client.waiters import WAITERS, Wait, Waiter
 from isotone.errors import ApiError, UsageError
+from isotone.shown_signature import show_signatures
 
 Send = Callable[[str, bytes], bytes]
 Response = dict[str, Any]
@@ -29,6 +30,7 @@ class Meta(NamedTuple):
     method_to_api_mapping: Mapping[str, str]
 
 
+@show_signatures
 class _BaseClient:
     """A client without methods for actions."""
 
@@ -75,6 +77,7 @@ class _BaseClient:
         """Do nothing: the database is closed by the code that opened it."""
 
 
+@show_signatures
 class Client(_BaseClient):
     """boto3's DynamoDB client over a function from request bytes to response bytes.
 
@@ -396,6 +399,7 @@ class Client(_BaseClient):
         return self._call("UpdateTableReplicaAutoScaling", request)
 
 
+@show_signatures
 class StreamsClient(_BaseClient):
     """boto3's client of DynamoDB Streams over a function from request bytes to response bytes.
 

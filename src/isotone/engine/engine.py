@@ -60,7 +60,6 @@ _REGION_PREFIX = "region_"
 _PAUSE = 0.0005  # seconds between two attempts to take the lock of a file, at first
 _LONGEST_PAUSE = 0.005
 _LENGTHENED = 1.02  # by each attempt
-_LAST_WAIT = 0.5  # seconds for the lock at the interpreter's end, when no other thread runs
 
 
 class Engine:
@@ -285,8 +284,7 @@ class Engine:
 
     def _lock_at_last(self) -> bool:
         """Take the lock; False if a thread has it that the interpreter has stopped at its end."""
-        wait = _LAST_WAIT if sys.is_finalizing() else -1
-        taken: bool = self.lock.acquire(timeout=wait)
+        taken: bool = self.lock.acquire(blocking=not sys.is_finalizing())
         return taken
 
 
@@ -320,8 +318,13 @@ def is_of_region(tree: str) -> bool:
 
 
 def _make_system_trees(store: Store, *, wait: bool = True) -> None:
-    if set(SYSTEM_TREES) <= set(store.trees()):
+    missing = set(SYSTEM_TREES) - set(store.trees())
+    if not missing:
         return
+    if store.read_only:
+        raise StorageCorrupt(
+            f"there is no tree {', '.join(sorted(missing))}: `isotone check` says what is wrong"
+        )
     with store.transaction(wait=wait):
         missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have created them
         for tree in sorted(missing):

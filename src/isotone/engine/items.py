@@ -15,6 +15,7 @@ from isotone.engine.stream_records import record_change
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.vector_index import VectorIndex
 from isotone.values.attribute_validation import Item
+from isotone.values.size import value_size
 
 
 class Meter(Protocol):
@@ -30,6 +31,7 @@ class Meter(Protocol):
 
 
 _CHARGED: Final = (SecondaryIndex, VectorIndex)
+_FLOAT_SIZE: Final = 4
 
 
 def put(
@@ -65,7 +67,7 @@ def put(
     if stamp is not None:
         replica_log.record(engine, table, key, record, stamp)
     if meter is not None:
-        meter.write(old_size, size)
+        charge(meter, table, old, old_item, item, size)
 
 
 New = tuple[bytes, bytes, Item | None]
@@ -118,7 +120,35 @@ def delete(
             stamp = stamp or replica_log.next_stamp(engine, table, key)
             replica_log.record(engine, table, key, b"", stamp)
     if meter is not None:
-        meter.write(old_size, 0)
+        charge(meter, table, old, old_item, None, 0)
+
+
+def charge(
+    meter: Meter,
+    table: Table,
+    old: bytes | None,
+    old_item: Item | None,
+    item: Item | None,
+    size: int,
+) -> None:
+    """Count a write. An indexed vector counts four bytes for each dimension, whatever digits its numbers have."""
+    old_size = size_of(old)
+    if table.vectors:
+        if old is not None:
+            old_size += _vector_difference(table, old_item or item_of(old))
+        if item is not None:
+            size += _vector_difference(table, item)
+    meter.write(old_size, size)
+
+
+def _vector_difference(table: Table, item: Item) -> int:
+    """How many bytes more the indexed vectors of an item are charged for than they have."""
+    difference = 0
+    for name, index in {each.schema.attribute: each for each in table.vectors}.items():
+        value = item.get(name)
+        if value is not None and index.vector(value) is not None:
+            difference += _FLOAT_SIZE * index.schema.dimensions - value_size(value)
+    return difference
 
 
 def _update_entries(

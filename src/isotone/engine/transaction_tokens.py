@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from itertools import islice
 
 from isotone import limits
@@ -12,18 +11,18 @@ _TIME = 8
 _SLICE = 100
 
 
-def recall(engine: Engine, token: str, request: bytes) -> bool | None:
-    """Whether a token was used for the same request; None if it was not used."""
+def recall(engine: Engine, token: str) -> bytes | None:
+    """The identity of the transaction that a token was used for; None if it was not used, or long ago."""
     stored = engine.store.get(TOKENS, b"t" + token.encode())
     if stored is None or int.from_bytes(stored[:_TIME], "big") < _now(engine):
         return None
-    return stored[_TIME:] == _digest(request)
+    return stored[_TIME:]
 
 
-def remember(engine: Engine, token: str, request: bytes) -> None:
-    """Record, in the transaction of the request, that it was executed."""
+def remember(engine: Engine, token: str, identity: bytes) -> None:
+    """Record, in the transaction that it describes, that it was executed."""
     until = (_now(engine) + limits.TOKEN_LIFETIME * 1000).to_bytes(_TIME, "big")
-    engine.store.put(TOKENS, b"t" + token.encode(), until + _digest(request))
+    engine.store.put(TOKENS, b"t" + token.encode(), until + identity)
     engine.store.put(TOKENS, b"e" + until + token.encode(), b"")
 
 
@@ -49,7 +48,3 @@ def _forget(engine: Engine, expiry_key: bytes) -> None:
 
 def _now(engine: Engine) -> int:
     return int(engine.clock.now() * 1000)
-
-
-def _digest(request: bytes) -> bytes:
-    return hashlib.sha256(request).digest()

@@ -25,8 +25,10 @@ from isotone.expressions.nodes import (
     Literal,
     Node,
     Not,
+    Operand,
     Or,
     Path,
+    Truth,
     ValueRef,
 )
 from isotone.expressions.operands import (
@@ -108,8 +110,15 @@ def _compile(node: ConditionNode) -> Matches:
     return _COMPILERS[type(node)](node)
 
 
+def _operand(node: Operand) -> Evaluate:
+    if not isinstance(node, Truth):
+        return compile_operand(node)
+    matches = _compile(node.condition)
+    return lambda item, values: {"BOOL": matches(item, values)}
+
+
 def _comparison(node: Comparison) -> Matches:
-    left, right = compile_operand(node.left), compile_operand(node.right)
+    left, right = _operand(node.left), _operand(node.right)
     if node.operator == "<>":
         equals = _related(left, right, equal)
         return lambda item, values: not equals(item, values)
@@ -128,18 +137,18 @@ def _related(left: Evaluate, right: Evaluate, relation: Relation) -> Matches:
 
 
 def _between(node: Between) -> Matches:
-    operand = compile_operand(node.operand)
-    above = _related(compile_operand(node.low), operand, less_or_equal)
-    below = _related(operand, compile_operand(node.high), less_or_equal)
+    operand = _operand(node.operand)
+    above = _related(_operand(node.low), operand, less_or_equal)
+    below = _related(operand, _operand(node.high), less_or_equal)
     return lambda item, values: above(item, values) and below(item, values)
 
 
 def _in(node: In) -> Matches:
-    operand = compile_operand(node.operand)
+    operand = _operand(node.operand)
     constants = [choice.value for choice in node.choices if isinstance(choice, Literal)]
     if len(constants) == len(node.choices):
         return _in_constants(operand, constants)
-    choices = [compile_operand(choice) for choice in node.choices]
+    choices = [_operand(choice) for choice in node.choices]
 
     def matches(item: Item, values: ValueMap) -> bool:
         value = operand(item, values)
@@ -182,7 +191,7 @@ def _attribute_exists(path: Path) -> Matches:
     name, *inner = path.elements
     if not inner and type(name) is str:
         return lambda item, values: name in item
-    find = compile_operand(path)
+    find = _operand(path)
     return lambda item, values: find(item, values) is not None
 
 
@@ -191,7 +200,7 @@ def _attribute_not_exists(path: Path) -> Matches:
     name, *inner = path.elements
     if not inner and type(name) is str:
         return lambda item, values: name not in item
-    find = compile_operand(path)
+    find = _operand(path)
     return lambda item, values: find(item, values) is None
 
 
@@ -200,7 +209,7 @@ def _has_type(value: dict[str, Any], name: dict[str, Any]) -> bool:
 
 
 def _function(relation: Relation) -> Callable[..., Matches]:
-    return lambda first, second: _related(compile_operand(first), compile_operand(second), relation)
+    return lambda first, second: _related(_operand(first), _operand(second), relation)
 
 
 def _not(node: Not) -> Matches:

@@ -62,7 +62,13 @@ class Arithmetic(msgspec.Struct, frozen=True, tag=True):
     right: Operand
 
 
-Operand: TypeAlias = Path | ValueRef | Literal | Call | Arithmetic
+class Truth(msgspec.Struct, frozen=True, tag=True):
+    """A condition as an operand, whose value is a boolean. Only statements have it."""
+
+    condition: ConditionNode
+
+
+Operand: TypeAlias = Path | ValueRef | Literal | Call | Arithmetic | Truth
 
 
 class Comparison(msgspec.Struct, frozen=True, tag=True):
@@ -200,6 +206,7 @@ PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]] | None]] = {
     Literal: None,
     Call: attrgetter("operands"),
     Arithmetic: attrgetter("left", "right"),
+    Truth: lambda node: (node.condition,),
     Comparison: attrgetter("left", "right"),
     Between: attrgetter("operand", "low", "high"),
     In: lambda node: (node.operand, *node.choices),
@@ -300,6 +307,11 @@ def _lift_not(node: Not, values: Values) -> Not:
     return node if lifted is node.operand else Not(lifted)
 
 
+def _lift_truth(node: Truth, values: Values) -> Truth:
+    lifted = lift(node.condition, values)
+    return node if lifted is node.condition else Truth(lifted)
+
+
 def _lift_junction(node: And | Or, values: Values) -> And | Or:
     lifted = _lift_all(node.operands, values)
     return node if lifted is node.operands else type(node)(lifted)
@@ -334,6 +346,7 @@ _LIFT: Final[dict[type, Callable[[Any, Values], Any] | None]] = {
     Literal: _lift_literal,
     Call: _lift_call,
     Arithmetic: _lift_pair,
+    Truth: _lift_truth,
     Comparison: _lift_pair,
     Between: _lift_between,
     In: _lift_in,

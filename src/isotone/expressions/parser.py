@@ -50,6 +50,7 @@ from isotone.expressions.nodes import (
     ProjectionNode,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -204,7 +205,7 @@ class _Parser:
 
     def _as_condition(self, node: _Either) -> ConditionNode:
         """Refuse an operand where a condition is needed; the message names the next token."""
-        if isinstance(node, Path | ValueRef | Literal | Arithmetic):
+        if isinstance(node, Path | ValueRef | Literal | Arithmetic | Truth):
             self._refuse()
         return node
 

@@ -29,6 +29,7 @@ from isotone.expressions.nodes import (
     ProjectionNode,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -69,7 +70,7 @@ class Writer:
         self._references: dict[str, str] = {}
 
     def text(self, tree: Node) -> str:
-        """The text of a tree. O(nodes)."""
+        """The text of a tree. O(nodes). Raises `UsageError` for what only a statement says."""
         return _WRITE[type(tree)](self, tree)
 
     def _placeholder(self, name: str) -> str:
@@ -102,6 +103,9 @@ class Writer:
 
     def _binary(self, node: Comparison | Arithmetic) -> str:
         return f"{self.text(node.left)} {node.operator} {self.text(node.right)}"
+
+    def _truth(self, node: Truth) -> str:
+        raise UsageError("only a statement compares whether a condition holds with a value")
 
     def _between(self, node: Between) -> str:
         return f"{self.text(node.operand)} BETWEEN {self.text(node.low)} AND {self.text(node.high)}"
@@ -165,6 +169,7 @@ _WRITE: Final[dict[type, Callable[[Writer, Any], str]]] = {
     Literal: Writer._literal,
     Call: Writer._call,
     Arithmetic: Writer._binary,
+    Truth: Writer._truth,
     Comparison: Writer._binary,
     Between: Writer._between,
     In: Writer._in,

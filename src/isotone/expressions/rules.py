@@ -34,6 +34,7 @@ from isotone.expressions.nodes import (
     Path,
     ResolvedPath,
     Set,
+    Truth,
     ValueRef,
 )
 from isotone.expressions.operands import ORDERINGS, ValueMap, less, type_of
@@ -99,6 +100,7 @@ _PLACES_BELOW: Final[dict[type, str]] = {
     And: CONDITION,
     Or: CONDITION,
     Not: CONDITION,
+    Truth: CONDITION,
     Set: VALUE,
     Arithmetic: INNER,
 }
@@ -304,6 +306,8 @@ def _add_typed(
             checks.append(_type_check(get, allowed, refuse))
         elif isinstance(operand, Call) and operand.function == "size" and "N" not in allowed:
             raise refuse("N")
+        elif isinstance(operand, Truth) and "BOOL" not in allowed:
+            raise refuse("BOOL")
 
 
 def _type_check(get: Constant, allowed: frozenset[str], refuse: Refuse) -> OperandCheck:

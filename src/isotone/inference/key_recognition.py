@@ -55,10 +55,12 @@ class Source:
 
 @dataclass
 class Aligned:
-    """A form, and the fields that it adds."""
+    """A form, the fields that it adds, and what it had to choose from."""
 
     form: Form
     sources: list[Source] = field(default_factory=list)
+    ties: dict[str, list[str]] = field(default_factory=dict)
+    """For a field of the form, the attributes that could be in its place as well."""
 
 
 def align(
@@ -102,6 +104,7 @@ class _Alignment:
         self._gives_up = gives_up
         self._parts: list[str | Place] = []
         self._new: list[Source] = []
+        self._ties: dict[str, list[str]] = {}
         self._fixed = {source.name: dict(source.fixed) for source in sources}
 
     def run(self) -> Aligned | None:
@@ -112,7 +115,7 @@ class _Alignment:
                 self._take_unknown()
         if not self._parts:
             return None
-        aligned = Aligned(Form(tuple(_merged(self._parts))), self._new)
+        aligned = Aligned(Form(tuple(_merged(self._parts))), self._new, self._ties)
         return aligned if aligned.form.template is not None else None
 
     # Literals
@@ -183,15 +186,27 @@ class _Alignment:
     # Fields
 
     def _take_field(self) -> bool:
-        found = max(self._matches(), key=lambda match: match.score, default=None)
+        matches = list(self._matches())
+        found = max(matches, key=lambda match: match.score, default=None)
         if found is None:
             return False
+        self._note_ties(found, matches)
         if found.lead:
             self._parts.append(found.lead)
         self._parts.append(Place(found.source.name, found.style))
         self._fixed.setdefault(found.source.name, {}).update(found.style.demands)
         self._rests = found.rests
         return True
+
+    def _note_ties(self, chosen: _Match, matches: Sequence[_Match]) -> None:
+        """Keep the attributes that fit as well as the chosen one, unless the literal before it names that one."""
+        others = [
+            match.source.name
+            for match in matches
+            if match.fit == chosen.fit and match is not chosen and not match.source.is_virtual
+        ]
+        if others and not (chosen.is_named or chosen.source.is_virtual):
+            self._ties[chosen.source.name] = others
 
     def _matches(self) -> Iterator[_Match]:
         for source in [*self._sources, *self._new]:
@@ -296,6 +311,7 @@ class _Alignment:
             (
                 length,
                 len(set(map(repr, values))) > 1,
+                style.is_exact,
                 bool(own & label),
                 bool(own & _ID_WORDS),
                 source.is_virtual,
@@ -314,7 +330,7 @@ class _Alignment:
         """Whether a value could be in the key by chance, because it is short and always the same."""
         if len(set(map(repr, values))) > 1 or match.source.is_virtual:
             return False
-        _, _, has_label, is_id, *_ = match.score
+        *_, has_label, is_id, _, _ = match.score
         length = len(self._rests[0]) - len(match.rests[0])
         return length < _SHORTEST_COINCIDENCE and not (has_label or is_id)
 
@@ -359,6 +375,16 @@ class _Match:
     lead: str
     rests: list[str]
     score: tuple[Any, ...]
+
+    @property
+    def fit(self) -> tuple[Any, ...]:
+        """How well the values fit, whatever their field is called: length, variety, and whether they are as they are."""
+        return self.score[:3]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the literal before the value has a word of the field's name."""
+        return bool(self.score[3])
 
 
 def _merged(parts: Sequence[str | Place]) -> Iterator[str | Place]:

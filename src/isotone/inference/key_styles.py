@@ -61,6 +61,11 @@ class Style:
         return all(value is None or len(str(value)) == codec.width for value in values)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether a key has the value as it is, neither in another case nor padded."""
+        return not self.options.keys() & {"case", "max"}
+
+    @property
     def demands(self) -> Mapping[str, str | None]:
         """The options that the field must have, and those that it must not have: for these None."""
         if isinstance(self.codec, readable.Unpadded):

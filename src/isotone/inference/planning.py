@@ -292,12 +292,22 @@ class _EntityPlanner:
         for place in aligned.form.places:
             plan = self._fields[place.source]
             plan.options |= place.style.options
+            self._note_tie(plan, name, aligned.ties.get(place.source, ()))
             self._sources[place.source].fixed |= place.style.demands
             is_sort = any(part.name == name for part in self._sort_parts())
             if isinstance(place.style.codec, readable.Unpadded):
                 self._note_width(plan, self._sources[place.source].values)
             if is_sort and not place.style.codec.sorts and _UNSORTED not in plan.notes:
                 plan.notes.append(_UNSORTED)
+
+    @staticmethod
+    def _note_tie(plan: FieldPlan, key: str, others: Sequence[str]) -> None:
+        """Note the attributes that have the same values as a field in a key, so that either may be in it."""
+        if others:
+            plan.notes.append(
+                f"guessed: {key} may have {' or '.join(others)} here, which {'has' if len(others) == 1 else 'have'} "
+                "the same values"
+            )
 
     @staticmethod
     def _note_width(plan: FieldPlan, values: Sequence[Any]) -> None:

@@ -15,18 +15,21 @@ from isotone.model.declaring.fields import Attr, computed, created, expires, fie
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
 from isotone.model.declaring.wire_types import resolve_alias
-from isotone.model.engine_needs import EngineWarning, features_of, gaps_of
+from isotone.model.engine_needs import EngineWarning, gaps_of, index_features
 from isotone.model.entity import Entity, upgrade
 from isotone.model.inspection import entity_of_item
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
+from isotone.model.reading.batch_get import Fetched
 from isotone.model.reading.cost import Stats, waste_of
-from isotone.model.reading.families import Family
+from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.matching import queries_for
 from isotone.model.reading.merging import Merge, merge
+from isotone.model.reading.nearest import VectorPattern
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal, items_to_read
 from isotone.model.reading.snapshot import Snapshot
+from isotone.model.returning import Requests, ReturningNothing, ReturningOld
 from isotone.model.steps import (
     CONTENTION,
     THROTTLING,
@@ -39,10 +42,11 @@ from isotone.model.steps import (
 )
 from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.streams import Event, EventKind
-from isotone.model.table_admin import Throughput
+from isotone.model.table_admin import Difference, IndexProgress, Throughput
 from isotone.model.transactions import Transaction
 from isotone.model.verification import FindingCount, Verification
 from isotone.model.warn_caller import warn_caller
+from isotone.model.writing.batches import Written
 
 __all__ = [
     "CONTENTION",
@@ -58,6 +62,7 @@ __all__ = [
     "Change",
     "Composes",
     "Condition",
+    "Difference",
     "EngineWarning",
     "Entity",
     "EntityKey",
@@ -65,10 +70,13 @@ __all__ = [
     "Event",
     "EventKind",
     "Family",
+    "FamilyQuery",
+    "Fetched",
     "FindingCount",
     "Global",
     "Host",
     "Index",
+    "IndexProgress",
     "Key",
     "Local",
     "M_co",
@@ -79,6 +87,9 @@ __all__ = [
     "Pause",
     "Query",
     "Read",
+    "Requests",
+    "ReturningNothing",
+    "ReturningOld",
     "Scan",
     "Snapshot",
     "Stats",
@@ -88,8 +99,10 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "VectorPattern",
     "Verification",
     "Waits",
+    "Written",
     "aconnect",
     "all_of",
     "capabilities_of",
@@ -100,11 +113,11 @@ __all__ = [
     "entity_of_item",
     "escape",
     "expires",
-    "features_of",
     "field",
     "full_jitter",
     "gaps_of",
     "in_order",
+    "index_features",
     "is_transient",
     "items_to_read",
     "iteration",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
@@ -25,6 +26,7 @@ from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.reader import Reader
 from isotone.model.store import AsyncStore, Store
 from isotone.model.table_renaming import AsyncRenamed, Naming, Renamed, TableNames
+from isotone.shown_signature import shown
 
 _SECRET_SIZE: Final = 32  # bytes
 _DEADLINE: Final = 60.0  # seconds
@@ -59,6 +61,7 @@ class StoreOptions(opening.Options, total=False):
     tape: str | PathLike[str]
 
 
+@shown
 def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     """Connect to a store at an address. Nothing is sent before the store is used.
 
@@ -92,6 +95,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
     )
 
 
+@shown
 def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncStore:
     """Connect to an async store, as `connect` does; also accepts an aioboto3 client.
 
@@ -234,7 +238,8 @@ def _taped(target: Target, options: StoreOptions) -> Opened:
     if Path(tape).exists():
         return Opened(Player(tape), _nothing)
     backend, close = opening.open_backend(target, **_of_address(options))
-    writer = TapeWriter(tape)
+    with _closed_on_failure(close):
+        writer = TapeWriter(tape)
     return Opened(Recorder(backend, writer), _both(writer.close, close))
 
 
@@ -247,7 +252,8 @@ def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
     if Path(tape).exists():
         return OpenedAsync(AtOnce(Player(tape)), _nothing)
     backend, close = opening.open_async_backend(target, **_of_address(options))
-    writer = TapeWriter(tape)
+    with _closed_on_failure(close):
+        writer = TapeWriter(tape)
     return OpenedAsync(AsyncRecorder(backend, writer), _both(writer.close, close))
 
 
@@ -257,6 +263,16 @@ def _of_address(options: StoreOptions) -> opening.Options:
         opening.Options,
         {name: each for name, each in named.items() if name in opening.Options.__annotations__},
     )
+
+
+@contextmanager
+def _closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
+    """Close a backend that was opened, if the block fails."""
+    try:
+        yield
+    except BaseException:
+        close()
+        raise
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

@@ -161,9 +161,13 @@ def gaps_of(table: Table, capabilities: Capabilities) -> Iterator[tuple[str, str
         yield warning, "leave it out, or accept that"
 
 
-def features_of(table: Table) -> Iterator[str]:
-    """The features that a table needs, by the fields of `Capabilities`."""
-    return (need.feature for need in _OF_TABLES if next(need.what(table), None) is not None)
+def index_features(schema: EntitySchema) -> Iterator[str]:
+    """The features that the index keys of an entity need, by the fields of `Capabilities`."""
+    for key in schema.indexes:
+        layout = schema.table.indexes[str(key.index)]
+        yield f"{layout.kind}_indexes"
+        if layout.keys.is_wide:
+            yield "wide_index_keys"
 
 
 def require_for_entity(schema: EntitySchema, engine: Engine) -> Steps[None]:

@@ -128,7 +128,8 @@ FINDING_KINDS: Final[Mapping[Kind, FindingKind]] = {
     ),
     "overflow": FindingKind(
         "a value that does not fit into a key",
-        "the next put of these items is refused; declare a larger maximum with was=, then widen the keys",
+        "the next put of these items is refused; for a number declare a larger maximum with was=, then widen the "
+        "keys; of another value the examples say what to change",
         hides_values=True,
     ),
     "headroom": FindingKind(

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from typing_extensions import TypeVar as TypeVarWithDefault
 
 from isotone.model.steps import Batches, Steps
+from isotone.shown_signature import show_signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,7 +116,8 @@ else:
                     result.__qualname__ = f"{self.__class__.__name__}.{function.__name__}"
                 return result
 
-        return functools.wraps(function)(call)
+        show_signature(functools.update_wrapper(call, function), function)
+        return call
 
     def iteration(function, check: CheckArguments | None = None):
         """Mark a method that returns batches as an iteration of its host."""
@@ -125,4 +127,5 @@ else:
                 check(self, args, kwargs)
             return self.run_batches(function(self, *args, **kwargs))
 
-        return functools.wraps(function)(call)
+        show_signature(functools.update_wrapper(call, function), function)
+        return call

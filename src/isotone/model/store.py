@@ -33,11 +33,13 @@ from isotone.model.reading.reader import Reader, Traversal
 from isotone.model.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
 from isotone.model.store_operations import Operations
 from isotone.model.table_renaming import TableNames
+from isotone.shown_signature import show_signatures
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R")
 
 
+@show_signatures
 class Store(Operations[Waits], Waits):
     """A store whose operations block; created by `connect`."""
 
@@ -147,6 +149,7 @@ class Store(Operations[Waits], Waits):
         self.close()
 
 
+@show_signatures
 class AsyncStore(Operations[Awaits], Awaits):
     """A store whose operations are awaited; created by `aconnect`. Works in any event loop."""
 
@@ -251,6 +254,7 @@ class AsyncStore(Operations[Awaits], Awaits):
         await self.close()
 
 
+@show_signatures
 class Calls(Operations[Composes], Composes):
     """The operations of a store as steps, to compose operations from others: `store.calls`.
 

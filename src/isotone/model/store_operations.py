@@ -57,6 +57,7 @@ from isotone.model.writing.write import (
     schema_of,
     schema_of_instance,
 )
+from isotone.shown_signature import show_signatures
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
@@ -70,6 +71,7 @@ _ONE_BY_ONE: Final = (
 )
 
 
+@show_signatures
 class Operations(Host[M_co]):
     """The operations of every store, each defined once."""
 
@@ -544,7 +546,7 @@ class Operations(Host[M_co]):
 
     @operation
     def page(
-        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+        self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
     ) -> Steps[Page[E]]:
         """Return `size` results, and the cursors of the next and the previous page.
 
@@ -559,7 +561,7 @@ class Operations(Host[M_co]):
 
     @iteration
     def pages(
-        self, read: Read[E] | Merge[E], *, size: int, cursor: str | None = None
+        self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
     ) -> Batches[Page[E]]:
         """Iterate over the pages of all results, or of those after a cursor; no empty page follows the last one.
 

@@ -46,6 +46,7 @@ from isotone.model.writing.write import (
     read_item,
     schema_of,
 )
+from isotone.shown_signature import show_signatures
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ E = TypeVar("E", bound="Entity")
 K_co = TypeVarWithDefault("K_co", covariant=True, default=Any)
 
 
+@show_signatures
 class Transaction(Host[K_co]):
     """Collects writes, and sends all or none; created by `store.transaction()`.
 

@@ -18,8 +18,8 @@ from isotone.engine.table_schema import (
     VectorSchema,
 )
 from isotone.operations.table_lookup import table_arn
+from isotone.operations.warm_throughput import warm_throughput
 
-_ON_DEMAND_WARMTH = (12_000, 4_000)  # units per second that a new on-demand table supports at once
 _ONE_ACCOUNT = "ENABLED_WITH_OVERRIDES"  # the mode of a global table of one account
 
 
@@ -64,7 +64,7 @@ def table_description(
         described["VectorIndexes"] = [
             _vector_description(engine, schema, index, status) for index in schema.vectors
         ]
-    described["WarmThroughput"] = _warmth(schema.settings, schema)
+    described["WarmThroughput"] = warm_throughput(schema)
     if schema.restored is not None:
         described["RestoreSummary"] = _restore_summary(schema.restored)
     described.update(_settings(schema, arn))
@@ -99,7 +99,7 @@ def _index_description(
         # An index created with its table shares the table's state until both are active.
         described["IndexStatus"] = "CREATING" if table_status == "CREATING" else index.status
         described["ProvisionedThroughput"] = _throughput(index.throughput)
-        described["WarmThroughput"] = _warmth(index.settings, index)
+        described["WarmThroughput"] = warm_throughput(index)
         if index.status == "CREATING":
             described["Backfilling"] = backfill.is_filling(engine, index.tree)
         if "OnDemandThroughput" in index.settings:
@@ -166,18 +166,6 @@ def _throughput(throughput: Throughput) -> dict[str, Any]:
     if throughput.decreased is not None:
         described["LastDecreaseDateTime"] = throughput.decreased
     return described
-
-
-def _warmth(settings: dict[str, Any], of: TableSchema | IndexSchema) -> dict[str, Any]:
-    wanted = settings.get("WarmThroughput", {})
-    read, write = of.throughput.read, of.throughput.write
-    if not read:
-        read, write = _ON_DEMAND_WARMTH
-    return {
-        "ReadUnitsPerSecond": wanted.get("ReadUnitsPerSecond") or read,
-        "WriteUnitsPerSecond": wanted.get("WriteUnitsPerSecond") or write,
-        "Status": "ACTIVE",
-    }
 
 
 def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
@@ -278,7 +266,7 @@ def _replica(engine: Engine, schema: TableSchema, region: str) -> dict[str, Any]
         "RegionName": region,
         "ReplicaStatus": "CREATING" if _is_copied(engine, schema, region) else "ACTIVE",
         "ReplicaArn": table_arn(engine.regions[region], schema.name),
-        "WarmThroughput": _warmth(own.settings, own),
+        "WarmThroughput": warm_throughput(own),
         "GlobalTableSettingsReplicationMode": _ONE_ACCOUNT,
         **given,
     }
@@ -286,7 +274,7 @@ def _replica(engine: Engine, schema: TableSchema, region: str) -> dict[str, Any]
     indexes = [
         {
             "IndexName": index.name,
-            "WarmThroughput": _warmth(index.settings, index),
+            "WarmThroughput": warm_throughput(index),
             **overrides.get(index.name, {}),
         }
         for index in own.indexes

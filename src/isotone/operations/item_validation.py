@@ -14,7 +14,8 @@ from isotone.engine.layout import Keyspace
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import ApiError, ValidationException
-from isotone.expressions import KeyRange
+from isotone.expressions import KeyRange, Update
+from isotone.operations.request_expressions import Binding
 from isotone.operations.vector_validation import check_vectors
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
 from isotone.values.size import value_size
@@ -66,6 +67,16 @@ _UPDATE: Final = Sentences(
 
 
 _OF_REQUEST: Final = ("One or more parameter values are not valid. ", TOO_LARGE)
+
+
+def check_statement_size(update: Update | None, binding: Binding) -> None:
+    """Refuse an update that writes more than an item can be, even if the item would not become so large."""
+    size = None if update is None else update.size
+    if size is None:
+        return
+    most = size.fixed + len(size.values) * binding.size
+    if most > limits.ITEM_SIZE and size.with_values(binding.values) > limits.ITEM_SIZE:
+        raise ValidationException(_UPDATE.item_size)
 
 
 def is_of_request(error: ApiError) -> bool:

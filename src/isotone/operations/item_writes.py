@@ -108,7 +108,8 @@ def execute(engine: Engine, change: Change, meter: Charged | None = None) -> Out
         new = change.new_item(old)
     except (ConditionalCheckFailedException, DuplicateItemException):
         if meter is not None:
-            meter.write(size_of(old[0]), 0 if change.new is None else change.new[1])
+            new_item, size = change.new or (None, 0)
+            items.charge(meter, change.table, *old, new_item, size)
         raise
     change.write(engine, old, new, meter)
     return old[0], None if new is None else new[0]

@@ -29,7 +29,11 @@ from isotone.operations.item_requests import (
     write_options_of,
 )
 from isotone.operations.item_responses import LARGE, item_in_response, returned
-from isotone.operations.item_validation import check_size, requested_key
+from isotone.operations.item_validation import (
+    check_size,
+    check_statement_size,
+    requested_key,
+)
 from isotone.operations.item_writes import (
     Change,
     delete_change,
@@ -126,6 +130,8 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             binding,
         )
         binding.check_keys(table, update)
+        if request.update_expression is not None:
+            check_statement_size(update, binding)
         return _execute_and_answer(engine, request, change, update)
 
 

@@ -20,7 +20,7 @@ import msgspec
 
 from isotone.effort import LARGE_PIECE, Postponed, give_way, spend, this_thread
 from isotone.errors import ApiError, SerializationException
-from isotone.operations import request_validation, serialization, table_lookup
+from isotone.operations import request_validation, serialization, strict_json, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
 from isotone.values.json_pieces import decode_in_pieces
@@ -101,6 +101,8 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
+    if shape.is_strict and isinstance(request, bytes):
+        strict_json.check(request, grammar)
     try:
         document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:

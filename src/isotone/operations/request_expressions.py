@@ -69,7 +69,7 @@ class Binding:
         "_names",
         "_nested",
         "_placeholders",
-        "_size",
+        "size",
         "values",
         "weight",
         "work",
@@ -80,7 +80,7 @@ class Binding:
         self._names = names
         self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
-        self._size = 0
+        self.size = 0
         self.weight = self.work = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
@@ -179,8 +179,8 @@ class Binding:
                     "ExpressionAttributeValues contains invalid value: "
                     f"{error.message} for key {name}"
                 ) from None
-            self._size += size
-        if self._size > limits.EXPRESSION_VALUES_SIZE:
+            self.size += size
+        if self.size > limits.EXPRESSION_VALUES_SIZE:
             raise ValidationException(
                 "ExpressionAttributeValues size exceeds the maximum allowed size"
             )
@@ -190,7 +190,7 @@ class Binding:
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         self.weight += compiled.weight
-        self.work += compiled.nodes * self._size
+        self.work += compiled.nodes * self.size
         compiled.check(self.values)
         return compiled
 

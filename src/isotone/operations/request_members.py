@@ -7,7 +7,7 @@ The values of an enum are in the order in which the service prints them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -23,6 +23,9 @@ def member_name(attribute: str) -> str:
 
 class Structure(Struct, frozen=True, gc=False, rename=member_name):
     """A structure of the API: unknown members are ignored and null means absent, as on the service."""
+
+    is_strict: ClassVar[bool] = False
+    """Whether JSON is read by the rules of `strict_json`."""
 
 
 # An attribute value stays as in the JSON; `values.canonical_item` checks it.

@@ -33,7 +33,7 @@ from isotone.operations.request_members import (
     Structure,
 )
 from isotone.operations.streams import stream_of_arn
-from isotone.operations.table_lookup import changed_table, table_of_arn
+from isotone.operations.table_lookup import changed_table, check_arn, table_of_arn
 
 
 class PutResourcePolicy(Structure, frozen=True):
@@ -62,8 +62,18 @@ _WITH_POLICY: Final = re.compile(
     r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/]+)(?:/index/[^/]*|(/stream/.*))?"
 )
 _NO_POLICY: Final = "NO_POLICY"  # the ExpectedRevisionId of a resource without a policy
+_NOT_FOUND: Final = "Resource-based policy not found for the provided ResourceArn: "
+_UPDATE_OF_NONE: Final = "Requested update for policy with revision id {expected}, but table {name} has no associated policy."
+_OTHER_EXPECTED: Final = (
+    "Requested update for policy with revision id {expected}, but the policy associated to target table "
+    "{name} has revision id {present}."
+)
+_NONE_EXPECTED: Final = (
+    "Requested policy update expecting none to be present for table {name}, but a policy exists with "
+    "revision id {present}."
+)
 _RESOURCE_ARN: Final = re.compile(
-    rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}(/stream/[0-9T:.-]+)?"
+    rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/({NAME_PATTERN})(/stream/[0-9T:.-]+)?"
 )
 
 
@@ -74,7 +84,7 @@ def put_resource_policy(engine: Engine, request: PutResourcePolicy) -> Answer:
     with engine.writing:
         resource = _resource(engine, request.resource_arn)
         present = _policy(resource)
-        _check_revision(request.resource_arn, present, request.expected_revision_id)
+        _check_revision(resource, present, request.expected_revision_id)
         if present is None or not _is_equal(present.document, request.policy):
             present = new_policy(engine, request.policy, present)
             _save(engine, resource, present)
@@ -87,9 +97,7 @@ def get_resource_policy(engine: Engine, request: GetResourcePolicy) -> Answer:
     with engine.reading:
         policy = _policy(_resource(engine, request.resource_arn))
     if policy is None:
-        raise PolicyNotFoundException(
-            f"Resource-based policy not found for the provided ResourceArn: {request.resource_arn}"
-        )
+        raise PolicyNotFoundException(f"{_NOT_FOUND}{request.resource_arn}")
     return {"Policy": policy.document, "RevisionId": policy.revision}
 
 
@@ -99,7 +107,7 @@ def delete_resource_policy(engine: Engine, request: DeleteResourcePolicy) -> Ans
     with engine.writing:
         resource = _resource(engine, request.resource_arn)
         policy = _policy(resource)
-        _check_revision(request.resource_arn, policy, request.expected_revision_id)
+        _check_revision(resource, policy, request.expected_revision_id)
         if policy is None:
             return {}
         _save(engine, resource, None)
@@ -127,22 +135,29 @@ def new_policy(engine: Engine, document: str, previous: Policy | None = None) ->
     return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
 
 
-def _check_revision(arn: str, policy: Policy | None, expected: str | None) -> None:
+def _check_revision(resource: Table | Stream, policy: Policy | None, expected: str | None) -> None:
     if expected is None or expected == (_NO_POLICY if policy is None else policy.revision):
         return
-    raise PolicyNotFoundException(
-        f"Resource-based policy of revision {expected} not found "
-        f"for the provided ResourceArn: {arn}"
-    )
+    name = resource.name if isinstance(resource, Table) else resource.table
+    if policy is None:
+        wrong = _UPDATE_OF_NONE.format(expected=expected, name=name)
+    elif expected == _NO_POLICY:
+        wrong = _NONE_EXPECTED.format(name=name, present=policy.revision)
+    else:
+        wrong = _OTHER_EXPECTED.format(expected=expected, name=name, present=policy.revision)
+    raise PolicyNotFoundException(f"{_NOT_FOUND}{wrong}")
 
 
 def _resource(engine: Engine, arn: str) -> Table | Stream:
+    check_arn(arn)
     parts = _RESOURCE_ARN.fullmatch(arn)
     if parts is None:
         raise ValidationException(f"Invalid ResourceArn: {arn} is not that of a table or a stream")
-    if parts[1] is not None:
+    if parts[2] is not None:
         return stream_of_arn(engine, arn)
-    return changed_table(engine, table_of_arn(engine, arn).name)
+    table = changed_table(engine, parts[1])
+    table_of_arn(engine, arn)  # refuses that of another region or account
+    return table
 
 
 def _policy(resource: Table | Stream) -> Policy | None:

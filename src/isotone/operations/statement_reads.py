@@ -8,9 +8,10 @@ Conditions on the sort key narrow the range that is read, and the rest of the co
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from itertools import product
+from itertools import pairwise, product
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -19,11 +20,14 @@ from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, Keyspace, size_of
 from isotone.engine.pages import Page, Source
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange, check_scalar_keys
+from isotone.expressions.expression import Expression
+from isotone.expressions.nodes import Path, walk_up
 from isotone.expressions.partiql import (
     KeyPlan,
+    KeyTerm,
     Select,
     compared_with_keys,
     key_of,
@@ -40,9 +44,14 @@ from isotone.operations.item_responses import (
     completed,
     item_in_response,
 )
-from isotone.operations.item_validation import check_compared, check_key_condition, requested_key
+from isotone.operations.item_validation import (
+    INVALID,
+    check_compared,
+    check_key_condition,
+    requested_key,
+)
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
-from isotone.operations.query_and_scan import Query, Selection, source_of, start_position
+from isotone.operations.query_and_scan import Scan, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.types import SORT_KEYS
 
@@ -69,34 +78,72 @@ def select_page(
     table: Table,
     select: Select,
     values: Values,
-    request: Query,
+    request: Scan,
     next_token: str | None,
 ) -> Answer | Later:
     """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
 
-    The caller holds the engine's lock.
+    The checks are in the service's order. The caller holds the engine's lock.
     """
-    source = source_of(engine, table, request)
+    source = _source_of(engine, table, select)
     keyspace = source.keyspace
-    _check_paths(table, select)
+    _check_paths(table, select.expressions)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
-    _check_order(select, keyspace, key_plan)
+    _check_order_names(select, keyspace)
     # A page of one item that ends at its limit has a token, also where no other item can follow: a query makes it.
     has_token = next_token is not None or request.limit == 1
     if key_plan.action(select.index) == "GetItem" and not has_token:
         key = key_of(key_plan, keyspace.names, values)
         assert key is not None
+        check_key_types(keyspace, key)
+        _check_paths(table, select.selecting)
         return _get(engine, table, select, key, request)
     _check_values(table, keyspace, key_plan, values)
+    _check_paths(table, select.selecting)
+    check_overlaps(keyspace, key_plan, values)
+    _check_order(select, keyspace, key_plan)
     ranges = _ranges(keyspace, select, key_plan, values)
+    if request.consistent_read and source.index is not None and source.index.kind == "global":
+        raise ValidationException(messages.CONSISTENT_GLOBAL)
     position = _position(next_token, select, values, len(ranges))
+    if source.index is not None:
+        _check_projected(source.index, select, key_plan)
     return _read(source, select, key_plan, values, request, ranges, position)
+
+
+def _source_of(engine: Engine, table: Table, select: Select) -> Source:
+    """The table or index that a SELECT reads."""
+    check_index(table, select.index)
+    if select.index is not None and table.index(select.index) is None:
+        raise ValidationException(messages.NO_INDEX)
+    return source_of(engine, table, Scan(table.name, index_name=select.index))
+
+
+def check_index(table: Table, name: str | None) -> None:
+    """Refuse an index whose partition key or sort key has several attributes."""
+    index = None if name is None else table.index(name)
+    if index is None:
+        return
+    keyspace = index.keyspace
+    if len(keyspace.partition_names) > 1 or len(keyspace.sort_names) > 1:
+        raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
+
+
+def plan_of_one_item(table: Table, select: Select, values: Values) -> KeyPlan:
+    """The plan of a SELECT that is to find one item of a table, which must be sound."""
+    check_index(table, select.index)
+    keyspace = table.keyspace
+    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    if select.index is None and key_plan.reads[1:]:
+        _check_values(table, keyspace, key_plan, values)
+        check_overlaps(keyspace, key_plan, values)
+    return key_plan
 
 
 def single_key(table: Table, select: Select, values: Values) -> Item | None:
     """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
     keyspace = table.keyspace
-    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    key_plan = plan_of_one_item(table, select, values)
     if key_plan.action(select.index) != "GetItem":
         return None
     return key_of(key_plan, keyspace.names, values)
@@ -130,9 +177,8 @@ def _check_values(table: Table, keyspace: Keyspace, key_plan: KeyPlan, values: V
                 check_compared(keys, compared.attribute, value)
 
 
-def _check_paths(table: Table, select: Select) -> None:
+def _check_paths(table: Table, expressions: tuple[Expression, ...]) -> None:
     """Refuse paths into key attributes."""
-    expressions = [*select.expressions, *([] if select.columns is None else [select.columns])]
     if not any(expression.nested_attributes for expression in expressions):
         return
     check_scalar_keys(expressions, table.schema.keys.names)
@@ -140,16 +186,88 @@ def _check_paths(table: Table, select: Select) -> None:
         check_scalar_keys(expressions, index.schema.keys.names, "IndexKey")
 
 
-def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
+def _check_order_names(select: Select, keyspace: Keyspace) -> None:
+    if select.order and select.where is None:
+        raise ValidationException(messages.ORDER_WITHOUT_WHERE)
     for name, _ in select.order:
         if name not in keyspace.names:
             raise ValidationException(messages.ORDER_NOT_KEY.format(name=name))
-    if select.order and not key_plan.mentions_partition and key_plan.is_scan:
+
+
+def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
+    """Refuse to order what is no query, and several queries by their sort key alone."""
+    if not select.order:
+        return
+    if key_plan.is_scan:
         raise ValidationException(messages.ORDER_WITHOUT_KEY)
+    collections = sum(len(read.partition) for read in key_plan.reads)
+    names = {name for name, _ in select.order}
+    if collections != 1 and names.isdisjoint(keyspace.partition_names):
+        raise ValidationException(messages.ORDER_WITHOUT_PARTITION)
 
 
-def _get(engine: Engine, table: Table, select: Select, key: Item, request: Query) -> Answer | Later:
-    record = engine.store.get(table.tree, located(table, key))
+def check_overlaps(keyspace: Keyspace, key_plan: KeyPlan, values: Values) -> None:
+    """Refuse reads of which two could find the same item."""
+    if not key_plan.can_overlap:
+        return
+    found = [
+        keyspace.bounds(_checked(keyspace, wanted))
+        for read in key_plan.reads
+        for key in read.partition
+        for wanted in _key_ranges(value_of(key, values), read.sort, values)
+    ]
+    if len(found) < 2:
+        return
+    found.sort(key=itemgetter(0))
+    for (_, end), (start, _) in pairwise(found):
+        if end is None or start < end:
+            raise ValidationException(messages.OVERLAPPING)
+
+
+def _key_ranges(key: AttributeValue, term: KeyTerm | None, values: Values) -> list[KeyRange]:
+    """What a read finds in one collection: a range, or one item for each value of an IN."""
+    if term is None:
+        return [KeyRange((key,))]
+    operands = term.values(values)
+    if term.operator in ("=", "IN"):
+        return [KeyRange((key,), (operand,)) for operand in operands]
+    return [KeyRange((key,), (), term.operator, operands)]
+
+
+def _checked(keyspace: Keyspace, wanted: KeyRange) -> KeyRange:
+    check_key_condition(keyspace, wanted)
+    return wanted
+
+
+def _check_projected(index: SecondaryIndex, select: Select, key_plan: KeyPlan) -> None:
+    """Refuse attributes that an index lacks, in the order written.
+
+    A filter may have them in a scan, and in a condition with an OR: they are absent from every entry.
+    """
+    if select.paths is not None and index.kind == "global":
+        missing = _missing(index, select.paths.paths)
+        if missing:
+            raise ValidationException(
+                f"{INVALID}Global secondary index {index.name} does not project [{missing}]"
+            )
+    if key_plan.is_scan or key_plan.has_alternatives:
+        return
+    missing = _missing(index, walk_up(*key_plan.rest))
+    if missing:
+        raise ValidationException(
+            f"{INVALID}Secondary index {index.name} "
+            f"does not project one or more filter attributes: [{missing}]"
+        )
+
+
+def _missing(index: SecondaryIndex, nodes: Iterable[Any]) -> str:
+    names = dict.fromkeys(str(node.elements[0]) for node in nodes if isinstance(node, Path))
+    missing = index.missing(frozenset(names))
+    return ", ".join(name for name in names if name in missing)
+
+
+def _get(engine: Engine, table: Table, select: Select, key: Item, request: Scan) -> Answer | Later:
+    record = engine.store.get(table.tree, requested_key(table.keyspace, key)[0])
     items: list[Any] = []
     waiting: Waiting = []
     if record is not None and select.columns is not None and size_of(record) > LARGE:
@@ -193,9 +311,7 @@ def _range(
     wanted = [
         KeyRange(partition, equal, term.operator, term.values(values)) for term in key_plan.ranges
     ] or [KeyRange(partition, equal)]
-    for each in wanted:
-        check_key_condition(keyspace, each)
-    bounds = [keyspace.bounds(each) for each in wanted]
+    bounds = [keyspace.bounds(_checked(keyspace, each)) for each in wanted]
     ends = [high for _, high in bounds if high is not None]
     return max(low for low, _ in bounds), min(ends, default=None)
 
@@ -213,7 +329,7 @@ def _read(
     select: Select,
     key_plan: KeyPlan,
     values: Values,
-    request: Query,
+    request: Scan,
     ranges: list[Bounds],
     position: Position,
 ) -> dict[str, Any] | Later:

@@ -34,6 +34,7 @@ from isotone.operations.item_writes import (
 from isotone.operations.request_expressions import Matches, bound
 from isotone.operations.statement_reads import check_key_types
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
+from isotone.values.types import SORT_KEYS
 
 Values = Mapping[str, AttributeValue]
 Write = Insert | Update | Delete
@@ -84,10 +85,10 @@ def change_of(
 
 def _insertion(table: Table, statement: Insert, values: Values) -> Change:
     item, size = canonical_item(statement.item(values))
-    for name in table.keyspace.names:
-        if name not in item:
-            raise ValidationException(messages.KEY_ABSENT.format(name=name))
-    check_key_types(table.keyspace, item)
+    for part in table.keyspace.schema.parts:
+        if part.name not in item:
+            raise ValidationException(messages.KEY_ABSENT.format(name=part.name))
+        check_key_types(table.keyspace, {part.name: item[part.name]})
     return insert_change(table, item, size)
 
 
@@ -100,6 +101,10 @@ def _key_and_condition(
     key = key_of(key_plan, keyspace.names, values)
     if where is None or key is None:
         raise ValidationException(messages.KEY_EQUALITY)
+    for name, value in key.items():
+        (code,) = value
+        if code not in SORT_KEYS:
+            raise ValidationException(messages.KEY_VALUE.format(name=name, type=code))
     check_key_types(keyspace, key)
     return key, bound(beyond_key(where, keyspace.names), values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -30,6 +31,7 @@ from isotone.expressions.partiql import (
     messages,
     parse_statement,
 )
+from isotone.expressions.partiql.statement_values import parameter
 from isotone.operations import transactions
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.batches import DUPLICATES
@@ -43,7 +45,7 @@ from isotone.operations.item_responses import (
 )
 from isotone.operations.item_writes import Change, execute
 from isotone.operations.long_writes import can_be_interrupted, read_all
-from isotone.operations.query_and_scan import Query
+from isotone.operations.query_and_scan import Scan
 from isotone.operations.request_members import (
     AttributeValue,
     Flag,
@@ -52,10 +54,15 @@ from isotone.operations.request_members import (
     ReturnValuesOnConditionCheckFailure,
     Structure,
 )
-from isotone.operations.statement_reads import Values, located, select_page, single_key
+from isotone.operations.statement_reads import (
+    Values,
+    check_index,
+    located,
+    select_page,
+    single_key,
+)
 from isotone.operations.statement_writes import RETURN_VALUES, Write, change_of, is_check
 from isotone.operations.table_lookup import open_table
-from isotone.values.attribute_validation import canonical_value
 from isotone.values.types import Item
 
 StatementText = Annotated[str, Meta(min_length=1, max_length=limits.STATEMENT_SIZE)]
@@ -115,14 +122,25 @@ Requested = ExecuteStatement | BatchStatementRequest | ParameterizedStatement
 
 
 def _parameters(request: Requested) -> list[AttributeValue]:
-    """The parameters in normal form. A malformed value is an error of the request, not of one statement."""
-    return [canonical_value(value)[0] for value in request.parameters or ()]
+    """The parameters in normal form. A malformed one is reported before the statement is read."""
+    return [parameter(value) for value in request.parameters or ()]
 
 
-def _bound(request: Requested, parameters: list[AttributeValue]) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters, which are in normal form."""
-    statement = parse_statement(request.statement)
+def _bound(
+    request: Requested, parameters: list[AttributeValue], engine: Engine | None = None
+) -> tuple[AnyStatement, Values]:
+    """The statement of a request, and the values of its parameters, which are in normal form.
+
+    With an engine, the index of a SELECT is looked at before its columns.
+    """
+    before_columns = None if engine is None else partial(_look_at_index, engine)
+    statement = parse_statement(request.statement, before_columns)
     return statement, statement.bind(parameters)
+
+
+def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
+    with engine.reading, suppress(ResourceNotFoundException):
+        check_index(open_table(engine, table), index)
 
 
 # ExecuteStatement
@@ -131,12 +149,12 @@ def _bound(request: Requested, parameters: list[AttributeValue]) -> tuple[AnySta
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Later:
     """Run one statement: read a page, or write one item."""
-    statement, values = _bound(request, _parameters(request))
+    statement, values = _bound(request, _parameters(request), engine)
     match statement:
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
         case Select():
-            reading = Query(
+            reading = Scan(
                 statement.table,
                 index_name=statement.index,
                 limit=request.limit,
@@ -184,7 +202,6 @@ class _Entry:
 
     def __init__(self, request: BatchStatementRequest) -> None:
         self.request = request
-        self.parameters = _parameters(request)
         self.statement: Select | Write | None = None
         self.values: Values = {}
         self.table: Table | None = None
@@ -194,8 +211,8 @@ class _Entry:
         self.waiting: Waiting = []
 
     def parse(self) -> None:
-        """Parse the statement."""
-        statement, self.values = _bound(self.request, self.parameters)
+        """Read the parameters and the statement."""
+        statement, self.values = _bound(self.request, _parameters(self.request))
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
@@ -207,7 +224,7 @@ class _Entry:
         if isinstance(self.statement, Select):
             key = single_key(self.table, self.statement, self.values)
             if key is None:
-                raise ValidationException(messages.ONE_ITEM_READ)
+                raise ValidationException(messages.BATCH_KEY)
             self.key = located(self.table, key)
         else:
             on_failure = self.request.return_values_on_condition_check_failure
@@ -341,12 +358,6 @@ def _on_failure(request: ExecuteTransaction) -> list[str | None]:
     ]
 
 
-# The messages about texts that are no statement, which do not tell the place in the transaction.
-_NOT_A_STATEMENT: Final = tuple(
-    sentence.partition("{")[0] for sentence in (messages.MALFORMED, messages.UNSUPPORTED_OPERATION)
-)
-
-
 def _transactional(
     place: int, request: ParameterizedStatement, parameters: list[AttributeValue]
 ) -> tuple[AnyStatement, Values]:
@@ -358,8 +369,6 @@ def _transactional(
         if isinstance(statement, Select) and statement.index is not None:
             raise ValidationException(messages.TRANSACTION_INDEX)
     except ValidationException as error:
-        if error.message.startswith(_NOT_A_STATEMENT):
-            raise
         raise _in_transaction(place, error.message) from None
     return statement, values
 
@@ -390,7 +399,11 @@ def _read_together(
         readings = []
         for place, (statement, values) in enumerate(entries):
             assert isinstance(statement, Select)
-            key = single_key(open_table(engine, statement.table), statement, values)
+            table = open_table(engine, statement.table)
+            try:
+                key = single_key(table, statement, values)
+            except ValidationException as error:
+                raise _in_transaction(place, error.message) from None
             if key is None:
                 raise _in_transaction(place, messages.TRANSACTION_KEY)
             locate = partial(_place, key)

@@ -7,6 +7,7 @@ iterator on and returns the next one.
 
 from __future__ import annotations
 
+import re
 import struct
 from base64 import b64decode, b64encode
 from hashlib import blake2b
@@ -40,6 +41,7 @@ from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import key_elements
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
+    NAME_PATTERN,
     EntityName,
     PositiveInteger,
     Structure,
@@ -114,6 +116,8 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
             f"{INVALID}Limit cannot be greater than the maximum allowed size: {limits.LIST_STREAMS}"
         )
     after = request.exclusive_start_stream_arn or ""
+    if after:
+        _parts_of(after)
     with engine.reading:
         by_arn = {
             stream_arn(engine, stream): stream
@@ -141,6 +145,8 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
         )
     if request.shard_filter is not None and request.shard_filter.type is None:
         raise detected(problem("'null'", "shardFilter.type", "Member must be CHILD_SHARDS"))
+    if request.shard_filter is not None and request.shard_filter.shard_id is None:
+        raise ValidationException(f"{INVALID}ShardId must be passed for a ShardFilter of this type")
     if request.shard_filter is not None and request.exclusive_start_shard_id is not None:
         raise ValidationException(
             "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
@@ -274,11 +280,23 @@ def stream_arn(engine: Engine, stream: Stream) -> str:
 
 def stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
     """The stream of an ARN: one that is enabled, or was within the last day."""
-    parts = arn.split("/")  # …:table/NAME/stream/LABEL
-    stream = streams.find(engine, parts[1], parts[3]) if len(parts) == 4 else None
+    stream = streams.find(engine, *_parts_of(arn))
     if stream is None or stream_arn(engine, stream) != arn:
         raise ResourceNotFoundException(refusal.format(arn=arn))
     return stream
+
+
+_ARN: Final = re.compile(
+    rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/({NAME_PATTERN})/stream/([0-9T:.-]+)"
+)
+
+
+def _parts_of(arn: str) -> tuple[str, str]:
+    """The table and the label of a stream's ARN."""
+    parts = _ARN.fullmatch(arn)
+    if parts is None:
+        raise ValidationException("Invalid StreamArn")
+    return parts[1], parts[2]
 
 
 # Positions and iterators

@@ -53,6 +53,14 @@ def table_name(text: str, path: str = "tableName") -> str:
     return text
 
 
+def check_arn(arn: str) -> None:
+    """Refuse a text that does not begin as ARNs do."""
+    if not arn.startswith("arn:"):
+        raise ValidationException(
+            f"One or more parameter values were invalid: ARNs must start with 'arn:': {arn}"
+        )
+
+
 def check_control_name(member: str, text: str | None) -> None:
     """Refuse a missing, short, long or malformed name, as control-plane calls do."""
     if text is None:

@@ -33,7 +33,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.operations import replicas, vector_indexes
+from isotone.operations import replicas, vector_indexes, warm_throughput
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
@@ -181,7 +181,7 @@ def _update(engine: Engine, before: TableSchema, request: UpdateTable) -> dict[s
     """Change one table, and describe it as it is while it changes."""
     after = _with_settings(engine, before, request)
     after = _with_throughput(engine, after, request)
-    after = _with_indexes(engine, after, request)
+    after = warm_throughput.kept(before, _with_indexes(engine, after, request))
     if request.stream_specification is not None:
         after = _with_stream(engine, after, request.stream_specification)
     engine.catalog.save(after)
@@ -197,7 +197,7 @@ def _update(engine: Engine, before: TableSchema, request: UpdateTable) -> dict[s
 def new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
     """The schema of a new table, whose trees the caller creates."""
     types = _attribute_types(request.attribute_definitions)
-    return TableSchema(
+    schema = TableSchema(
         name=name,
         id=str(uuid.uuid4()),
         created=round(engine.clock.now(), 3),
@@ -215,6 +215,10 @@ def new_schema(engine: Engine, name: str, request: CreateTable) -> TableSchema:
         tags={tag.key: tag.value for tag in request.tags or ()},
         settings=_settings(request, _TABLE_SETTINGS),
     )
+    warm_throughput.check_new(schema)
+    for index in schema.indexes:
+        warm_throughput.check_new(index)
+    return schema
 
 
 def _indexes(

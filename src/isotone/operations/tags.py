@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from isotone.errors import ValidationException
 from isotone.operations.action import NO_BODY, Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import NAME_PATTERN, ResourceArn, Structure, Tag, TagKey
-from isotone.operations.table_lookup import table_of_arn
+from isotone.operations.table_lookup import check_arn, table_of_arn
 
 
 class TagResource(Structure, frozen=True):
@@ -39,7 +39,6 @@ class ListTagsOfResource(Structure, frozen=True):
 
 
 _TABLE_ARN: Final = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}")
-_TAGS_PAGE: Final = 10
 # Letters, digits and spaces of any script, and a few marks.
 _is_allowed: Final = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
 _RESERVED: Final = "aws:"
@@ -75,20 +74,15 @@ def untag_resource(engine: Engine, request: UntagResource) -> Answer:
 
 @action("ListTagsOfResource")
 def list_tags_of_resource(engine: Engine, request: ListTagsOfResource) -> Answer:
-    """A table's tags, ten to a page. An unknown token means the first page."""
+    """All tags of a table: the service never divides them into pages."""
     _check_arn(request.resource_arn)
     with engine.reading:
-        tags = list(table_of_arn(engine, request.resource_arn).schema.tags.items())
-    pages = {str(first): first for first in range(0, len(tags), _TAGS_PAGE)}
-    first = pages.get(request.next_token or "", 0)
-    page = tags[first : first + _TAGS_PAGE]
-    answer: dict[str, Any] = {"Tags": [{"Key": key, "Value": value} for key, value in page]}
-    if first + _TAGS_PAGE < len(tags):
-        answer["NextToken"] = str(first + _TAGS_PAGE)
-    return answer
+        tags = table_of_arn(engine, request.resource_arn).schema.tags
+    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
 def _check_arn(arn: str) -> None:
+    check_arn(arn)
     if not _TABLE_ARN.fullmatch(arn):
         raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta
 
 from isotone import limits
-from isotone.effort import this_thread
 from isotone.engine import transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
@@ -42,6 +41,11 @@ from isotone.operations.item_writes import (
 )
 from isotone.operations.long_writes import read_all
 from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_identity import (
+    identity_before_forms,
+    identity_of,
+    is_before_forms,
+)
 from isotone.operations.request_members import (
     AttributeMap,
     EntryTableName,
@@ -329,31 +333,22 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
 
 
 class TokenUse(NamedTuple):
-    """A token, and what it is used for."""
+    """A token, and the transaction that it is used for, without what only its response reports."""
 
     token: str
-    writes: bytes
+    entries: Sequence[Structure]
+    identity: bytes
+
+    def is_of(self, identity: bytes) -> bool:
+        """Whether this is the transaction of a stored identity."""
+        if is_before_forms(identity):
+            return identity == identity_before_forms(self.entries)
+        return identity == self.identity
 
 
-def use_of(token: str | None, writes: Sequence[Structure]) -> TokenUse | None:
-    """The use of a token, if a request has one. What it writes must be the same each time; what the response reports may differ."""
-    return None if token is None else TokenUse(token, written_out(writes).encode())
-
-
-def written_out(value: Any) -> str:
-    """`repr` of a request. A thread for long work makes it of many calls: for a large item one would take 100 milliseconds."""
-    if not this_thread.turn.gives_way:
-        return repr(value)
-    match value:
-        case dict():
-            return f"{{{', '.join([f'{name!r}: {written_out(each)}' for name, each in value.items()])}}}"
-        case list():
-            return f"[{', '.join([written_out(each) for each in value])}]"
-        case Structure():
-            members = ((name, getattr(value, name)) for name in value.__struct_fields__)
-            listed = ", ".join([f"{name}={written_out(each)}" for name, each in members])
-            return f"{type(value).__name__}({listed})"
-    return repr(value)
+def use_of(token: str | None, entries: Sequence[Structure]) -> TokenUse | None:
+    """The use of a token, if a request has one."""
+    return None if token is None else TokenUse(token, entries, identity_of(entries))
 
 
 def write_together(
@@ -374,18 +369,20 @@ def write_together(
     meters = transaction_meters(engine, tables, mode, "Write")
     changes = _write(engine, tables, prepared, meters)
     if used is not None:
-        transaction_tokens.remember(engine, used.token, used.writes)
+        transaction_tokens.remember(engine, used.token, used.identity)
     return meters, changes
 
 
 def _is_repeated(engine: Engine, used: TokenUse) -> bool:
     """Whether a request was executed before; a token that was used for another request is refused."""
-    same = transaction_tokens.recall(engine, used.token, used.writes)
-    if same is False:
+    stored = transaction_tokens.recall(engine, used.token)
+    if stored is None:
+        return False
+    if not used.is_of(stored):
         raise IdempotentParameterMismatchException(
             "ClientRequestToken is being used with different request parameters"
         )
-    return same is not None
+    return True
 
 
 def _check_parameters(
@@ -397,10 +394,7 @@ def _check_parameters(
         try:
             check(entry)
         except ValidationException:
-            reasons: dict[int, Reason] = {}
-            _changes(engine, [each.table_name for each in entries], prepared, reasons)
-            if reasons:
-                raise _cancelled(reasons, len(entries)) from None
+            _changes(engine, [each.table_name for each in entries], prepared)
             raise
 
 
@@ -448,21 +442,19 @@ def _prepare(entry: Entry) -> MakeChange:
             return lambda table: check_change(table, key, matches, on_failure, binding)
 
 
-def _changes(
-    engine: Engine,
-    names: Sequence[str],
-    prepared: Sequence[MakeChange],
-    reasons: dict[int, Reason],
-) -> list[Change | None]:
-    """Every write as a change of an item; None for one that does not fit its table, with the reason."""
+def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]) -> list[Change]:
+    """Every write as a change of an item. The first that does not fit its table cancels the transaction alone."""
     tables = [open_table(engine, name) for name in names]
+    reasons: dict[int, Reason] = {}
     changes: list[Change | None] = _each(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
-    _refuse_duplicates(
-        None if change is None else (change.table.name, change.key) for change in changes
-    )
-    return changes
+    fitting = [change for change in changes if change is not None]
+    _refuse_duplicates((change.table.name, change.key) for change in fitting)
+    if reasons:
+        first = min(reasons)
+        raise _cancelled({first: reasons[first]}, len(changes)) from None
+    return fitting
 
 
 def _write(
@@ -472,22 +464,20 @@ def _write(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Test all conditions, then write."""
+    changes = _changes(engine, names, prepared)
+    old = read_all(engine, changes)
     reasons: dict[int, Reason] = {}
-    made = _changes(engine, names, prepared, reasons)
-    old = read_all(engine, made)
-    failed: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
-        [
-            _no_item if change is None else partial(change.new_item, stored)
-            for change, stored in zip(made, old, strict=True)
-        ],
-        failed,
+        [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)],
+        reasons,
     )
-    if reasons or failed:
-        raise _cancelled({**reasons, **failed}, len(made))
-    changes = [change for change in made if change is not None]
-    if sum(sized[1] for sized in new if sized is not None) > limits.TRANSACTION_SIZE:
-        raise ValidationException("Collection size exceeds 4 MB limit for a transaction")
+    if reasons:
+        raise _cancelled(reasons, len(changes))
+    size = sum(sized[1] for sized in new if sized is not None)
+    if size > limits.TRANSACTION_SIZE:
+        raise ValidationException(
+            f"Transaction payload size cannot exceed 4MB. Payload Size: {size}"
+        )
     for name, change, stored, sized in zip(names, changes, old, new, strict=True):
         meter = meters.get(name)
         if not change.only_checks:
@@ -497,10 +487,6 @@ def _write(
     return changes
 
 
-def _no_item() -> None:
-    """The new item of an entry that does not fit its table."""
-
-
 def _reread(
     engine: Engine,
     names: Sequence[str],
@@ -508,11 +494,7 @@ def _reread(
     meters: Mapping[str, Meter],
 ) -> list[Change]:
     """Charge a request that was already executed: its items are read, not written."""
-    reasons: dict[int, Reason] = {}
-    made = _changes(engine, names, prepared, reasons)
-    if reasons:
-        raise _cancelled(reasons, len(made))
-    changes = [change for change in made if change is not None]
+    changes = _changes(engine, names, prepared)
     for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)

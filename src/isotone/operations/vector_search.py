@@ -43,6 +43,8 @@ SearchVector = Annotated[
 class SearchVectors(Structure, frozen=True, kw_only=True):
     """Find the items whose vectors are nearest to a vector."""
 
+    is_strict = True
+
     table_name: TableName
     index_name: IndexName
     return_consumed_capacity: ReturnConsumedCapacity | None = None

@@ -16,8 +16,8 @@ from isotone.errors import ValidationException
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import value_size
 
-# The service says it twice, except of an element that is no number.
 _INVALID: Final = "One or more parameter values were invalid."
+# The service says it twice of a number that no float can be; then it refuses a transaction, and does not cancel it.
 _INVALID_TWICE: Final = (
     "One or more parameter values are not valid. One or more parameter values were invalid ."
 )
@@ -46,14 +46,14 @@ def _vector_error(index: VectorIndex, value: AttributeValue) -> ValidationExcept
     name, where = schema.attribute, f"IndexName: {index.name}"
     if "L" not in value:
         return ValidationException(
-            f"{_INVALID_TWICE} Invalid type for parameter {name}, Expected: L, "
-            f"Actual: {next(iter(value))}. {where}"
+            f"{_INVALID} Invalid type for parameter {name}, "
+            f"Expected: 32-bit floating point number list {where}"
         )
     elements: list[AttributeValue] = value["L"]
     if len(elements) != schema.dimensions:
         return ValidationException(
-            f"{_INVALID_TWICE} Invalid size for parameter {name}, Expected: {schema.dimensions}, "
-            f"Actual: {len(elements)}. {where}"
+            f"{_INVALID} Invalid size for parameter {name}, Expected: {schema.dimensions}, "
+            f"Actual: {len(elements)} {where}"
         )
     place, element = next(
         (place, element) for place, element in enumerate(elements) if not index.is_float(element)

@@ -6,7 +6,7 @@ import zlib
 from typing import Final
 
 from isotone.effort import A_BYTE, Postponed, spend, this_thread
-from isotone.errors import InternalServerError, SerializationException
+from isotone.errors import InternalServerError
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of a request body, before and after decompression."""
@@ -49,11 +49,9 @@ def decompressed(encoding: bytes, body: bytes) -> bytes:
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
-    if coding not in _CODINGS:
-        raise SerializationException()
     try:
         return _inflated(body, _CODINGS[coding])
-    except zlib.error:
+    except (KeyError, zlib.error):
         raise InternalServerError(
             "The body is not compressed as its Content-Encoding says"
         ) from None

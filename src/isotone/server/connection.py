@@ -9,7 +9,7 @@ wait in the backlog, and are then processed in order. A connection that has sent
 discards further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
-that has disconnected is dropped. A head or a body that is too large gets a 431 or a 413; `request` also checks the
+that has disconnected is dropped. A head or a body that is too large gets a 400 or a 413; `request` also checks the
 decoded body.
 """
 

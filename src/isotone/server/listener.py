@@ -15,7 +15,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Final
@@ -505,13 +504,13 @@ def running_server(
 
 
 class _ServerThread:
-    """A listener on an event loop of its own, in a thread. At its end the interpreter stops what the program has not."""
+    """A listener on an event loop of its own, in a thread, which ends with the interpreter at the latest."""
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
         self._listener: Listener | None = None
-        self._stopping = threading.Lock()
-        self._thread = Daemon(self._loop.run_forever, "isotone-server", end=self.stop)
+        self._stopping: asyncio.Task[None] | None = None
+        self._thread = Daemon(self._run, "isotone-server", end=self._ask_to_stop)
 
     def start(self, make_listener: Callable[[], Listener], host: str, port: int) -> str:
         """Start listening; returns the URL."""
@@ -524,15 +523,29 @@ class _ServerThread:
 
     def stop(self) -> None:
         """Stop the listener and end the thread. A process that was forked since has neither."""
-        if not self._thread.is_alive:
-            return
-        with self._stopping:
-            if not self._thread.is_alive:
-                return
-            try:
-                if self._listener is not None:
-                    asyncio.run_coroutine_threadsafe(self._listener.stop(), self._loop).result()
-            finally:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
-                self._loop.close()
+        if self._thread.is_alive:
+            self._ask_to_stop()
+            self._thread.join()
+            if self._stopping is not None and self._stopping.done():
+                self._stopping.result()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def _ask_to_stop(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: another thread has stopped it
+            self._loop.call_soon_threadsafe(self._begin_to_stop)
+
+    def _begin_to_stop(self) -> None:
+        if self._stopping is None:
+            self._stopping = self._loop.create_task(self._stop())
+
+    async def _stop(self) -> None:
+        try:
+            if self._listener is not None:
+                await self._listener.stop()
+        finally:
+            self._loop.stop()

@@ -28,7 +28,6 @@ _REASONS: Final = {
     404: b"Not Found",
     408: b"Request Timeout",
     413: b"Request Entity Too Large",
-    431: b"Request Header Fields Too Large",
     500: b"Internal Server Error",
     503: b"Service Unavailable",
 }
@@ -96,7 +95,7 @@ HOT_KEYS: Final = Page(200, b"hot keys")
 NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = Page(413)
 BAD_REQUEST: Final = Page(400)
-HEAD_TOO_LARGE: Final = Page(431)
+HEAD_TOO_LARGE: Final = Page(400)
 BROKEN: Final = Page(500)
 TIMED_OUT: Final = Page(408)
 OVERLOADED: Final = Page(503)

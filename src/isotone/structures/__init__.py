@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isotone.structures.adjacency import Adjacency as Adjacency
     from isotone.structures.adjacency import AdjacencyEdge as AdjacencyEdge
+    from isotone.structures.adjacency import EdgeWrites as EdgeWrites
     from isotone.structures.counter import Counter as Counter
     from isotone.structures.counter import Sequence as Sequence
     from isotone.structures.counter import ShardedCounter as ShardedCounter
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from isotone.structures.leaderboard import ScoreEvent as ScoreEvent
     from isotone.structures.leaderboard import Standing as Standing
     from isotone.structures.leaderboard import Standings as Standings
+    from isotone.structures.lease_block import LeaseBlock as LeaseBlock
     from isotone.structures.lock import Lock as Lock
     from isotone.structures.lock import LockHolder as LockHolder
     from isotone.structures.queue import Queue as Queue
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from isotone.structures.queue_messages import QueueCounts as QueueCounts
     from isotone.structures.queue_messages import QueueEntry as QueueEntry
     from isotone.structures.sorted_set import SortedSet as SortedSet
+    from isotone.structures.sorted_set_reads import SortedSetMember as SortedSetMember
     from isotone.structures.time_series import PointPage as PointPage
     from isotone.structures.time_series import TimeSeries as TimeSeries
     from isotone.structures.time_series_points import Point as Point
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from isotone.structures.time_windows import Window as Window
     from isotone.structures.time_windows import Windows as Windows
     from isotone.structures.unique import Unique as Unique
+    from isotone.structures.unique import UniqueWrites as UniqueWrites
     from isotone.structures.worker import Worker as Worker
     from isotone.structures.worker_delivery import Context as Context
     from isotone.structures.worker_delivery import WorkerProgress as WorkerProgress
@@ -53,6 +57,10 @@ if TYPE_CHECKING:
     from isotone.structures.worker_members import RunningWorker as RunningWorker
 
 _HOMES: dict[str, str] = {
+    "SortedSetMember": "isotone.structures.sorted_set_reads",
+    "LeaseBlock": "isotone.structures.lease_block",
+    "UniqueWrites": "isotone.structures.unique",
+    "EdgeWrites": "isotone.structures.adjacency",
     "Adjacency": "isotone.structures.adjacency",
     "AdjacencyEdge": "isotone.structures.adjacency",
     "Context": "isotone.structures.worker_delivery",
@@ -95,12 +103,14 @@ __all__ = [
     "AdjacencyEdge",
     "Context",
     "Counter",
+    "EdgeWrites",
     "Feed",
     "FeedPage",
     "FeedPost",
     "Followers",
     "Idempotency",
     "Leaderboard",
+    "LeaseBlock",
     "Lock",
     "LockHolder",
     "Message",
@@ -115,11 +125,13 @@ __all__ = [
     "Sequence",
     "ShardedCounter",
     "SortedSet",
+    "SortedSetMember",
     "Standing",
     "Standings",
     "Summary",
     "TimeSeries",
     "Unique",
+    "UniqueWrites",
     "Window",
     "Windows",
     "Worker",

@@ -34,7 +34,7 @@ from isotone.errors import (
     TransactionFailed,
     UsageError,
 )
-from isotone.model import Global, Query, Stats, Steps, Table, Transaction
+from isotone.model import Calls, Global, Query, Stats, Steps, Table, Transaction
 from isotone.structures.exact_numbers import exact
 from isotone.structures.leaderboard_entries import (
     Best,
@@ -148,7 +148,10 @@ class Leaderboard(Structure[S]):
         table: Table | None = None,
     ) -> None:
         super().__init__(store, table or LEADERBOARDS)
-        self.require("transactions", "use a SortedSet without ranks, and add scores with zincrby")
+        if ranked:
+            self.require(
+                "transactions", "leave out ranked=True: standing() then counts the members before"
+            )
         self.name = name
         self.windows = Windows(window, day_starts=day_starts, zone=zone)
         self.board = Board(
@@ -254,9 +257,7 @@ class Leaderboard(Structure[S]):
         def attempt() -> Steps[bool]:
             entry = yield from self.board.find(member, window)
             if entry is not None:
-                tx = self.calls.transaction()
-                tx.delete(entry)
-                yield from self._commit(tx, entry, None)
+                yield from self._write(entry, None)
             return entry is not None
 
         return retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE)
@@ -269,7 +270,7 @@ class Leaderboard(Structure[S]):
 
     # Reading
 
-    def queries(self, *, at: datetime | None = None) -> list[Query[Entry]]:
+    def queries(self, *, at: datetime | None = None) -> list[Query[Any]]:
         """The queries of `top` in the window of `at` (now), one for each shard, for `isotone.show`.
 
         >>> request = board.queries()[0].request()
@@ -533,14 +534,10 @@ class Leaderboard(Structure[S]):
         entry = self._after(before, member, window, tally)
         if entry is before and token is None:
             return entry
-        tx = self.calls.transaction()
-        if token is not None:
-            tx.create(token)
         if entry is not before:
             entry.mark = mark
-            tx.put(entry)
         try:
-            yield from self._commit(tx, before, entry)
+            yield from self._write(before, entry, token)
         except TransactionFailed as failed:
             if token is None or not isinstance(failed.reason_of(type(token)), AlreadyExists):
                 raise
@@ -581,6 +578,20 @@ class Leaderboard(Structure[S]):
         )
         return entry
 
+    def _write(
+        self, before: Entry | None, after: Entry | None, token: LeaderboardToken | None = None
+    ) -> Steps[None]:
+        """Replace an entry, or delete it, together with what must change with it: a token, and ranks."""
+        if token is None and not self.board.is_ranked:
+            yield from _changed(self.calls, before, after)
+            return
+        tx = self.calls.transaction()
+        if token is not None:
+            tx.create(token)
+        if after is not before:
+            _changed(tx, before, after)
+        yield from self._commit(tx, before, after)
+
     def _commit(self, tx: Transaction, before: Entry | None, after: Entry | None) -> Steps[None]:
         """Commit, with the changes of the rankings for an entry's change."""
         try:
@@ -610,6 +621,14 @@ class Leaderboard(Structure[S]):
                 # A dropped ranking has nothing that could leave it, and is not started again.
                 if "leaving" not in keys or (yield from ranking.size()):
                     raise Contended(f"others changed {overtaken}") from None
+
+
+def _changed(to: Calls | Transaction, before: Entry | None, after: Entry | None) -> Any:
+    """The write of an entry: `to` is the calls, which return its steps, or a transaction, which collects it."""
+    if after is not None:
+        return to.put(after)
+    assert before is not None
+    return to.delete(before)
 
 
 class _Place(NamedTuple):

@@ -33,8 +33,9 @@ from isotone.model import (
     Store,
     Table,
     capabilities_of,
-    features_of,
+    index_features,
 )
+from isotone.shown_signature import show_signatures
 from isotone.structures.argument_checks import Parameters, checked
 
 E = TypeVar("E", bound=Entity)
@@ -57,6 +58,7 @@ else:
 
 
 _WITHOUT_INDEX: Final = "keep what it orders in an entity of yours, whose sort key is that order"
+_WITHOUT_CONDITIONS: Final = "let the engine isolate writes that depend on the stored item, or let one process write an entity of yours"
 _BINDING: Final = threading.Lock()
 
 
@@ -69,11 +71,13 @@ def _argument_check(function: Callable[..., Any]) -> Callable[[Any, Any, Any], N
     return check_arguments
 
 
+@show_signatures
 class Structure(Host[S]):
     """The base of all structures: a store, its calls as steps, and a table."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        show_signatures(cls)
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign] # same signature
 
@@ -92,8 +96,7 @@ class Structure(Host[S]):
         self.run, self.run_batches = store.run, store.run_batches
         self.calls = store.calls
         self.table = table
-        for feature in features_of(table):
-            self.require(feature, _WITHOUT_INDEX)
+        self.require("conditional_writes", _WITHOUT_CONDITIONS)
 
     def __repr__(self) -> str:
         names = map(vars(self).get, ("name", "relation", "namespace", "scope"))
@@ -131,8 +134,15 @@ class Structure(Host[S]):
         return after(self.calls, seconds)
 
     def bind(self, kind: type[E]) -> type[E]:
-        """The entity class of a kind in this structure's table; see `bind_entity`."""
-        return bind_entity(self.table, kind)
+        """The entity class of a kind in this structure's table; see `bind_entity`.
+
+        Raises `Unsupported` if the engine lacks the indexes that the kind has keys of. Other indexes of the table are
+        not the structure's.
+        """
+        entity = bind_entity(self.table, kind)
+        for feature in index_features(entity.__schema__):
+            self.require(feature, _WITHOUT_INDEX)
+        return entity
 
     @operation
     def create_table(self) -> Steps[None]:

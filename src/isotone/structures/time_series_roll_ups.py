@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from isotone.errors import AlreadyExists, Contended, TransactionFailed, UsageError
-from isotone.model import Query, Steps, Transaction, all_of
+from isotone.model import Calls, Entity, Query, Steps, Transaction, all_of, capabilities_of
 from isotone.structures.exact_numbers import added
 from isotone.structures.time_series_points import (
     PER_BUCKET,
@@ -81,6 +81,8 @@ def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[T
 def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     """Write the points of one partition that do not exist yet; returns how many."""
     series, bucket = group[0].series, group[0].bucket
+    if not plan.roll_ups and not (yield from capabilities_of(plan.calls.engine)).transactions:
+        return (yield from _add_one_by_one(plan, group))
     shard, pending = Shard(plan, series, group[0].shard), group
 
     def attempt() -> Steps[int]:
@@ -90,7 +92,8 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
         try:
             for point in pending:
                 tx.create(point)
-            yield from _list_bucket(plan, tx, series, bucket)
+            if not (yield from _is_listed(plan, series, bucket)):
+                tx.create(plan.listing(series, bucket))
             ranges = yield from _roll_up(shard, tx, summaries)
             yield from tx.commit()
         except (TransactionFailed, Contended) as refused:
@@ -120,15 +123,35 @@ def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
     ]
 
 
-def _list_bucket(plan: Plan, tx: Transaction, series: str, bucket: datetime) -> Steps[None]:
-    """Record a bucket in the list of buckets, unless it is known to be listed."""
+def _add_one_by_one(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
+    """Write points that have no roll-ups, each by itself; the bucket is listed first, so that none is overlooked."""
+    series, bucket = group[0].series, group[0].bucket
+    if not (yield from _is_listed(plan, series, bucket)):
+        yield from _create(plan, plan.listing(series, bucket))
+    plan.remember({series: None, (series, bucket): None})
+    added = 0
+    for point in group:
+        added += yield from _create(plan, point)
+    return added
+
+
+def _create(plan: Plan, entity: Entity) -> Steps[bool]:
+    """Write an entity unless it exists; returns whether it is new."""
+    try:
+        yield from plan.calls.create(entity)
+    except AlreadyExists:
+        return False
+    return True
+
+
+def _is_listed(plan: Plan, series: str, bucket: datetime) -> Steps[bool]:
+    """Whether a bucket is in the list of buckets."""
     if (series, bucket) in plan.seen:
-        return
+        return True
     # The newest up to it: an older bucket also shows whether the layout has changed.
     query = plan.buckets_of(series, end=bucket + plan.bucket).reversed()
     newest = yield from plan.calls.first(query.consistent())
-    if newest is None or plan.check_layout(newest).bucket != bucket:
-        tx.create(plan.listing(series, bucket))
+    return newest is not None and plan.check_layout(newest).bucket == bucket
 
 
 def _roll_up(
@@ -191,17 +214,25 @@ def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[
         point = yield from plan.calls.get(plan.points, consistent=True, **key)
         if point is None or point.value == value:
             return point is not None
-        tx, same = plan.calls.transaction(), kind.value == point.value
-        if value is None:
-            tx.delete(plan.points, when=same, **key)
-        else:
-            tx.update(plan.points, kind.value.set(value), when=same, **key)
+        same = kind.value == point.value
+        if not plan.roll_ups:
+            yield from _corrected(plan.calls, plan, value, when=same, **key)
+            return True
+        tx = plan.calls.transaction()
+        _corrected(tx, plan, value, when=same, **key)
         for every in plan.roll_ups:
             yield from _correct_roll_up(shard, tx, point, value, every)
         yield from tx.commit()
         return True
 
     return (yield from retry_on_conflict(attempt, repr(place.series), _ADVICE))
+
+
+def _corrected(to: Calls | Transaction, plan: Plan, value: Decimal | None, **where: Any) -> Any:
+    """The write of a point: `to` is the calls, which return its steps, or a transaction, which collects it."""
+    if value is None:
+        return to.delete(plan.points, **where)
+    return to.update(plan.points, TimeSeriesPoint.value.set(value), **where)
 
 
 def _correct_roll_up(

@@ -223,7 +223,7 @@ class Worker:
                 f"worker {self.name!r} has no handlers; declare one with @worker.on(…)"
             )
         store.capabilities.require(
-            ["streams"],
+            ["streams", "conditional_writes"],
             f"worker {self.name!r}",
             "call what the handlers do where the entities are written, or put it into a Queue",
         )

@@ -25,6 +25,8 @@ from isotone.errors import ApiError, ConnectionFailed, UsageError
 _SERVICES: Final = ("dynamodb", "dynamodb-streams")
 _JSON: Final = "application/x-amz-json-1.0"
 _SERIAL: Final = count(1)
+HERE: Final = "http://dynamodb.isotone.invalid/"
+"""The address of requests that a database answers: it resolves to nothing, and no other mock knows it."""
 
 
 class Database(Protocol):
@@ -77,7 +79,11 @@ class Attachment:
                 "detach() the first attachment before the second attach()"
             )
         request.isotone_answered = True
-        return self._respond(request, self._database)
+        answer = self._respond(request, self._database)
+        request.url = (
+            HERE  # where another mock, such as moto's, looks for a service that it answers
+        )
+        return answer
 
     def __enter__(self) -> Self:
         return self

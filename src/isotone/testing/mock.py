@@ -16,9 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 
 import isotone
+from isotone.backends.s3 import S3
 from isotone.errors import NotStarted, UsageError
 from isotone.testing.decoration import decorate
 from isotone.testing.patches import DYNAMODB, Patches
+from isotone.testing.process_s3 import ProcessS3
 from isotone.testing.surroundings import DEFAULT_REGION, Surroundings, Wanted
 
 if TYPE_CHECKING:
@@ -29,14 +31,32 @@ OtherServices = Literal["refuse", "pass"]
 PassedOn = Callable[[str, str], bool]
 """Whether requests to a service, at a URL, leave the process."""
 
+Buckets = str | os.PathLike[str] | S3
+"""Where the buckets of exports and imports are, as for `isotone.open`."""
+
 _ACCOUNT: Final = "123456789012"
+_ADVICE: Final = (
+    "activate moto's mock_aws as well, or name a folder for the buckets: mock_dynamodb(s3='folder')"
+)
 
 
 class MockDynamoDB:
     """The result of `mock_dynamodb()`: a context manager and decorator with `start()` and `stop()`."""
 
-    def __init__(self, database: Database | None, *, passed_on: PassedOn, wanted: Wanted) -> None:
+    def __init__(
+        self,
+        database: Database | None,
+        *,
+        passed_on: PassedOn,
+        wanted: Wanted,
+        s3: Buckets | None = None,
+    ) -> None:
+        if database is not None and s3 is not None:
+            raise UsageError(
+                "s3= is for the databases that the mock makes, and database= was given; write isotone.open(…, s3=…)"
+            )
         self._given = database
+        self._s3 = s3
         self._passed_on = passed_on
         self._wanted = wanted
         self._entered: list[_Scope] = []
@@ -63,7 +83,9 @@ class MockDynamoDB:
         return self._scope("it has no databases").database(region)
 
     def _enter(self, reset: bool) -> None:
-        self._entered.append(_active.enter(self._given, self._passed_on, self._wanted, reset))
+        self._entered.append(
+            _active.enter(self._given, self._passed_on, self._wanted, reset, self._s3)
+        )
 
     def _scope(self, why: str) -> _Scope:
         if not self._entered:
@@ -111,7 +133,10 @@ class _Continued(AbstractContextManager[None]):
 def mock_dynamodb(target: Target, /) -> Target: ...
 @overload
 def mock_dynamodb(
-    *, database: Database | None = None, other_services: OtherServices = "refuse"
+    *,
+    database: Database | None = None,
+    other_services: OtherServices = "refuse",
+    s3: Buckets | None = None,
 ) -> MockDynamoDB: ...
 def mock_dynamodb(
     target: Any = None,
@@ -119,12 +144,15 @@ def mock_dynamodb(
     *,
     database: Database | None = None,
     other_services: OtherServices = "refuse",
+    s3: Buckets | None = None,
 ) -> Any:
     """Answer all DynamoDB requests of botocore, boto3 and aioboto3 from memory.
 
     Use it as `@mock_dynamodb` on functions, coroutine functions and test classes, or as
     `with mock_dynamodb() as database:`. A given `database` serves every region. Requests to other services
     raise `UsageError`; with `other_services="pass"` they are sent, with the credentials that are there.
+    Exports and imports use the buckets of the S3 that is mocked in this process, by moto for example, or those of
+    `s3`: a folder, a URL or an `isotone.S3`, as for `isotone.open`.
 
     >>> import boto3
     >>> with mock_dynamodb():
@@ -138,6 +166,7 @@ def mock_dynamodb(
         database,
         passed_on=lambda service, url: passes and service not in DYNAMODB,
         wanted=Wanted(credentials=not passes),
+        s3=s3,
     )
     return mock if target is None else mock(target)
 
@@ -145,8 +174,14 @@ def mock_dynamodb(
 @overload
 def mock_aws(target: Target, /) -> Target: ...
 @overload
-def mock_aws(*, config: Mapping[str, Any] | None = None) -> MockAWS: ...
-def mock_aws(target: Any = None, /, *, config: Mapping[str, Any] | None = None) -> Any:
+def mock_aws(*, config: Mapping[str, Any] | None = None, s3: Buckets | None = None) -> MockAWS: ...
+def mock_aws(
+    target: Any = None,
+    /,
+    *,
+    config: Mapping[str, Any] | None = None,
+    s3: Buckets | None = None,
+) -> Any:
     """`mock_dynamodb` under moto's name and with moto's rules, to switch by changing one import.
 
     A missing region is an error, as with boto3. `with mock_aws() as mock:` gives the mock. Of `config`, the members
@@ -162,6 +197,7 @@ def mock_aws(target: Any = None, /, *, config: Mapping[str, Any] | None = None) 
             region=False,
             fresh_session=core.get("reset_boto3_session", True),
         ),
+        s3=s3,
     )
     return mock if target is None else mock(target)
 
@@ -175,8 +211,11 @@ def _named(services: Iterable[str], urls: Iterable[str]) -> PassedOn:
 class _Scope:
     """The databases of an outermost mock, and of those inside it that share them."""
 
-    def __init__(self, given: Database | None, passed_on: PassedOn) -> None:
+    def __init__(
+        self, given: Database | None, passed_on: PassedOn, s3: Buckets | None = None
+    ) -> None:
         self.passed_on = passed_on
+        self._s3 = s3
         self.is_given = given is not None
         self._given = given
         self._lock = threading.Lock()
@@ -191,10 +230,20 @@ class _Scope:
             if place not in self._databases:
                 home = self._homes.get(place[0])
                 if home is None:
-                    home = isotone.open(region=region, account=place[0], regions=True)
+                    home = isotone.open(
+                        region=region, account=place[0], regions=True, s3=self._buckets(region)
+                    )
                     self._homes[place[0]] = home
                 self._databases[place] = home.region(region)
             return self._databases[place]
+
+    def _buckets(self, region: str) -> Buckets:
+        """Those that the mock was given, or those of the S3 that is mocked in this process."""
+        if self._s3 is not None:
+            return self._s3
+        return ProcessS3(
+            region=region, advice=_ADVICE, passes=lambda url: self.passed_on("s3", url)
+        )
 
     def reset(self) -> None:
         if self.is_given:
@@ -225,9 +274,18 @@ class _Active:
         self._surroundings = Surroundings()
 
     def enter(
-        self, given: Database | None, passed_on: PassedOn, wanted: Wanted, reset: bool
+        self,
+        given: Database | None,
+        passed_on: PassedOn,
+        wanted: Wanted,
+        reset: bool,
+        s3: Buckets | None,
     ) -> _Scope:
         with self._lock:
+            if s3 is not None and self._scopes:
+                raise UsageError(
+                    "this mock shares the databases of the one around it, so it takes no s3=; give it to the outermost"
+                )
             if not self._scopes:
                 self._patches.apply()
                 self._surroundings.set(wanted)
@@ -236,18 +294,18 @@ class _Active:
             elif self._scopes:
                 scope = self._scopes[-1]
             else:
-                scope = self._first(passed_on, reset)
+                scope = self._first(passed_on, reset, s3)
             self._scopes.append(scope)
             return scope
 
-    def _first(self, passed_on: PassedOn, reset: bool) -> _Scope:
+    def _first(self, passed_on: PassedOn, reset: bool, s3: Buckets | None) -> _Scope:
         kept, self._kept = self._kept, None
         if kept is not None and not reset:
             kept.passed_on = passed_on
             return kept
         if kept is not None:
             kept.close()
-        return _Scope(None, passed_on)
+        return _Scope(None, passed_on, s3)
 
     def leave(self, scope: _Scope, remove_data: bool) -> None:
         with self._lock:

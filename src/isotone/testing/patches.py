@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from isotone.errors import UsageError
 from isotone.testing.attachment import (
+    HERE,
     Database,
     respond,
     respond_awaitably,
@@ -30,7 +31,6 @@ from isotone.testing.sessions import make_sessions_cheap
 DYNAMODB: Final = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that a database answers."""
 
-_HERE: Final = "http://dynamodb.isotone.invalid/"
 _XML: Final = "text/xml"
 # The values of moto.
 _IDENTITY: Final = """\
@@ -88,7 +88,7 @@ class Patches:
             service = self._services[endpoint] = operation_model.service_model.service_name
             if service in DYNAMODB and not self._switch.passes(service, request_dict["url"]):
                 context = request_dict["context"]
-                request_dict["url"] = _HERE + context["client_region"]
+                request_dict["url"] = HERE + context["client_region"]
                 context["auth_type"] = "none"
             return make_request(endpoint, operation_model, request_dict)
 
@@ -106,8 +106,8 @@ class Patches:
 
     def _sending(self, send: Callable[..., Any]) -> Callable[..., Any]:
         def send_here(endpoint: Any, request: Any) -> Any:
-            if request.url.startswith(_HERE):
-                return respond(request, self._switch.database(request.url[len(_HERE) :]))
+            if request.url.startswith(HERE):
+                return respond(request, self._switch.database(request.url[len(HERE) :]))
             if self._leaves(endpoint, request):
                 return send(endpoint, request)
             return response(request.url, 200, self._identity(), _XML)
@@ -116,8 +116,8 @@ class Patches:
 
     def _sending_awaitably(self, send: Callable[..., Any]) -> Callable[..., Any]:
         async def send_here(endpoint: Any, request: Any) -> Any:
-            if request.url.startswith(_HERE):
-                return respond_awaitably(request, self._switch.database(request.url[len(_HERE) :]))
+            if request.url.startswith(HERE):
+                return respond_awaitably(request, self._switch.database(request.url[len(HERE) :]))
             if self._leaves(endpoint, request):
                 return await send(endpoint, request)
             return response_awaitably(request.url, 200, self._identity(), _XML)

@@ -40,6 +40,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=False,
     )
     parser.addini("isotone_region", "The region of Isotone's fixtures.", default="us-east-1")
+    parser.addini(
+        "isotone_s3",
+        "The buckets of exports and imports: a folder, or the URL of an S3 endpoint. By default, the S3 that a test mocks.",
+        default="",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -169,7 +174,9 @@ def _isotone_prepared(
 ) -> Iterator[Prepared]:
     from isotone.testing.prepared import Prepared
 
-    prepared = Prepared(clock=_isotone_time, region=_region(pytestconfig))
+    prepared = Prepared(
+        clock=_isotone_time, region=_region(pytestconfig), s3=pytestconfig.getini("isotone_s3")
+    )
     yield prepared
     prepared.close()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import isotone
 from isotone.clock import Clock, ManualClock, SystemClock, monotonic_of
+from isotone.testing.process_s3 import ProcessS3
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 Schema = Callable[["Client"], object]
 
+_ADVICE: Final = "activate moto's mock_aws in the test, or name a folder for the buckets in pytest's configuration: isotone_s3 = folder"
+
 
 class Prepared:
     """One database in memory for each schema, created when a test first needs it."""
 
-    def __init__(self, *, clock: Clock, region: str) -> None:
+    def __init__(self, *, clock: Clock, region: str, s3: str = "") -> None:
         self._clock = clock
         self._region = region
+        self._s3 = s3 or ProcessS3(region=region, advice=_ADVICE)
         self._databases: dict[Schema | None, Database] = {}
 
     @contextmanager
@@ -39,7 +43,7 @@ class Prepared:
             database.close()
 
     def _make(self, schema: Schema | None) -> Database:
-        database = isotone.open(clock=self._clock, region=self._region)
+        database = isotone.open(clock=self._clock, region=self._region, s3=self._s3)
         if schema is not None:
             with _botocore_on(database):
                 schema(database.client())

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from isotone.errors import UsageError
 from isotone.model import EntitySchema, Table
+from isotone.workbench import raw_edits
 
 _COMPARISONS: Final = {
     "==": operator.eq,
@@ -38,6 +39,7 @@ def _entity(schema: EntitySchema) -> dict[str, Any]:
             for name, field in schema.fields.items()
         ],
         "patterns": [_pattern(schema, key) for key in schema.keys.values()],
+        "raw_edits": raw_edits.described(schema),
     }
 
 

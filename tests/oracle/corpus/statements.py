@@ -567,6 +567,50 @@ WRITES: list[Statement] = [
     ("SELECT * FROM Music WHERE a='nope'", {'NextToken': 'abc'}),
     ("SELECT * FROM Music WHERE a='x' AND s=3", {'ReturnValuesOnConditionCheckFailure': 'ALL_OLD'}),
 ]  # fmt: skip
+MALFORMED: list[Statement] = [
+    "SELECT", "SELECT;", "SELECT *", "SELECT * FROM", "SELECT * FROM;", "SELECT * FROM WHERE", "SELECT FROM Music",
+    "SELECT t, FROM Music", "SELECT * FROM 'Music'", "SELECT * FROM Music WHERE", "SELECT * FROM Music WHERE;",
+    "SELECT * FROM Music WHERE a='x' AND", "SELECT * FROM Music WHERE a='x' OR", "SELECT * FROM Music WHERE IS NULL",
+    "SELECT * FROM Music WHERE a = LIKE 'x'", "SELECT * FROM Music WHERE a = #", "SELECT * FROM Music /* all of it",
+    "SELECT * FROM Music WHERE a = 'x", "SELECT * FROM Music WHERE a = 1e2147483648",
+    "SELECT * FROM Music WHERE a='x' ORDER BY", "SELECT * FROM Music WHERE a='x' LIMIT 1", "SELECT * FROM Music GROUP BY t",
+    "DELETE", "DELETE FROM", "DELETE FROM 'Music'", "DELETE FROM Music WHERE", "UPDATE", "UPDATE Music", "UPDATE Music SET",
+    "UPDATE Music SET t", "UPDATE Music SET t=", "UPDATE Music REMOVE", "UPDATE Music SET t=1 WHERE",
+    "UPDATE Music SET t=1 WHERE a='x' AND s=1 RETURNING", "INSERT", "INSERT INTO", "INSERT INTO Music",
+    "INSERT INTO Music VALUE", "INSERT INTO Music VALUE {", "INSERT INTO Music VALUE {'a':}",
+    "INSERT INTO Music VALUES {'a':'x'}", "FROM Music WHERE a='x' AND s=1", "FROM Music SET t=1 WHERE a='x' AND s=1",
+    "SELEC", "SELEC * FROM Music", "x", "x = 1", "?", "1", "[1]", "x IS STRING", "DROP TABLE Music", "EXISTS",
+    'SELECT "" FROM Music', 'SELECT * FROM ""', """SELECT * FROM Music WHERE m."" = 'x'""",
+    "SELECT * FROM Music WHERE t IS INT4", "SELECT * FROM Music WHERE t IS DOUBLE PRECISION",
+    "SELECT * FROM Music WHERE set_add(ss, <<'a'>>)", "SELECT * FROM Music WHERE a='x' AND EXISTS(t)",
+    "INSERT INTO Music VALUE {'a':'q','s':9,'z':{'y':[1,1e126]}}", "INSERT INTO Music VALUE {'a':'q','s':9,'z':<<'a','a'>>}",
+]  # fmt: skip
+FROM_FIRST: list[Statement] = [
+    "FROM Music WHERE a='x' AND s=1 SET t='f1' RETURNING ALL NEW *",
+    "FROM Music WHERE a='x' AND s=1 SET t='f2', c=1 SET d=2 REMOVE m.p RETURNING ALL OLD *",
+    "FROM Music WHERE a='x' AND s=1 REMOVE c RETURNING MODIFIED OLD *",
+    "FROM Music WHERE a='x' AND s=1 AND t='no' SET t='f3'",
+    "FROM Music WHERE a='nope' AND s=1 SET t='f3'",
+    "FROM Music WHERE a='x' SET t='f3'",
+    "FROM Music SET t='f3'",
+    "FROM Music.gsi WHERE a='x' AND s=1 SET t='f3'",
+    "FROM Music AS z WHERE z.a='x' AND z.s=1 SET z.t='f3'",
+    "FROM Nope WHERE a='x' AND s=1 SET t='f3'",
+    "FROM Music WHERE a='x' AND s=1 SET a='y'",
+    "SELECT t FROM Music WHERE a='x' AND s=1",
+    "SELECT s FROM Music WHERE a='x' AND attribute_exists(c) = true",
+    "SELECT s FROM Music WHERE a='x' AND attribute_exists(t) = true",
+    "SELECT s FROM Music WHERE a='x' AND (h = 9) = begins_with(t, 'f')",
+]
+OVERLAPS: list[Statement] = [
+    f"SELECT a, s FROM Music WHERE {condition}"
+    for condition in (
+        "a='x' AND s=1 OR a='x' AND s=2", "a='x' AND s=1 OR a='x' AND s=1", "a='x' AND s=1 OR a='y' AND s=1",
+        "a='x' AND s>1 OR a='x' AND s<1", "a='x' AND s>=1 OR a='x' AND s<=1", "a='x' OR a='x' AND s=1",
+        "a='x' AND t='q' OR a='x' AND s=2", "a='x' AND t<>'q' OR a='x' AND s=2", "a='x' AND s IN [1,2] OR a='x' AND s=2",
+        "a='x' AND s BETWEEN 1 AND 2 OR a='x' AND s=3", "a='x' AND (t='q' OR h=10)", "(a='x' OR a='y') AND (s=1 OR s>0)",
+    )
+]  # fmt: skip
 BATCHES: list[tuple[list[Any], dict[str, Any]]] = [
     (["SELECT t FROM Music WHERE a='x' AND s=1 AND t='no'"], {}),
     (["SELECT t FROM Music WHERE a='x' AND s=1 AND t='x-title-1'"], {}),
@@ -583,6 +627,7 @@ BATCHES: list[tuple[list[Any], dict[str, Any]]] = [
     ([{'Statement': 'SELECT t FROM Music WHERE a=? AND s=?', 'Parameters': [{'S': 'x'}]}], {}),
     ([{'Statement': 'SELECT t FROM Music WHERE a=? AND s=?', 'Parameters': [{'S': 'x'}, {'N': 'abc'}]}], {}),
     ([{'Statement': 'SELECT t FROM Music WHERE a=1 AND s=1'}, "SELECT t FROM Music WHERE a='x' AND s=1 ORDER BY s"], {}),
+    (["FROM Music WHERE a='x' AND s=1 SET t='q' RETURNING ALL OLD *", "FROM Music WHERE a='nope' AND s=1 SET t='q'"], {}),
     (["EXISTS(SELECT * FROM Plain WHERE k='k0')"], {}),
     ([{'Statement': ''}], {}),
     ([{}], {}),
@@ -617,6 +662,8 @@ TRANSACTIONS: list[tuple[list[Any], dict[str, Any]]] = [
     ([{'Statement': "INSERT INTO Music VALUE {'a':'x','s':1}", 'ReturnValuesOnConditionCheckFailure': 'ALL_OLD'}], {}),
     (["INSERT INTO Music VALUE {'a':'t3','s':1}", "UPDATE Music SET t='q' WHERE a='t3' AND s=1"], {}),
     (["INSERT INTO Music VALUE {'a':'t4','s':1}", "UPDATE Music SET t='q' WHERE a='x' AND s=1 RETURNING ALL OLD *"], {}),
+    (["FROM Music WHERE a='t4' AND s=1 SET t='q'", "FROM Music WHERE a='x' AND s=1 REMOVE t"], {}),
+    (["FROM Music WHERE a='t4' AND s=1 SET t='q'", "FROM Music WHERE a='x' AND s=1 AND t='no' SET t='q'"], {}),
     (["DELETE FROM Music WHERE a='t4' AND s=1 RETURNING ALL OLD *"], {}),
     (["DELETE FROM Music WHERE a='t4' AND s=1"], {}),
     (["DELETE FROM Music WHERE a='t4' AND s=1 AND t='zz'"], {}),
@@ -667,6 +714,9 @@ TABLES = (MUSIC, PLAIN)
 SCRIPTS = (
     Script("statements/reads", TABLES, [*_steps(READS)]),
     Script("statements/writes", TABLES, [*_steps(WRITES)]),
+    Script("statements/malformed", TABLES, [*_steps(MALFORMED)]),
+    Script("statements/from-first", TABLES, [*_steps(FROM_FIRST)]),
+    Script("statements/overlaps", TABLES, [*_steps(OVERLAPS)]),
     Script(
         "statements/batches",
         TABLES,

@@ -47,7 +47,7 @@ query.limit("3")  # E: expected "int"
 query.filter(Order.totla > Decimal(1))  # E: no attribute "totla"
 query.filter("total > 1")  # E: expected "Condition"
 query.select("total")  # E: expected "Attr[Any]"
-store.page(query)  # E: Missing named argument "size"
+store.page(query, 25)  # E: Too many positional arguments
 store.page(query, size="25")  # E: expected "int"
 store.page(Order.primary, size=25)  # E: incompatible type "Pattern[Order]"
 store.all(Order)  # E: incompatible type "type[Order]"

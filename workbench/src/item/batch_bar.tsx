@@ -2,12 +2,13 @@
 
 import { useState } from "preact/hooks";
 
-import type { AttributeValue, TableInfo } from "../api";
+import type { AttributeValue, Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
 import { notify } from "../shell/messages";
 import { plural } from "../values";
 import { makeAll, undoOf, type Change } from "./changes";
 import { NameFaults, useNameFaults } from "./name_input";
+import { Consequences, consequencesOf } from "./raw_edits";
 import { faultOf, ValueEditor } from "./value_editor";
 
 interface Props {
@@ -37,9 +38,10 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
     const undo = { title: "Undo", run: () => void send(made.map(undoOf), "Undone:", true) };
     notify(`${what} ${plural(made.length, "item")}${lost}`, undone || !made.length ? { failed: failed.length > 0 } : { action: undo });
   };
-  const set = () =>
-    send(entries.map(({ item }) => ({ table, before: item, after: { ...item, [name]: value } })), "Changed");
-  const remove = () => send(entries.map(({ item }) => ({ table, before: item, after: null })), "Deleted");
+  const changesTo = (after: (item: Item) => Item | null) =>
+    entries.map(({ item, entity }) => ({ table, before: item, after: after(item), entity }));
+  const wanted = mode === "set" ? (name ? changesTo((item) => ({ ...item, [name]: value })) : []) : changesTo(() => null);
+  const broken = mode ? consequencesOf(wanted) : [];
 
   return (
     <div class="batch" role="region" aria-label="Selected items">
@@ -52,8 +54,8 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
           <NameFaults.Provider value={names.tell}>
             <ValueEditor label="the attribute" value={value} onChange={setValue} />
           </NameFaults.Provider>
-          <button class="primary" disabled={!name || names.fault !== null || keys.includes(name) || faultOf(value) !== null} onClick={() => void set()}>
-            Set
+          <button class="primary" disabled={!name || names.fault !== null || keys.includes(name) || faultOf(value) !== null} onClick={() => void send(wanted, "Changed")}>
+            {broken.length ? "Set anyway" : "Set"}
           </button>
           <button onClick={() => setMode(null)}>Cancel</button>
           {keys.includes(name) && <span class="wrong">a key cannot be changed</span>}
@@ -61,7 +63,7 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
       ) : mode === "delete" ? (
         <>
           <span>Delete them?</span>
-          <button class="danger" onClick={() => void remove()}>Delete {entries.length}</button>
+          <button class="danger" onClick={() => void send(wanted, "Deleted")}>Delete {entries.length}</button>
           <button onClick={() => setMode(null)}>Keep</button>
         </>
       ) : (
@@ -71,6 +73,7 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
           <button onClick={onClear}>Clear</button>
         </>
       )}
+      {broken.length > 0 && <Consequences of={broken} />}
     </div>
   );
 }

@@ -22,6 +22,13 @@ export function isKeyChanged(change: Change): boolean {
   return JSON.stringify(primaryKey(change.table, change.before)) !== JSON.stringify(primaryKey(change.table, change.after));
 }
 
+/** The attributes that differ after a change of an item, without its key. */
+export function changedNames({ table, before, after }: Change): string[] {
+  const key = primaryKey(table, before!);
+  const names = new Set([...Object.keys(before!), ...Object.keys(after!)]);
+  return [...names].filter((each) => !Object.hasOwn(key, each) && !same(own(before!, each), own(after!, each)));
+}
+
 /** The request for a change; null if nothing changes. */
 export function requestOf(change: Change): Sent | null {
   const { table, before, after } = change;
@@ -38,8 +45,7 @@ export function requestOf(change: Change): Sent | null {
     const tests: Test[] = [["attribute_exists", name], ...unchanged.map((each): Test => ["=", each, before[each]!])];
     return { action: "DeleteItem", request: { ...request, ...conditions(tests), ReturnValues: "ALL_OLD" } };
   }
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  const changed = [...names].filter((each) => !Object.hasOwn(key, each) && !same(own(before, each), own(after, each)));
+  const changed = changedNames(change);
   if (!changed.length) return null;
   const tests: Test[] = [["attribute_exists", name]];
   for (const each of changed) {

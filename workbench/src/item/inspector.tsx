@@ -14,6 +14,7 @@ import { Failure, notify } from "../shell/messages";
 import { own, TYPES, typeOf } from "../values";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
 import { ItemForm } from "./item_form";
+import { Consequences, consequencesOf } from "./raw_edits";
 import { Tree } from "./tree";
 
 /** An index may show a part of an item: while the whole is read, and why it could not be; null: it is whole. */
@@ -36,12 +37,14 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
   const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
   const [error, setError] = useState<CallError | null>(null);
   const [saving, setSaving] = useState(false);
+  const [doubted, setDoubted] = useState<Change | null>(null); // what breaks something, until it is confirmed
   const [costing, setCosting] = useState<Sent | null>(null);
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
 
   const send = async (change: Change, done: string, undone = false) => {
     setSaving(true);
     setError(null);
+    setDoubted(null);
     try {
       const made = await make(change);
       const shown = change.after ?? change.before!;
@@ -66,6 +69,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
     if (isKeyChanged(change)) change.before = null;
     return change;
   };
+  const broken = (change: Change) => consequencesOf([{ ...change, entity: entry?.entity ?? null }]);
   const showCost = (change: Change) => {
     const sent = requestOf(change);
     if (sent) setCosting(sent);
@@ -74,6 +78,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
   const save = (after: Item, began: Item) => {
     const change = changeTo(after, began);
     if (!requestOf(change)) setMode("view");
+    else if (broken(change).length) setDoubted(change);
     else void send(change, change.before ? "Saved" : "Created");
   };
   useShortcuts(
@@ -116,12 +121,24 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>
+          <Consequences of={broken({ table, before: entry.item, after: null })} />
           <div class="actions">
             <button onClick={() => showCost({ table, before: entry.item, after: null })}>Cost</button>
             <button onClick={() => setMode("view")}>Keep</button>
             <button class="danger" autoFocus disabled={saving} onClick={() => void send({ table, before: entry.item, after: null }, "Deleted")}>
               Delete
             </button>
+          </div>
+        </div>
+      )}
+      {doubted && (
+        <div class="confirm" role="alertdialog" aria-label="Save without the model">
+          <p>This edit bypasses the model of {entry?.entity}:</p>
+          <Consequences of={broken(doubted)} />
+          <p>In a program, <code>store.update</code> keeps all of this right. <code>isotone verify</code> finds items that contradict their model.</p>
+          <div class="actions">
+            <button autoFocus onClick={() => setDoubted(null)}>Back</button>
+            <button class="danger" disabled={saving} onClick={() => void send(doubted, "Saved")}>Save anyway</button>
           </div>
         </div>
       )}
@@ -138,6 +155,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
             if (!entry) return onClose();
             setDraft(null);
             setError(null);
+            setDoubted(null);
             setMode("view");
           }}
         />

@@ -1,23 +1,27 @@
 """The grammar of PartiQL: tokens to a syntax tree, by recursive descent (the second stage).
 
-    statement   := ( select | insert | update | delete | EXISTS ( select ) ) [ ; ]
+    statement   := expression [ ; ]                   a select, insert, update or delete, or EXISTS ( select )
     select      := SELECT [ALL] ( * | column {, column} ) FROM path [WHERE expression] [ORDER BY key {, key}]
     insert      := INSERT INTO path VALUE expression
-    update      := UPDATE path ( SET path = expression {, …} | REMOVE path )+ [WHERE expression] [returning]
+    update      := UPDATE path changes [WHERE expression] [returning]
+                 | FROM path [WHERE expression] changes [returning]
+    changes     := ( SET path = expression {, …} | REMOVE path )+
     delete      := DELETE FROM path [WHERE expression] [returning]
     returning   := RETURNING ( ALL | MODIFIED ) ( OLD | NEW ) *
 
     expression  := operators by PRECEDENCE over: [NOT | + | -] primary
     primary     := literal | ? | name | function ( … ) | ( … ) | [ … ] | << … >> | { … }, then { . name | [ … ] }
+                 | select | insert | update | delete
 
-A text that is no statement of PartiQL is `Malformed`. A statement that PartiQL has but DynamoDB has not is refused
-in the service's words, and only after the whole text was parsed: what is malformed is told first.
+A text that is no statement of PartiQL is `Malformed`, for the reason that PartiQL's reference parser gives, which the
+service shows; tokens that are none have no reason. A statement that PartiQL has but DynamoDB has not is refused in the
+service's words, and only after the whole text was parsed: what is malformed is reported first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NoReturn, TypeVar
+from typing import Final, Literal, TypeVar
 
 from isotone.expressions.messages import Refusal
 from isotone.expressions.partiql import messages
@@ -25,6 +29,7 @@ from isotone.expressions.partiql.syntax import (
     Assignment,
     Bag,
     CallSyntax,
+    Clause,
     DeleteSyntax,
     ExistsSyntax,
     Expression,
@@ -41,6 +46,7 @@ from isotone.expressions.partiql.syntax import (
     Star,
     StatementSyntax,
     Struct,
+    Syntax,
     Text,
     Unsupported,
     UpdateSyntax,
@@ -52,6 +58,10 @@ from isotone.expressions.partiql.tokenizer import Kind, Token, tokenize
 Parsed = TypeVar("Parsed")
 
 _NOT: Final = 3
+_NAMES: Final = frozenset({Kind.NAME, Kind.QUOTED})
+_TYPE_KINDS: Final = frozenset({Kind.KEYWORD, Kind.NAME})
+_ALIASES: Final = ("AS", "AT", "BY")
+_SIGNS: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {
     "OR": 1,
     "AND": 2,
@@ -74,27 +84,79 @@ _FUNCTIONS: Final = frozenset(
 _CONSTRUCTS: Final = frozenset(
     ["AVG", "CASE", "CAST", "COUNT", "EXTRACT", "MAX", "MIN", "SUBSTRING", "SUM", "TRIM"]
 )
+_PLAIN_FUNCTIONS: Final = frozenset({"EXTRACT", "SUBSTRING", "TRIM"})
 _AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
 _JOINS: Final = frozenset({",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"})
-# The names of PartiQL's types, as the service prints them.
-_SAME_NAME: Final = """
-MISSING NULL BOOLEAN BLOB STRING NUMERIC STRUCT TUPLE LIST FLOAT REAL DECIMAL SMALLINT TIMESTAMP
-SYMBOL CLOB BAG SEXP DATE TIME
-"""
-_TYPES: Final = {
-    **{word: word for word in _SAME_NAME.split()},
+# PartiQL's types: how many parameters each may have, and what else it is called.
+_PARAMETERS_OF_TYPES: Final = {
+    **dict.fromkeys(("FLOAT", "TIME", "CHARACTER", "CHARACTER_VARYING"), 1),
+    **dict.fromkeys(("DECIMAL", "NUMERIC"), 2),
+    **dict.fromkeys(
+        [
+            "MISSING",
+            "NULL",
+            "BOOLEAN",
+            "SMALLINT",
+            "INTEGER4",
+            "INTEGER8",
+            "INTEGER",
+            "REAL",
+            "DOUBLE_PRECISION",
+            "TIMESTAMP",
+            "DATE",
+            "STRING",
+            "SYMBOL",
+            "CLOB",
+            "BLOB",
+            "STRUCT",
+            "TUPLE",
+            "LIST",
+            "SEXP",
+            "BAG",
+            "ANY",
+            "TIME_WITH_TIME_ZONE",
+        ],
+        0,
+    ),
+}
+_TYPE_ALIASES: Final = {
     "BOOL": "BOOLEAN",
     "INT": "INTEGER",
-    "INTEGER": "INTEGER",
+    "INT2": "SMALLINT",
+    "INTEGER2": "SMALLINT",
+    "INT4": "INTEGER4",
+    "INT8": "INTEGER8",
+    "BIGINT": "INTEGER8",
+    "DEC": "DECIMAL",
     "CHAR": "CHARACTER",
-    "CHARACTER": "CHARACTER",
     "VARCHAR": "CHARACTER_VARYING",
 }
-_OPERATIONS: Final = {
+# Types of several words, by the first of them.
+_LONG_TYPES: Final[dict[str, tuple[str, ...]]] = {
+    "DOUBLE": ("PRECISION",),
+    "CHARACTER": ("VARYING",),
+    "TIME": ("WITH", "TIME", "ZONE"),
+}
+# Statements of PartiQL that DynamoDB does not have.
+_OPERATIONS: Final[dict[tuple[str, ...], str]] = {
     ("CREATE", "TABLE"): "CreateTable",
     ("DROP", "TABLE"): "DropTable",
     ("CREATE", "INDEX"): "CreateIndex",
     ("DROP", "INDEX"): "DropIndex",
+}
+# What the service calls an expression that stands alone: the nodes of its parser.
+_ALONE: Final[dict[type[Syntax], str]] = {
+    Variable: "Id",
+    PathSyntax: "Path",
+    Text: "Lit",
+    Number: "Lit",
+    Word: "Lit",
+    Ion: "Lit",
+    Parameter: "Parameter",
+    Sequence: "List",
+    Bag: "Bag",
+    Struct: "Struct",
+    Is: "IsType",
 }
 
 
@@ -108,11 +170,25 @@ _TOKEN_NAMES: Final = {
     ">>": "RIGHT_DOUBLE_ANGLE_BRACKET",
     ":": "COLON",
 }
-_UNEXPECTED: Final = {Kind.KEYWORD: "Unexpected keyword", Kind.SYMBOL: "Unexpected operator"}
+_UNEXPECTED: Final = {Kind.KEYWORD: "Unexpected keyword", Kind.OPERATOR: "Unexpected operator"}
+_NO_TIME: Final = {
+    "DATE": "Expected date string followed by the keyword DATE, found {found}",
+    "TIME": (
+        "Expected time string followed by the keyword TIME OR TIME WITH TIME ZONE, found {found}"
+    ),
+}
+_ION_NAMES: Final = {Kind.NUMBER: "INT"}
+_NO_TERMS: Final = frozenset({"AS", "ASC", "AT", "BY", "DESC", "FIRST", "FOR", "LAST"})
+# The keywords that a select list cannot begin with; others are terms, or unexpected ones.
+_NO_COLUMNS: Final = frozenset({"DELETE", "FROM", "REMOVE", "SELECT", "SET", "UPDATE", "WHERE"})
+_CHANGES: Final = frozenset({"SET", "REMOVE", "INSERT"})
 
 
 class Malformed(Exception):
     """The text is not a statement of PartiQL; the argument is the reason, in the words of PartiQL's own parser."""
+
+
+_NO_TOKEN: Final = ""  # the reason for a text whose tokens are wrong
 
 
 def parse(text: str) -> tuple[StatementSyntax, int]:
@@ -120,8 +196,8 @@ def parse(text: str) -> tuple[StatementSyntax, int]:
 
     Raises `Malformed`, or a `Refusal` for clauses and statements that DynamoDB does not have.
     """
-    parser = _Parser(text)
     try:
+        parser = _Parser(text)
         tree = parser.statement()
     except RecursionError:
         raise Malformed("Expression is nested too deeply") from None
@@ -139,6 +215,8 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokenize(text)
+        if any(token.kind is Kind.UNKNOWN for token in self._tokens):
+            raise Malformed(_NO_TOKEN)
         self._at = 0
         self.parameters = 0
         self.refusal: Refusal | None = None
@@ -151,8 +229,6 @@ class _Parser:
 
     def _take(self) -> Token:
         token = self._token
-        if token.kind is Kind.UNKNOWN:
-            raise Malformed("Invalid character")
         if token.kind is Kind.END:
             raise Malformed("Unexpected term")
         self._at += 1
@@ -200,36 +276,37 @@ class _Parser:
 
     def statement(self) -> StatementSyntax:
         """The whole text."""
-        rule = _STATEMENTS.get(self._token.symbol)
-        tree = self._other() if rule is None else rule(self)
+        words = tuple(token.symbol for token in self._tokens[:2])
+        operation = _OPERATIONS.get(words)
+        if operation is not None and self._tokens[2].kind in _NAMES:
+            raise Refusal(messages.UNSUPPORTED_OPERATION, operation=operation)
+        tree = self._expression()
         after = "semicolon. (Only one query is allowed.)" if self._accept(";") else "expression"
         if self._token.kind is not Kind.END:
             raise Malformed(f"Unexpected token after {after}")
-        return tree
+        match tree:
+            case Clause(statement=statement):
+                return statement
+            case CallSyntax(
+                function="exists", arguments=(Clause(statement=SelectSyntax() as select),)
+            ):
+                return ExistsSyntax(select)
+        raise self._not_a_statement(tree)
 
-    def _other(self) -> NoReturn:
-        """A statement that DynamoDB does not have."""
-        words = tuple(token.symbol for token in self._tokens[:2])
-        if words in _OPERATIONS and self._tokens[2].kind in (Kind.NAME, Kind.QUOTED):
-            raise Refusal(messages.UNSUPPORTED_OPERATION, operation=_OPERATIONS[words])
-        try:
-            tree = self._expression()
-        except Malformed:
-            raise Malformed("Expected data manipulation") from None
-        if self._token.kind is not Kind.END:
-            raise Malformed("Unexpected token after expression")
-        if isinstance(tree, Variable):
-            raise Refusal(messages.UNSUPPORTED_OPERATION, operation="Id")
-        raise Malformed("Expected data manipulation")
-
-    def _exists(self) -> ExistsSyntax:
-        self._expect("EXISTS", "(")
-        select = self._select()
-        self._expect(")")
-        return ExistsSyntax(select)
+    def _not_a_statement(self, tree: Expression) -> Refusal:
+        """An expression that stands alone. The service takes operations for EXISTS, which is a function."""
+        if self.refusal is not None:
+            return self.refusal
+        name = "Lit" if is_signed_number(tree) else _ALONE.get(type(tree))
+        if isinstance(tree, Word) and tree.word == "MISSING":
+            name = "Missing"
+        if isinstance(tree, Unsupported) and tree.token == "CASE":
+            name = "SearchedCase"
+        if name is None:
+            return Refusal(messages.EXISTS_ALONE)
+        return Refusal(messages.UNSUPPORTED_OPERATION, operation=name)
 
     def _select(self) -> SelectSyntax:
-        self._expect("SELECT")
         if self._accept("DISTINCT"):
             self._refuse(messages.UNSUPPORTED_TOKEN, token="DISTINCT", at="")
         else:
@@ -247,26 +324,31 @@ class _Parser:
         return SelectSyntax(columns, source, where, order)
 
     def _columns(self) -> tuple[Expression, ...] | None:
-        if self._accept("*"):
-            if self._next_is(","):
-                raise Malformed(messages.STAR_AND_COLUMNS)
-            return None
         if self._accept("VALUE") or self._accept("PIVOT"):
             self._refuse(messages.VALUE_OR_PIVOT)
-        return self._list(self._column)
+        columns = self._list(self._column)
+        chosen = tuple(column for column in columns if column is not None)
+        if chosen == columns:
+            return chosen
+        if len(columns) > 1:
+            raise Malformed(messages.STAR_AND_COLUMNS)
+        return None
 
-    def _column(self) -> Expression:
+    def _column(self) -> Expression | None:
+        """A column; None for `*`."""
+        if self._accept("*"):
+            return None
         token = self._token
-        try:
-            column = self._expression()
-        except Malformed:
-            if token.kind is Kind.KEYWORD and self._tokens[self._at - 1] is token:
-                raise Malformed(messages.KEYWORD_IN_LIST.format(word=token.text.lower())) from None
-            raise
+        inserts = token.symbol == "INSERT" and self._next_is("INSERT", "INTO")
+        if token.symbol in _NO_COLUMNS or inserts:
+            word = "insert_into" if inserts else token.symbol.lower()
+            raise Malformed(messages.KEYWORD_IN_LIST.format(word=word))
+        column = self._expression()
+        _check_stars(column)
         if self._accept("AS"):
-            self._name()
+            self._name("Expected identifier for AS-alias")
             self._refuse(messages.ALIAS)
-        elif self._token.kind in (Kind.NAME, Kind.QUOTED):
+        elif self._token.kind in _NAMES:
             self._take()
             self._refuse(messages.ALIAS)
         return column
@@ -286,12 +368,16 @@ class _Parser:
         return source
 
     def _target(self) -> Expression:
-        """A table or index, and the alias that DynamoDB refuses."""
-        target = self._primary()
-        if self._accept("AS") or self._accept("AT") or self._accept("BY"):
-            self._name()
-            self._refuse(messages.ALIAS)
-        elif self._token.kind in (Kind.NAME, Kind.QUOTED):
+        """A table or index that is read, and the alias that DynamoDB refuses."""
+        return self._unaliased(self._primary())
+
+    def _unaliased(self, target: Expression) -> Expression:
+        for word in _ALIASES:
+            if self._accept(word):
+                self._name(f"Expected identifier for {word}-alias")
+                self._refuse(messages.ALIAS)
+                return target
+        if self._token.kind in _NAMES:
             self._take()
             self._refuse(messages.ALIAS)
         return target
@@ -315,12 +401,10 @@ class _Parser:
             self._accept("ASC")
         return key, descends
 
-    def _insert(self) -> InsertSyntax:
-        start = self._token
-        self._expect("INSERT", "INTO")
-        target = self._primary()
-        if isinstance(target, CallSyntax):  # a list of columns, which PartiQL does not have
-            raise Malformed("Unexpected term")
+    def _insert(self, start: Token) -> InsertSyntax:
+        if not self._accept("INTO"):
+            raise Malformed("Unexpected keyword")
+        target = self._path()
         if not self._accept("VALUE"):
             # Rows of values, or a collection of items: PartiQL has both, DynamoDB neither.
             value = self._list(self._row)[0] if self._accept("VALUES") else self._expression()
@@ -345,20 +429,47 @@ class _Parser:
             raise Malformed("Expected LEFT_PAREN for row value constructor")
         return self._expression()
 
-    def _update(self) -> UpdateSyntax:
-        self._expect("UPDATE")
-        target = self._target()
+    def _update(self, start: Token) -> UpdateSyntax:
+        target = self._unaliased(self._path())
+        assignments = self._changes(start)
+        return UpdateSyntax(target, assignments, self._where(), self._returning())
+
+    def _from(self, start: Token) -> UpdateSyntax:
+        """The other order of an update, which begins with its table and its condition."""
+        target = self._source()
+        where = self._where()
+        return UpdateSyntax(target, self._changes(start), where, self._returning())
+
+    def _changes(self, start: Token) -> tuple[Assignment, ...]:
+        """What an UPDATE or FROM does to the item; `start` is its first word."""
         assignments: list[Assignment] = []
-        while True:
-            if self._accept("SET"):
-                assignments += self._list(self._assignment)
-            elif self._accept("REMOVE"):
-                assignments.append(Assignment(self._path(), None))
-            else:
-                break
-        if not assignments:
+        words: list[str] = []
+        while self._token.symbol in _CHANGES:
+            words.append(self._token.symbol)
+            assignments += self._change()
+        if not words:
             raise Malformed("Expected data manipulation")
-        return UpdateSyntax(target, tuple(assignments), self._where(), self._returning())
+        if words == ["INSERT"]:
+            self._refuse(messages.FROM_IN_INSERT, start)
+        elif "INSERT" in words:
+            self._refuse(messages.SET_AND_REMOVE)
+        return tuple(assignments)
+
+    def _change(self) -> tuple[Assignment, ...]:
+        word = self._take()
+        if word.symbol == "SET":
+            return self._list(self._assignment)
+        if word.symbol == "REMOVE":
+            return (Assignment(self._path(), None),)
+        self._insert(word)
+        return ()
+
+    def _change_alone(self, start: Token) -> UpdateSyntax:
+        """SET or REMOVE without a table."""
+        self._at -= 1
+        assignments = self._change()
+        self._refuse(messages.ONE_SOURCE)
+        return UpdateSyntax(Variable(start.start, start.end, ""), assignments, None, None)
 
     def _assignment(self) -> Assignment:
         target = self._path()
@@ -367,13 +478,15 @@ class _Parser:
 
     def _path(self) -> Expression:
         """A name, with the steps that follow it."""
-        if self._token.kind not in (Kind.NAME, Kind.QUOTED):
+        if self._token.kind not in _NAMES:
             raise Malformed("Expected identifier for simple path")
-        return self._primary()
+        token = self._take()
+        return self._steps(Variable(token.start, token.end, token.text), simple=True)
 
-    def _delete(self) -> DeleteSyntax:
-        self._expect("DELETE", "FROM", reason="Expected FROM after DELETE")
-        return DeleteSyntax(self._target(), self._where(), self._returning())
+    def _delete(self, _start: Token) -> DeleteSyntax:
+        self._expect("FROM", reason="Expected FROM after DELETE")
+        target = self._unaliased(self._path())
+        return DeleteSyntax(target, self._where(), self._returning())
 
     def _returning(self) -> Returning | None:
         if not self._accept("RETURNING"):
@@ -416,28 +529,59 @@ class _Parser:
         symbol, start, end = operator.symbol, operator.start, operator.end
         if symbol == "IS":
             negated = self._accept("NOT")
-            return Is(start, end, left, self._type(), negated)
-        if symbol == "BETWEEN":
-            low = self._expression(binding)
-            self._expect("AND", reason="Expected expression after AND")
-            return Operation(start, end, symbol, (left, low, self._expression(binding)))
+            return Is(start, end, left, self._type("is_not" if negated else "is"), negated)
         if symbol == "IN" and self._next_is("("):
-            opening = self._take()
-            right: Expression = Sequence(
-                opening.start, opening.end, self._list(self._expression, ")")
-            )
-        else:
-            right = self._expression(binding)
-        if symbol == "LIKE" and self._accept("ESCAPE"):
-            self._expression(binding)
-        return Operation(start, end, symbol, (left, right))
+            opening = self._token
+            following = self._tokens[self._at + 1]
+            if following.symbol not in ("SELECT", "VALUES"):
+                self._take()
+                right: Expression = Sequence(
+                    opening.start, opening.end, self._list(self._expression)
+                )
+                self._expect(")")
+                return Operation(start, end, symbol, (left, right))
+        if self._token.kind is Kind.END:
+            raise Malformed("Missing right-hand side expression of infix operator")
+        right = self._expression(binding)
+        operands: tuple[Expression, ...] = (left, right)
+        if symbol == "BETWEEN":
+            operands = (left, right, self._third("AND", binding))
+        elif symbol == "LIKE" and self._next_is("ESCAPE"):
+            self._third("ESCAPE", binding)
+        return Operation(start, end, symbol, operands)
 
-    def _type(self) -> str:
-        name = _TYPES.get(self._take().symbol)
-        if name is None:
+    def _third(self, keyword: str, binding: int) -> Expression:
+        """The operand after the second keyword of an operator."""
+        self._expect(keyword, reason=f"Expected {keyword} keyword")
+        if self._only_the_end():
+            raise Malformed(f"Expected expression after {keyword}")
+        return self._expression(binding)
+
+    def _only_the_end(self) -> bool:
+        ends = self._token.symbol == ";" and self._tokens[self._at + 1].kind is Kind.END
+        return ends or self._token.kind is Kind.END
+
+    def _type(self, operator: str) -> str:
+        """The name of a type, as the service's parser knows it."""
+        token = self._token
+        word = token.text.upper() if token.kind in _TYPE_KINDS else ""
+        name = _TYPE_ALIASES.get(word, word)
+        more = _LONG_TYPES.get(word, ())
+        if more and self._next_is(word, *more):
+            name = "_".join((word, *more))
+            self._at += len(more)
+        if name not in _PARAMETERS_OF_TYPES:
             raise Malformed("Expected type name")
-        if self._accept("("):
-            self._list(self._expression, ")")
+        self._at += 1
+        parameters = self._list(self._expression) if self._accept("(") else ()
+        if parameters:
+            self._expect(")")
+        most = _PARAMETERS_OF_TYPES[name]
+        if len(parameters) > most:
+            shown = f"{operator} type argument {name.lower()}"
+            raise Malformed(f"{shown} must have arity of 0..{most}")
+        if not all(isinstance(each, Number) and each.digits.isdecimal() for each in parameters):
+            raise Malformed("Type parameter must be an unsigned integer literal")
         return name
 
     def _prefixed(self) -> Expression:
@@ -452,36 +596,43 @@ class _Parser:
         return self._primary()
 
     def _primary(self) -> Expression:
-        root = self._root()
+        return self._steps(self._root())
+
+    def _steps(self, root: Expression, *, simple: bool = False) -> Expression:
+        """A path from a root; a simple one has no `*`."""
         steps: list[Expression] = []
         while True:
             if self._accept("."):
-                steps.append(self._star() or self._name("Invalid path dot component"))
+                if simple and self._next_is("*"):
+                    raise Malformed("Invalid path dot component for simple path")
+                steps.append(self._star(".*") or self._name("Invalid path dot component"))
             elif self._accept("["):
-                steps.append(self._expression())
+                steps.append(self._star("[*]") or self._expression())
                 self._expect("]")
             else:
                 break
         return PathSyntax(root.start, root.end, root, tuple(steps)) if steps else root
 
-    def _star(self) -> Star | None:
+    def _star(self, form: Literal[".*", "[*]"]) -> Star | None:
         token = self._token
-        return Star(token.start, token.end) if self._accept("*") else None
+        return Star(token.start, token.end, form) if self._accept("*") else None
 
-    def _name(self, reason: str = "Expected identifier!") -> Variable:
-        token = self._take()
-        if token.kind not in (Kind.NAME, Kind.QUOTED):
+    def _name(self, reason: str) -> Variable:
+        token = self._token
+        self._at += token.kind is not Kind.END
+        if token.kind not in _NAMES:
             raise Malformed(reason)
         return Variable(token.start, token.end, token.text)
 
     def _root(self) -> Expression:
-        self._accept("@")
+        if self._accept("@") and self._token.kind not in _NAMES:
+            raise Malformed("Identifier must follow @-operator")
         token = self._take()
         kind, start, end = token.kind, token.start, token.end
         if token.symbol in _OPENINGS:
             return _OPENINGS[token.symbol](self, token)
-        if kind in (Kind.NAME, Kind.QUOTED):
-            if kind is Kind.NAME and self._next_is("("):
+        if kind in _NAMES:
+            if self._next_is("("):
                 return self._call(token)
             return Variable(start, end, token.text)
         if kind in _LITERALS:
@@ -492,18 +643,20 @@ class _Parser:
             return self._call(token)
         if token.symbol in _CONSTRUCTS:
             return self._construct(token)
-        raise Malformed(_UNEXPECTED.get(kind, "Unexpected term"))
+        if token.symbol in _NO_TIME:
+            return self._time(token)
+        if token.symbol in _STATEMENTS:
+            return Clause(start, end, _STATEMENTS[token.symbol](self, token))
+        reason = "Unexpected term" if token.symbol in _NO_TERMS else _UNEXPECTED.get(kind)
+        raise Malformed(reason or "Unexpected term")
 
     def _parameter(self, token: Token) -> Expression:
         self.parameters += 1
         return Parameter(token.start, token.end, self.parameters - 1)
 
     def _parenthesized(self, token: Token) -> Expression:
-        if self._next_is("SELECT"):
-            return self._subquery(")")
-        members = self._list(self._expression, ")")
-        if not members:
-            raise Malformed("Expression group cannot be empty")
+        members = self._list(self._expression)
+        self._expect(")")
         return members[0] if len(members) == 1 else Sequence(token.start, token.end, members)
 
     def _brackets(self, token: Token) -> Expression:
@@ -522,18 +675,12 @@ class _Parser:
 
     def _call(self, token: Token) -> Expression:
         self._expect("(")
-        if self._next_is("SELECT"):
-            return self._subquery(")")
+        if self._next_is("*"):
+            raise Malformed(f"{token.text.lower()}(*) is not allowed")
         arguments = self._list(self._expression, ")")
         return CallSyntax(token.start, token.end, token.text.lower(), arguments)
 
-    def _subquery(self, closing: str) -> Unsupported:
-        token = self._token
-        self._select()
-        self._expect(closing)
-        return Unsupported(token.start, token.end, "SELECT")
-
-    def _construct(self, token: Token) -> Unsupported:
+    def _construct(self, token: Token) -> Expression:
         """CASE … END, or a function whose arguments have a syntax of their own, which is not parsed."""
         if token.symbol == "CASE":
             self._skip_to("END", "CASE")
@@ -541,14 +688,46 @@ class _Parser:
         opening = self._token
         self._expect("(")
         self._skip_to(")", "(")
+        if token.symbol in _PLAIN_FUNCTIONS:
+            return CallSyntax(token.start, token.end, token.text.lower(), ())
         place = token if token.symbol in _AGGREGATES else opening
         return Unsupported(place.start, place.end, token.text.lower())
+
+    def _time(self, token: Token) -> Unsupported:
+        """A literal of a date or a time."""
+        text = self._token
+        if text.kind is not Kind.STRING:
+            found = _ION_NAMES.get(text.kind, "SYMBOL")
+            raise Malformed(_NO_TIME[token.symbol].format(found=found))
+        self._at += 1
+        return Unsupported(text.start, text.end, "UNKNOWN")
 
     def _skip_to(self, closing: str, opening: str) -> None:
         depth = 1
         while depth:
             symbol = self._take().symbol
             depth += (symbol == opening) - (symbol == closing)
+
+
+def is_signed_number(node: Expression) -> bool:
+    """Whether a syntax is a number literal after one or more signs."""
+    while isinstance(node, Operation) and node.operator in _SIGNS and len(node.operands) == 1:
+        node = node.operands[0]
+    return isinstance(node, Number)
+
+
+def _check_stars(column: Expression) -> None:
+    """Refuse `*` in a column, except at the end of a path of names."""
+    steps = column.steps if isinstance(column, PathSyntax) else ()
+    stars = [step for step in steps if isinstance(step, Star)]
+    if (
+        any(star.form == "[*]" for star in stars)
+        or stars[:-1]
+        or (stars and stars[-1] != steps[-1])
+    ):
+        raise Malformed("Invalid use of * in select list")
+    if stars and not all(isinstance(step, Variable | Star) for step in steps):
+        raise Malformed("Cannot use [] and * together in SELECT list expression")
 
 
 def refusal(
@@ -562,12 +741,14 @@ def refusal(
     return Refusal(sentence, **details)
 
 
-_STATEMENTS: Final[dict[str, Callable[[_Parser], StatementSyntax]]] = {
-    "SELECT": _Parser._select,
+_STATEMENTS: Final[dict[str, Callable[[_Parser, Token], StatementSyntax]]] = {
+    "SELECT": lambda parser, _: parser._select(),
     "INSERT": _Parser._insert,
     "UPDATE": _Parser._update,
     "DELETE": _Parser._delete,
-    "EXISTS": _Parser._exists,
+    "FROM": _Parser._from,
+    "SET": _Parser._change_alone,
+    "REMOVE": _Parser._change_alone,
 }
 _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("ALL", "OLD"): "ALL OLD",

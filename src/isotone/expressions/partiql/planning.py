@@ -9,6 +9,10 @@ A condition reads one item, one or several item collections, or everything:
 
 Partition values are looked for in every operand of an AND, and must be found in all operands of an OR. What selects
 keys is taken out of the filter only where it stands alone in the AND at the top.
+
+The service decomposes such an OR into one read for each of its branches, and refuses those that overlap. Here, each
+collection is read once, but `KeyPlan.reads` has the service's reads: the branches of the condition as an OR of ANDs,
+in which what mentions no key is left whole.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from isotone.expressions.nodes import (
     ConditionNode,
     In,
     Literal,
+    Not,
     Operand,
     Or,
     Path,
@@ -46,6 +51,13 @@ T = TypeVar("T")
 
 _KEYS: Final = 64  # of one table and its indexes, at most
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class KeyRead(msgspec.Struct, frozen=True):
+    """A read into which the service decomposes a condition: a partition key of these values, and a condition on the sort key."""
+
+    partition: tuple[Term, ...]
+    sort: KeyTerm | None
 
 
 class KeyTerm(msgspec.Struct, frozen=True):
@@ -68,7 +80,9 @@ class KeyPlan:
     equality for each of the first sort attributes, `ranges` the conditions on the next one. `rest` has the conditions
     on the items so selected, and `filter` is their AND. `equalities` has all values that each key attribute must equal.
     `is_one_key`: equality fixes the whole key, and nothing is left. `mentions_partition`: one of the conditions that
-    must all be true is about the partition key.
+    must all be true is about the partition key. `reads` are the reads into which the service decomposes the condition;
+    none for a scan, or for more than it is worth to tell apart. `has_alternatives`: there is an OR. `can_overlap`: the
+    service compares the reads with each other.
     """
 
     partition: tuple[tuple[Term, ...], ...]
@@ -79,6 +93,9 @@ class KeyPlan:
     is_one_key: bool
     equalities: Mapping[str, tuple[Term, ...]]
     mentions_partition: bool
+    reads: tuple[KeyRead, ...]
+    has_alternatives: bool
+    can_overlap: bool
     compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -127,6 +144,7 @@ def _plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]
         possible = []
     rest = tuple(each for place, each in enumerate(conjuncts) if place not in taken)
     equalities = _equalities(terms)
+    reads, can_overlap = _reads(where, partition, sort) if possible else ((), False)
     return KeyPlan(
         partition=tuple(values for values, _ in possible),
         equal=tuple(term for place in equal if (term := terms[place])),
@@ -136,6 +154,9 @@ def _plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]
         is_one_key=not rest and equalities.keys() == {*partition, *sort},
         equalities=equalities,
         mentions_partition=any(_mentions(conjunct, partition) for conjunct in conjuncts),
+        reads=reads,
+        has_alternatives=any(map(_has_alternatives, conjuncts)),
+        can_overlap=can_overlap,
     )
 
 
@@ -326,3 +347,79 @@ def _sort_terms(
 
 def _mentions(node: ConditionNode, names: Sequence[str]) -> bool:
     return not isinstance(node, Or) and not references(walk_up(node)).attributes.isdisjoint(names)
+
+
+# The reads into which the service decomposes a condition
+
+_Leaf: TypeAlias = tuple[ConditionNode, bool]
+"""A condition without parts, and whether it is negated."""
+
+_MOST_READS: Final = 1000  # of one condition, beyond which they are not told apart
+
+
+def _reads(
+    where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]
+) -> tuple[tuple[KeyRead, ...], bool]:
+    """The reads of a condition on a key, and whether the service compares them: not if one has a condition on the sort
+    key that is no range, or several."""
+    branches = _branches(where.node, False, (*partition, *sort)) if where is not None else None
+    reads: list[KeyRead] = []
+    can_overlap = True
+    for branch in branches or ():
+        alone = [node for node, negated in branch if not negated]
+        possible = _possible_values(alone, partition[0])
+        if possible is None:
+            return (), False
+        terms = [found for name in sort if (found := _sort_conditions(branch, name))]
+        conditions = terms[0] if terms else []
+        can_overlap &= len(conditions) < 2 and None not in conditions
+        reads.append(KeyRead(possible[0], conditions[0] if conditions else None))
+    return tuple(reads), can_overlap
+
+
+def _sort_conditions(branch: Sequence[_Leaf], name: str) -> list[KeyTerm | None]:
+    """The conditions on a sort attribute; None for one that is no range."""
+    found: list[KeyTerm | None] = []
+    for node, negated in branch:
+        term = _key_term(node, (name,))
+        if isinstance(node, In):
+            term = _term(node.operand, "IN", node.choices, (name,))
+        if isinstance(node, Comparison) and node.operator == "<>":
+            term = _key_term(Comparison("=", node.left, node.right), (name,))
+            negated = True
+        if term is not None:
+            found.append(None if negated else term)
+    return found
+
+
+def _branches(
+    node: ConditionNode, negated: bool, names: tuple[str, ...]
+) -> list[tuple[_Leaf, ...]] | None:
+    """A condition as an OR of ANDs; None if there are too many. What mentions none of the attributes is left whole."""
+    if isinstance(node, Not):
+        return _branches(node.operand, not negated, names)
+    if not isinstance(node, And | Or) or references(walk_up(node)).attributes.isdisjoint(names):
+        return [((node, negated),)]
+    found: list[tuple[_Leaf, ...]] = [()] if isinstance(node, And) != negated else []
+    for operand in node.operands:
+        parts = _branches(operand, negated, names)
+        if parts is None:
+            return None
+        if isinstance(node, And) != negated:
+            found = [(*one, *other) for one in found for other in parts[:_MOST_READS]]
+        else:
+            found += parts
+        if len(found) > _MOST_READS:
+            return None
+    return found
+
+
+def _has_alternatives(node: ConditionNode, negated: bool = False) -> bool:
+    """Whether a condition is an OR somewhere, once NOT is moved inwards."""
+    if isinstance(node, Not):
+        return _has_alternatives(node.operand, not negated)
+    if not isinstance(node, And | Or):
+        return False
+    return isinstance(node, Or) != negated or any(
+        _has_alternatives(operand, negated) for operand in node.operands
+    )

@@ -7,7 +7,7 @@ are cached by their text, with their compiled expressions.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -103,15 +103,26 @@ def _column_name(path: Path) -> str:
     return str(elements[last]) + "".join(f"[{index}]" for index in elements[last + 1 :])
 
 
+class _Unselectable(Exception):
+    """A SELECT names what can be no column; the argument is the message."""
+
+    def __init__(self, refusal: Refusal, table: str, index: str | None) -> None:
+        super().__init__(str(refusal))
+        self.table = table
+        self.index = index
+
+
 class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """What all statements have. `parameters` is how many there are.
 
-    `set_parameters` are those that must be sets, each with the message for another value.
+    `set_parameters` are those that must be sets, each with the message for another value. `on_index`: a write names
+    an index, too, which is refused after the parameters.
     """
 
     text: str
     table: str
     parameters: int
+    on_index: bool = False
     set_parameters: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -142,6 +153,8 @@ class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
                 raise ValidationException(message)
         for expression in self.expressions:
             expression.check(values)
+        if self.on_index:
+            raise ValidationException(messages.NOT_ON_INDEX)
         return values
 
 
@@ -158,6 +171,11 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
     def projection(self) -> Projection | None:
         """What batches and transactions return: the selected paths, each in its place."""
         return None if self.paths is None else Projection.from_node(self.paths, parameter="")
+
+    @property
+    def selecting(self) -> tuple[Expression, ...]:
+        """The expressions that select columns, if there are any."""
+        return () if self.columns is None else (self.columns,)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -210,13 +228,21 @@ class Exists(Statement, frozen=True, eq=False, kw_only=True):
 AnyStatement: TypeAlias = Select | Insert | Update | Delete | Exists
 
 
-def parse_statement(text: str) -> AnyStatement:
+def parse_statement(
+    text: str, before_columns: Callable[[str, str | None], None] | None = None
+) -> AnyStatement:
     """The statement of a text. O(length) the first time, then cached.
 
     Raises `ValidationException` with the service's message for a text that is no statement, or that DynamoDB does
-    not support.
+    not support. `before_columns` is called with the table and the index before a SELECT is refused for its columns: the
+    service looks at the index first.
     """
-    return _statements[text]
+    try:
+        return _statements[text]
+    except _Unselectable as error:
+        if before_columns is not None:
+            before_columns(error.table, error.index)
+        raise ValidationException(str(error)) from None
 
 
 def _parsed(text: str, length: int) -> AnyStatement:
@@ -265,12 +291,13 @@ class _Building:
         table, *index = self._source(tree.source)
         paths = columns = None
         if tree.columns is not None:
-            paths = ProjectionNode(tuple(map(self._column, tree.columns)))
-            columns = Columns.from_node(paths, parameter="")
+            try:
+                paths = ProjectionNode(tuple(map(self._column, tree.columns)))
+                columns = Columns.from_node(paths, parameter="")
+            except Refusal as refusal:
+                raise _Unselectable(refusal, table, index[0] if index else None) from None
         where = self._where(tree.where)
         order = tuple((self._order_name(key), descends) for key, descends in tree.order)
-        if order and where is None:
-            raise Refusal(messages.ORDER_WITHOUT_WHERE)
         return Select(
             text=self._text,
             table=table,
@@ -307,12 +334,13 @@ class _Building:
         )
 
     def _update(self, tree: UpdateSyntax) -> Update:
-        table = self._table_to_change(tree.target)
+        source = self._source(tree.target)
         where = self._where(tree.where)
         actions = tuple(map(self._translation.action, tree.assignments))
         return Update(
             text=self._text,
-            table=table,
+            table=source[0],
+            on_index=len(source) > 1,
             parameters=self._parameters,
             update=CompiledUpdate.from_node(UpdateNode(actions), parameter=""),
             where=where,
@@ -323,9 +351,11 @@ class _Building:
     def _delete(self, tree: DeleteSyntax) -> Delete:
         if tree.returning not in (None, "ALL OLD"):
             raise Refusal(messages.RETURNING_IN_DELETE, returning=tree.returning)
+        source = self._source(tree.target)
         return Delete(
             text=self._text,
-            table=self._table_to_change(tree.target),
+            table=source[0],
+            on_index=len(source) > 1,
             parameters=self._parameters,
             where=self._where(tree.where),
             returning=tree.returning,
@@ -339,6 +369,8 @@ class _Building:
     def _source(self, node: Syntax) -> list[str]:
         """The table that is read, and the index if there is one."""
         names = self._names(node)
+        if not all(names):
+            raise Refusal(messages.EMPTY_NAME)
         if len(names) > 2:
             raise Refusal(messages.LONG_SOURCE)
         if not all(map(_is_name, names)):
@@ -360,12 +392,6 @@ class _Building:
             case Star():
                 raise self._translation.refusal(messages.UNPIVOT_PATH, node)
         raise Refusal(messages.LIST_IN_SOURCE)
-
-    def _table_to_change(self, node: Syntax) -> str:
-        table, *index = self._source(node)
-        if index:
-            raise Refusal(messages.NOT_ON_INDEX)
-        return table
 
     def _table(self, node: Syntax) -> str:
         """The table that an INSERT names."""

@@ -74,7 +74,9 @@ class Struct(Syntax, frozen=True):
 
 
 class Star(Syntax, frozen=True):
-    """`.*` in a path."""
+    """`.*` or `[*]` in a path; `form` is which of them."""
+
+    form: Literal[".*", "[*]"]
 
 
 class PathSyntax(Syntax, frozen=True):
@@ -107,9 +109,15 @@ class CallSyntax(Syntax, frozen=True):
 
 
 class Unsupported(Syntax, frozen=True):
-    """A construct of PartiQL that DynamoDB has in no expression, such as CASE or a subquery."""
+    """A construct of PartiQL that DynamoDB has in no expression, such as CASE."""
 
     token: str
+
+
+class Clause(Syntax, frozen=True):
+    """A statement where an expression stands: the whole text, or a subquery."""
+
+    statement: StatementSyntax
 
 
 Expression: TypeAlias = (
@@ -128,6 +136,7 @@ Expression: TypeAlias = (
     | Is
     | CallSyntax
     | Unsupported
+    | Clause
 )
 
 

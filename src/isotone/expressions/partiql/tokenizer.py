@@ -1,7 +1,8 @@
 """The tokens of PartiQL, and its reserved words (the first stage).
 
 Keywords are recognized in any case. A reserved word is no name unless it is in double quotes. Comments (`-- …` and
-`/* … */`) are left out. A character that begins no token becomes a token of kind `UNKNOWN`, which the parser refuses.
+`/* … */`) are left out. What is no token becomes one of kind `UNKNOWN`, which the parser refuses: a character that
+begins none, an open quote or comment, and a number that Java's `BigDecimal` cannot hold, which the service reads it into.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 from typing import Final, NamedTuple
+
+from isotone.expressions.partiql.statement_values import is_readable
 
 
 class Kind(Enum):
@@ -21,6 +24,7 @@ class Kind(Enum):
     NUMBER = "number"
     ION = "ion"
     SYMBOL = "symbol"
+    OPERATOR = "operator"
     UNKNOWN = "unknown"
     END = "end"
 
@@ -44,10 +48,12 @@ _TOKEN: Final = re.compile(
       | (?P<string>'(?:[^']|'')*')
       | (?P<quoted>"(?:[^"]|"")*")
       | (?P<ion>`[^`]*`)
-      | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_$.]))
+      | (?P<unknown>/\*.* | (?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE](?![+-]?[0-9])[+-]?)
+      | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
-      | (?P<symbol><=|>=|<>|!=|<<|>>|\|\||[=<>+\-*/%^@?.,:;()\[\]{}])
-      | (?P<unknown>.)""",
+      | (?P<symbol><<|>>|[*?.,:;()\[\]{}])
+      | (?P<operator><=|>=|<>|!=|\|\||[=<>+\-/%@])
+      | (?P<character>.)""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -55,7 +61,7 @@ _TOKEN: Final = re.compile(
 def tokenize(text: str) -> list[Token]:
     """The tokens of a statement, followed by one of kind `END`. O(length)."""
     tokens = [
-        _token(_KINDS[str(match.lastgroup)], match.group(), match.start(), match.end())
+        _token(_KINDS.get(str(match.lastgroup), Kind.UNKNOWN), match.group(), *match.span())
         for match in _TOKEN.finditer(text)
         if match.lastgroup != "skipped"
     ]
@@ -78,13 +84,14 @@ def split_statements(text: str) -> list[str]:
 def _token(kind: Kind, text: str, start: int, end: int) -> Token:
     if kind is Kind.NAME:
         upper = text.upper()
-        return (
-            Token(Kind.KEYWORD, text, start, end, upper)
-            if upper in KEYWORDS
-            else Token(kind, text, start, end)
-        )
-    if kind is Kind.SYMBOL:
+        if upper not in KEYWORDS:
+            return Token(kind, text, start, end)
+        word = Kind.OPERATOR if upper in _WORD_OPERATORS else Kind.KEYWORD
+        return Token(word, text, start, end, upper)
+    if kind in _SYMBOLS:
         return Token(kind, text, start, end, text)
+    if kind is Kind.NUMBER and not is_readable(text):
+        kind = Kind.UNKNOWN
     if kind in _QUOTES:
         quote = text[0]
         text = text[1:-1].replace(quote * 2, quote)
@@ -92,6 +99,8 @@ def _token(kind: Kind, text: str, start: int, end: int) -> Token:
 
 
 _QUOTES: Final = frozenset({Kind.STRING, Kind.QUOTED, Kind.ION})
+_SYMBOLS: Final = frozenset({Kind.SYMBOL, Kind.OPERATOR})
+_WORD_OPERATORS: Final = frozenset({"AND", "BETWEEN", "IN", "IS", "LIKE", "NOT", "OR"})
 
 # The words of SQL-92 that PartiQL reserves, and its own.
 _WORDS: Final = """

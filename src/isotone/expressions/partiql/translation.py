@@ -3,6 +3,7 @@
     a.b IS NOT MISSING        attribute_exists(a.b)
     t IS STRING               attribute_type(t, "S")
     x NOT IN [1, 2]           NOT x IN (1, 2)
+    (x = 1) = true            the condition is an operand, whose value is a boolean
     SET s = set_add(s, ?)     ADD s :0
 
 A literal becomes a `Literal` and a parameter the `ValueRef` `:position`. What DynamoDB's dialect lacks is refused
@@ -34,14 +35,17 @@ from isotone.expressions.nodes import (
     Path,
     Remove,
     Set,
+    Truth,
     ValueRef,
 )
 from isotone.expressions.partiql import messages
-from isotone.expressions.partiql.parser import refusal
+from isotone.expressions.partiql.parser import Malformed, is_signed_number, refusal
+from isotone.expressions.partiql.statement_values import literal
 from isotone.expressions.partiql.syntax import (
     Assignment,
     Bag,
     CallSyntax,
+    Clause,
     Expression,
     Ion,
     Is,
@@ -49,6 +53,7 @@ from isotone.expressions.partiql.syntax import (
     Operation,
     Parameter,
     PathSyntax,
+    SelectSyntax,
     Sequence,
     Star,
     Struct,
@@ -57,9 +62,8 @@ from isotone.expressions.partiql.syntax import (
     Variable,
     Word,
 )
-from isotone.expressions.rules import FUNCTIONS
+from isotone.expressions.rules import FUNCTIONS, OPERAND
 from isotone.limits import LIST_INDEX
-from isotone.values.attribute_validation import canonical_value
 from isotone.values.types import AttributeValue
 
 _COMPARATORS: Final = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -76,6 +80,10 @@ _TYPES: Final = {
     "TUPLE": "M",
     "LIST": "L",
 }
+# The types whose names have several words, which the service does not find in its list of types.
+_UNLISTED: Final = frozenset(
+    {"CHARACTER_VARYING", "DOUBLE_PRECISION", "INTEGER4", "INTEGER8", "TIME_WITH_TIME_ZONE"}
+)
 _SET_ACTIONS: Final[dict[str, type[Add | Delete]]] = {"set_add": Add, "set_delete": Delete}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
 # The types of Ion literals, by how they begin.
@@ -127,6 +135,9 @@ class Translation:
                 return int(digits)
             case Operation(operator="-", operands=(Number(digits=digits) as number,)):
                 raise self.refusal(messages.LIST_INDEX, number, index=f"-{digits}")
+            case Star(form=form):
+                sentence = messages.WILDCARD_PATH if form == "[*]" else messages.UNPIVOT_PATH
+                raise self.refusal(sentence, node)
         raise self.refusal(messages.PATH_COMPONENT, node)
 
     def _name(self, name: str) -> str:
@@ -136,9 +147,9 @@ class Translation:
 
     # Values
 
-    def value(self, node: Expression, key: str = "root") -> AttributeValue:
-        """The value of a literal; `key` is what messages call the place inside it."""
-        return canonical_value(self._value(node, key))[0]
+    def value(self, node: Expression) -> AttributeValue:
+        """The value of a literal."""
+        return literal(self._value(node, "root"))
 
     def constant(self, node: Expression) -> Literal | ValueRef:
         """A literal or a parameter."""
@@ -167,6 +178,8 @@ class Translation:
             case Ion(text=text):
                 kinds = [kind for pattern, kind in _ION_TYPES if re.match(pattern, text.strip())]
                 raise self.refusal(messages.ION, node, type=(*kinds, "SYMBOL")[0], key=key)
+            case Clause():
+                raise self._nested(node)
         raise self.refusal(messages.VALUE_TYPE, node, type=kind_of(node), key=key)
 
     def _signed(self, node: Operation, key: str) -> AttributeValue:
@@ -208,7 +221,7 @@ class Translation:
 
     def _set(self, node: Bag) -> AttributeValue:
         if not node.members:
-            raise self.refusal(messages.EMPTY_BAG, node)
+            raise self.refusal(messages.EMPTY_BAG)
         members: list[str] = []
         code = ""
         for member in node.members:
@@ -218,7 +231,7 @@ class Translation:
             ((kind, content),) = self._value(member, "root").items()
             code = code or kind
             if kind != code:
-                raise self.refusal(messages.BAG_MEMBER, member)
+                raise self.refusal(messages.BAG_MEMBER, at="")
             members.append(content)
         return {f"{code}S": members}
 
@@ -255,7 +268,16 @@ class Translation:
                 return self._call(node, self.operand)
             case Unsupported(token=token):
                 raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
+            case Clause():
+                raise self._nested(node)
         return None
+
+    def _nested(self, node: Clause) -> Refusal | Malformed:
+        """The error for a statement inside a statement."""
+        if isinstance(node.statement, SelectSyntax):
+            return self.refusal(messages.UNSUPPORTED_TOKEN, node, token="SELECT")
+        keyword = self._text[node.start : node.end].lower()
+        return Malformed(messages.NESTED_STATEMENT.format(keyword=keyword))
 
     def _part(self, node: Expression, operator: str, sentence: str) -> ConditionNode:
         """An operand of AND, OR or NOT."""
@@ -284,6 +306,8 @@ class Translation:
         if node.type == "MISSING":
             exists = "attribute_exists" if node.negated else "attribute_not_exists"
             return Call(exists, (value,))
+        if node.type in _UNLISTED:
+            raise self.refusal(messages.UNSUPPORTED_OPERATION, operation="IsType")
         code = _TYPES.get(node.type)
         if code is None:
             raise self.refusal(messages.IS_TYPE, node, type=node.type)
@@ -291,8 +315,11 @@ class Translation:
         return Not(test) if node.negated else test
 
     def _call(self, node: CallSyntax, argument: Callable[[Expression], Operand]) -> Call:
+        for each in node.arguments:
+            if isinstance(each, Clause):
+                raise self._nested(each)
         if node.function not in FUNCTIONS:
-            raise self.refusal(messages.UNKNOWN_FUNCTION, function=node.function)
+            raise self.refusal(messages.UNKNOWN_FUNCTION, node, function=node.function)
         return Call(node.function, tuple(map(argument, node.arguments)))
 
     def operand(self, node: Expression) -> Operand:
@@ -301,16 +328,23 @@ class Translation:
             case Variable() | PathSyntax():
                 return self.path(node)
             case CallSyntax():
-                return self._call(node, self.operand)
+                call = self._call(node, self.operand)
+                return call if OPERAND in FUNCTIONS[call.function].places else Truth(call)
             case Word(word="MISSING"):
                 raise self.refusal(messages.MISSING)
-            case Unsupported(token=token):
-                raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
-            case Operation(operator=operator) if not _is_signed_number(node):
-                raise self.refusal(messages.CONDITION_OPERATOR, operator=operator.lower())
-            case Is():
-                raise self.refusal(messages.CONDITION_OPERATOR, operator="is")
+            case Operation() if not is_signed_number(node):
+                return self._truth(node)
+            case Is() | Unsupported() | Clause():
+                return self._truth(node)
         return self.constant(node)
+
+    def _truth(self, node: Expression) -> Truth:
+        """A condition as an operand."""
+        if isinstance(node, Operation) and len(node.operands) == 1 and node.operator in _SIGNS:
+            raise self.refusal(messages.CONDITION_OPERATOR, operator=node.operator)
+        found = self._condition(node)
+        assert found is not None
+        return Truth(found)
 
     # Updates
 
@@ -331,7 +365,7 @@ class Translation:
             raise self.refusal(messages.SET_ARGUMENTS, call, function=function)
         target, value = call.arguments
         if not isinstance(target, Variable | PathSyntax) or self.path(target) != path:
-            raise self.refusal(messages.SET_TARGET, function=function)
+            raise self.refusal(messages.SET_TARGET, call, function=function)
         not_set = self.refusal(messages.SET_VALUE, target, function=function)
         if not isinstance(value, Bag | Parameter):
             raise not_set
@@ -355,7 +389,9 @@ class Translation:
                 raise self.refusal(messages.IS_IN_UPDATE)
             case Operation(operator="+" | "-" as operator, operands=(left, right)):
                 return Arithmetic(operator, self._assigned(left), self._assigned(right))
-            case Operation(operator=operator) if not _is_signed_number(node):
+            case Clause():
+                raise self._nested(node)
+            case Operation(operator=operator) if not is_signed_number(node):
                 if operator in _SIGNS:
                     raise Refusal(OPERAND_COUNT, operator=operator, count=1)
                 raise self.refusal(messages.UPDATE_OPERATOR, operator=operator.lower())
@@ -399,13 +435,6 @@ _SYNTAX_NAMES: Final[dict[type[Any], str]] = {
 
 def _is_size(node: ConditionNode) -> bool:
     return isinstance(node, Call) and node.function == "size"
-
-
-def _is_signed_number(node: Operation) -> bool:
-    inner: Expression = node
-    while isinstance(inner, Operation) and inner.operator in _SIGNS and len(inner.operands) == 1:
-        inner = inner.operands[0]
-    return isinstance(inner, Number)
 
 
 def _mantissa(number: Number) -> str:

@@ -7,12 +7,16 @@ import sys
 import typing
 from collections.abc import Container
 from decimal import Decimal
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from isotone.codec.ids import ID_TYPES
 from isotone.errors import UsageError, ValidationException
-from isotone.model.declaring import entity_kinds, previous_keys, vector_index
+from isotone.model.declaring import (
+    entity_kinds,
+    neighbours,
+    previous_keys,
+    vector_index,
+)
 from isotone.model.declaring.entity_schema import EntitySchema, Unknown, Upgrade
 from isotone.model.declaring.field_codecs import Codec
 from isotone.model.declaring.fields import Attr
@@ -22,7 +26,6 @@ from isotone.model.declaring.keys import (
     Slot,
     StringSlot,
     bind_key,
-    collision,
     declared_values,
 )
 from isotone.model.declaring.table import VERSION_ATTRIBUTE, Table
@@ -69,7 +72,7 @@ def declare(
         _check_defaults_fit_keys(schema)
         _check_unique(schema)
         previous_keys.bind(schema, declared, was_tag)
-        _check_neighbours(schema)
+        neighbours.check(schema)
         vectors = _members(entity, vector_index.VectorIndex)
         schema.vector_indexes = vector_index.bind_vector_indexes(schema, vectors)
     except UsageError as error:
@@ -153,6 +156,7 @@ def _enter(schema: EntitySchema) -> None:
         if replaced is not None:
             entities[schema.tag] = replaced
         raise UsageError(f"{schema.entity.__name__}: {error}") from None
+    neighbours.reserve_partitions(schema.table)
     entity_kinds.enter(schema)
     vector_index.enter(schema)
 
@@ -480,39 +484,3 @@ def _attributes_of(table: Table) -> set[str]:
     """The attributes with the same meaning in every item of a table."""
     layouts = [table.keys, *map(table.layout, table.indexes)]
     return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}
-
-
-def _check_neighbours(schema: EntitySchema) -> None:
-    """Refuse a primary key that could equal one of another entity of the table."""
-    for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
-        if tag == schema.tag:
-            continue  # the class is defined again, in a notebook or a reloaded module
-        if other.root.tag == schema.root.tag:
-            continue  # both are kinds of one entity, and share its keys
-        for one, its in product(_primary_keys(schema), _primary_keys(other)):
-            reason = collision(one, its)
-            if reason is not None:
-                raise UsageError(
-                    f"its primary key could equal one of {tag}: {reason}; give one of them another literal "
-                    "in the same place"
-                )
-        _check_overloading(schema, other)
-
-
-def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
-    """Refuse a second kind of entity in an index that was declared for one."""
-    taken = {key.index for key in other.indexes}
-    for key in schema.indexes:
-        if key.index in taken and schema.table.indexes[str(key.index)].one_kind:
-            raise UsageError(
-                f"index {key.index!r} is declared with one_kind=True and already has {other.tag}; "
-                "declare another index"
-            )
-
-
-def _primary_keys(schema: EntitySchema) -> list[BoundKey]:
-    """The primary key of an entity, and the previous one."""
-    keys = [schema.primary]
-    if schema.previous is not None and schema.previous.primary is not schema.primary:
-        keys.append(schema.previous.primary)
-    return keys

@@ -11,7 +11,7 @@ entity are made in `children`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -364,6 +364,8 @@ class BoundKey:
     sort: tuple[Slot, ...]
     when: Condition | None
     tag: str
+    reserved: dict[str, str] = field(default_factory=dict)
+    """The partitions that belong to other entities of the table, with their tags: see `neighbours`."""
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -409,10 +411,23 @@ class BoundKey:
             attributes[name] = value
             if not is_short:
                 text += value["S"]
+        if self.reserved:
+            self.check_reserved(attributes[self.partition[0].attribute.name], values)
         if len(text) > _SAFE_LENGTH:
             self._check_size(self.partition, attributes, limits.PARTITION_KEY_SIZE)
             self._check_size(self.sort, attributes, limits.SORT_KEY_SIZE)
         return attributes
+
+    def check_reserved(self, partition: AttributeValue, values: Mapping[str, Any]) -> None:
+        """Refuse a partition key that belongs to another entity."""
+        owner = self.reserved.get(partition.get("S", ""))
+        if owner is not None:
+            names = [component.field.name for component in self.partition[0].components]
+            given = ", ".join(f"{name}={values[name]!r}" for name in names)
+            raise OutOfRange(
+                f"{given} makes the partition key {partition['S']!r}, which is reserved for {owner}; give another "
+                f"value, or begin the key with a literal of its own: Key('PREFIX', {', '.join(names)})"
+            )
 
     def _check_size(self, slots: tuple[Slot, ...], attributes: Item, limit: int) -> None:
         texts = [attributes[slot.attribute.name].get("S", "") for slot in slots]

@@ -204,6 +204,8 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
         raise UsageError(
             f"{asked.key.name}: a key never contains None; use another key and .filter(…)"
         )
+    if asked.key.reserved:
+        asked.key.check_reserved(value, asked.equal)
     return Restriction(slot.attribute.name, "=", (value,))
 
 

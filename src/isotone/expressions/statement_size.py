@@ -1,0 +1,85 @@
+"""The size of an update expression, which must not exceed that of an item, whatever the item becomes.
+
+The service limits what an UpdateItem writes in most of its regions, and documents no rule. This one was derived to the
+byte from the sizes that were refused. Each action costs its path, its operands, and something for itself:
+
+    SET path = operand      19 + path + operand         REMOVE path           1 + path
+    ADD path :value         19 + path + value           DELETE path :value    1 + path
+
+    a path that is written   its first name, and 4 more for each further element
+    a path that is read      15 with its first name, and 14 more for each further element
+    a function               39 if_not_exists, 37 list_append, 34 for +, 37 for -; and its operands
+    the expression           3
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from isotone.expressions.nodes import (
+    Add,
+    Arithmetic,
+    Call,
+    Literal,
+    Operand,
+    Path,
+    Set,
+    UpdateNode,
+    ValueRef,
+)
+from isotone.expressions.operands import ValueMap
+from isotone.values.size import text_size, value_size
+
+_EXPRESSION: Final = 3
+_WRITES: Final = 19
+_REMOVES: Final = 1
+_FUNCTIONS: Final = {"if_not_exists": 39, "list_append": 37, "+": 34, "-": 37}
+_READ: Final = 15
+_READ_WITHIN: Final = 14
+_WRITTEN_WITHIN: Final = 4
+
+
+class StatementSize(NamedTuple):
+    """What an expression costs by itself, and the names of the values that it uses, each as often as it does."""
+
+    fixed: int
+    values: tuple[str, ...]
+
+    def with_values(self, values: ValueMap) -> int:
+        """The size in bytes with these values. O(uses of values)."""
+        return self.fixed + sum([value_size(values[name]) for name in self.values])
+
+
+def statement_size(tree: UpdateNode) -> StatementSize:
+    """The size of a tree with resolved names. O(length)."""
+    used: list[str] = []
+    fixed = _EXPRESSION
+    for action in tree.actions:
+        fixed += _path_size(action.path, 0, _WRITTEN_WITHIN)
+        if isinstance(action, Set | Add):
+            fixed += _WRITES + _operand_size(action.value, used)
+        else:
+            fixed += _REMOVES
+    return StatementSize(fixed, tuple(used))
+
+
+def _path_size(path: Path, first: int, within: int) -> int:
+    sizes = [text_size(str(element)) for element in path.elements]
+    return first + sum(sizes) + within * (len(sizes) - 1)
+
+
+def _operand_size(operand: Operand, used: list[str]) -> int:
+    if isinstance(operand, Path):
+        return _path_size(operand, _READ, _READ_WITHIN)
+    if isinstance(operand, ValueRef):
+        used.append(operand.name)
+        return 0
+    if isinstance(operand, Literal):
+        return value_size(operand.value)
+    if isinstance(operand, Call):
+        name, operands = operand.function, operand.operands
+    elif isinstance(operand, Arithmetic):
+        name, operands = operand.operator, (operand.left, operand.right)
+    else:
+        return 0  # only PartiQL has it, whose statements are not sized
+    return _FUNCTIONS[name] + sum([_operand_size(each, used) for each in operands])

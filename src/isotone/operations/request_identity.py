@@ -1,0 +1,59 @@
+"""What must be equal for a repeated ClientRequestToken to mean the same request: its identity, which is stored.
+
+JSON objects and DynamoDB's sets have no order, and some clients shuffle them at each attempt. So the identity is the
+SHA-256 of a canonical form: each entry of the transaction as JSON without spaces, its members and sets sorted,
+and a line feed. Lists keep their order, and values their spelling: `1.0` is not `1`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from isotone.operations.request_members import Structure
+
+_FORM: Final = b"\x01"
+_SETS: Final = ("SS", "NS", "BS")
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+def identity_of(entries: Sequence[Structure]) -> bytes:
+    """The identity of a transaction: a byte for the form, and the digest."""
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(_canonical(entry))
+        digest.update(b"\n")
+    return _FORM + digest.digest()
+
+
+def _canonical(entry: Structure) -> bytes:
+    text = _encode(entry)
+    if any(b'"%s":[' % name.encode() in text for name in _SETS):
+        text = _encode(_with_sorted_sets(msgspec.to_builtins(entry)))
+    return text
+
+
+def _with_sorted_sets(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_sorted_sets(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: sorted(member)
+        if name in _SETS and isinstance(member, list)
+        else _with_sorted_sets(member)
+        for name, member in value.items()
+    }
+
+
+def is_before_forms(identity: bytes) -> bool:
+    """Whether an identity is of the form that had no byte for the form."""
+    return len(identity) == hashlib.sha256().digest_size
+
+
+def identity_before_forms(entries: Sequence[Structure]) -> bytes:
+    """The identity as it was then: the digest of the entries' `repr`, in which the order of members counts."""
+    return hashlib.sha256(repr(entries).encode()).digest()
