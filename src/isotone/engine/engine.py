@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -244,10 +245,13 @@ class Engine:
         try:
             yield
         finally:
-            with self.lock:
-                transaction.rollback()
-                transaction.__exit__(None, None, None)
-                self.forget()
+            if self._lock_at_last():
+                try:
+                    transaction.rollback()
+                    transaction.__exit__(None, None, None)
+                    self.forget()
+                finally:
+                    self.lock.release()
 
     def clear(self) -> None:
         """Delete all tables, streams, backups, tokens and jobs of the region, in one transaction; the home's are those of all."""
@@ -265,7 +269,9 @@ class Engine:
                         engine.clear()
 
     def close(self) -> None:
-        with self.lock:
+        if not self._lock_at_last():
+            return  # the file is as after a kill: what was acknowledged is in it
+        try:
             for engine in self.regions.values():
                 engine.at_close.close()
             self.store.close()
@@ -273,6 +279,13 @@ class Engine:
             self.outdated = True
             self.reading = _Reading(self)
             self.glance = self._glance
+        finally:
+            self.lock.release()
+
+    def _lock_at_last(self) -> bool:
+        """Take the lock; False if a thread has it that the interpreter has stopped at its end."""
+        taken: bool = self.lock.acquire(blocking=not sys.is_finalizing())
+        return taken
 
 
 _OPEN: WeakSet[Engine] = WeakSet()
