@@ -48,13 +48,13 @@ from isotone.operations.request_identity import (
 )
 from isotone.operations.request_members import (
     AttributeMap,
-    EntryTableName,
     ExpressionNames,
     ExpressionValues,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValuesOnConditionCheckFailure,
     Structure,
+    TableName,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
@@ -66,7 +66,7 @@ class Get(Structure, frozen=True):
     """One read of a transaction."""
 
     key: AttributeMap
-    table_name: EntryTableName
+    table_name: TableName
     projection_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
 
@@ -90,7 +90,7 @@ class ConditionCheck(Structure, frozen=True):
     """A condition on an item that the transaction does not write."""
 
     key: AttributeMap
-    table_name: EntryTableName
+    table_name: TableName
     condition_expression: str
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -101,7 +101,7 @@ class Put(Structure, frozen=True):
     """One put of a transaction."""
 
     item: AttributeMap
-    table_name: EntryTableName
+    table_name: TableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -112,7 +112,7 @@ class Delete(Structure, frozen=True):
     """One delete of a transaction."""
 
     key: AttributeMap
-    table_name: EntryTableName
+    table_name: TableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -124,7 +124,7 @@ class Update(Structure, frozen=True):
 
     key: AttributeMap
     update_expression: str
-    table_name: EntryTableName
+    table_name: TableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -306,7 +306,7 @@ def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks over several tables, all of them or none."""
-    entries = [_entry(item) for item in request.transact_items]
+    entries = [entry_of(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
     used = use_of(request.client_request_token, request.transact_items)
@@ -398,7 +398,7 @@ def _check_parameters(
             raise
 
 
-def _entry(item: TransactWriteItem) -> Entry:
+def entry_of(item: TransactWriteItem) -> Entry:
     """The only action of an entry."""
     present = [getattr(item, name) for name in _ENTRY_ACTIONS]
     actions: list[Entry] = [entry for entry in present if entry is not None]
