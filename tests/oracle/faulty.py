@@ -22,7 +22,8 @@ from typing import Any, Final, NamedTuple
 
 from tests.oracle.faults import ABSENT, BASES, ITEM, KEY, Path_, members, replaced, wrong_values
 from tests.oracle.fuzz import Placed
-from tests.oracle.known import OF_DYNOXIDE, Known, said
+from tests.oracle.known import Known, said
+from tests.oracle.known_of_dynoxide import OF_DYNOXIDE
 from tests.oracle.normal import normal
 from tests.oracle.requests import model_of
 from tests.oracle.scripts import Request, n, s

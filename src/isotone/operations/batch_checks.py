@@ -13,6 +13,7 @@ from isotone.operations.check_order import Asked, Check
 from isotone.operations.request_expressions import (
     check_mixed,
     check_names_are_used,
+    given,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import EMPTY_NAME
@@ -58,7 +59,9 @@ def entries_are_not_mixed(asked: Asked) -> None:
     """No entry has both parameters, nor one entry one of them and another entry the other."""
     entries = asked.request.request_items.values()
     for entry in entries:
-        check_mixed(entry, batches.BATCH_GET)
+        check_mixed(
+            given(entry, batches.BATCH_GET.legacy), given(entry, batches.BATCH_GET.expressions)
+        )
     batches.check_entries_are_not_mixed(entries)
 
 

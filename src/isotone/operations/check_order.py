@@ -29,6 +29,7 @@ from isotone.operations.request_grammar import Mapping as MappingShape
 from isotone.operations.request_members import Structure
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import MANY_TYPES, NO_TYPE
+from isotone.values.request_body import read_json
 
 COUNT: Final = "1 validation error detected: "
 _UNCOUNTED: Final = (
@@ -69,6 +70,12 @@ class Asked:
     def shape(self) -> Record:
         """The grammar of the request."""
         return shape_of(self._structure)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The request as it was sent, before its types were adapted."""
+        given = self._given
+        return read_json(given) if isinstance(given, bytes) else given
 
     @property
     def request(self) -> Any:

@@ -25,7 +25,13 @@ from isotone.operations.member_checks import member
 from isotone.operations.query_and_scan import QUERY, SCAN
 from isotone.operations.request_expressions import Parameters
 from isotone.operations.value_checks import PLACEHOLDERS, newly
-from isotone.values.attribute_validation import EMPTY_SET, NO_TYPE, NULL_NOT_TRUE, TOO_DEEP
+from isotone.values.attribute_validation import (
+    EMPTY_SET,
+    MANY_TYPES,
+    NO_TYPE,
+    NULL_NOT_TRUE,
+    TOO_DEEP,
+)
 
 _ITEM: Final = values.of("Item")
 _KEY: Final = values.of("Key")
@@ -99,10 +105,18 @@ _PLACEHOLDERS_BEFORE: Final = Layer(_OF_PLACEHOLDERS, values.placeholders_as_bef
 
 
 def _older(
-    checks: tuple[Layer, ...], source: values.Source, *more: Layer, with_placeholder: bool = True
+    checks: tuple[Layer, ...],
+    source: values.Source,
+    *more: Layer,
+    with_placeholder: bool = True,
+    name: members.Entry = members.one_of_table_name,
 ) -> tuple[Branch, Branch]:
     """The older checks, for requests that the newer ones cannot decode; `checks` come last, and nothing is counted."""
-    first = (Layer("broken constraints, all in one list", members.all_members), *more)
+    first = (
+        _NO_NAME,
+        Layer("broken constraints, all in one list", members.listed_as_before(name)),
+        *more,
+    )
     last = tuple(
         _PLACEHOLDERS_BEFORE if each.says == _OF_PLACEHOLDERS else Layer(each.says, each.check)
         for each in checks
@@ -147,7 +161,7 @@ _PUT: Final = (
         _NOT_RETURNED,
         Layer("values of Expected", newly(requests.values_of("expected"))),
         Layer("Expected", requests.expected_is_sound),
-        Layer("undefined placeholders", requests.compiled("condition_expression")),
+        Layer("undefined values", requests.compiled("condition_expression")),
         Layer("unused placeholders", requests.placeholders_are_used("condition_expression")),
     ),
     Layer("an item that is too large", values.item_is_small),
@@ -247,15 +261,15 @@ _UPDATE: Final = (
     _TABLE,
     _KEY_FITS,
 )
-_OLDER_UPDATE: Final = _older(_UPDATE, values.of_updates)
+_OLDER_UPDATE: Final = _older(_UPDATE, values.of_updates, name=members.all_of_table_name)
 
 UPDATE_ITEM: Final[Order] = (
     _OLDER_UPDATE[0],
     _decoded(values.of_updates, counted=True),
     _OLDER_UPDATE[1],
     Layer(
-        "broken constraints, all in one list, if a required member is missing or a number is no int",
-        members.all_members_if_not_decoded,
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded(),
     ),
     _NO_NAME,
     Layer("a wrong TableName", members.listed(members.all_of_table_name)),
@@ -316,15 +330,20 @@ QUERY_ORDER: Final[Order] = (
     _decoded(values.of(PLACEHOLDERS)),
     _OLDER_READ[1],
     Layer(
-        "broken constraints, all in one list, if a required member is missing or a number is no int",
-        members.all_members_if_not_decoded,
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded(),
     ),
     Layer(
         "Limit and an empty TableName",
         members.listed(members.placed("Limit"), members.empty_table_name),
     ),
-    Layer("a wrong TableName", members.alone(members.one_of_table_name)),
-    Layer("a wrong ReturnConsumedCapacity", members.alone(member("ReturnConsumedCapacity"))),
+    Layer(
+        "a wrong TableName or ReturnConsumedCapacity, or a condition without an operator",
+        members.listed(
+            members.one_of_table_name,
+            *_options("ReturnConsumedCapacity", "KeyConditions", "QueryFilter"),
+        ),
+    ),
     _named("ExclusiveStartKey"),
     Layer("empty names in AttributesToGet", requests.attributes_have_names),
     _NAMES,
@@ -334,45 +353,52 @@ QUERY_ORDER: Final[Order] = (
         requests.operator_joins(QUERY),
     ),
     _MALFORMED,
+    Layer(_OF_PLACEHOLDERS, values.placeholders()),
     Layer("a wrong Select", members.alone(member("Select"))),
     Layer(
         "other broken constraints",
         members.listed(
-            *_options("AttributesToGet", "KeyConditions", "QueryFilter"),
-            *_options("ExpressionAttributeNames", PLACEHOLDERS, "ExclusiveStartKey"),
+            *_options("AttributesToGet", "ExpressionAttributeNames", PLACEHOLDERS),
+            member("ExclusiveStartKey"),
         ),
     ),
-    Layer(_OF_PLACEHOLDERS, values.placeholders()),
     Layer("values of QueryFilter", newly(requests.values_of("query_filter"))),
     Layer("QueryFilter", requests.filter_is_sound("query_filter")),
     Layer("KeyConditions", reads.key_conditions_are_sound),
     Layer("names that are twice in AttributesToGet", requests.attributes_differ),
-    Layer("values of ExclusiveStartKey", reads.start_of(NO_TYPE)),
+    Layer("values of ExclusiveStartKey", reads.start_of(NO_TYPE, MANY_TYPES)),
     Layer(
-        "an empty expression", requests.not_empty("key_condition_expression", *_READ_EXPRESSIONS)
+        "an empty KeyConditionExpression or FilterExpression",
+        requests.not_empty("key_condition_expression", "filter_expression"),
     ),
     Layer(
-        "FilterExpression, but for undefined placeholders",
+        "FilterExpression, but for undefined values",
         requests.compiled("filter_expression", defined=False),
     ),
+    Layer("an empty ProjectionExpression", requests.not_empty("projection_expression")),
+    Layer("no key condition", reads.there_is_a_key_condition),
     Layer(
         "a Select that contradicts the rest",
         reads.choice_is_possible,
         counted=True,
     ),
     Layer(
-        "KeyConditionExpression, but for undefined placeholders",
+        "KeyConditionExpression, but for undefined values",
         requests.compiled("key_condition_expression", defined=False),
     ),
     Layer("two conditions on one key", reads.key_condition_is_single),
     _TABLE,
     Layer("no such index, or a consistent read of a global one", reads.index_is_readable),
     Layer("an ExclusiveStartKey that does not fit the keys", reads.start_fits_query),
-    Layer("undefined placeholders", requests.compiled("key_condition_expression")),
+    Layer("undefined values", requests.compiled("key_condition_expression")),
     Layer("a key condition that does not fit the key", reads.key_condition_fits),
-    Layer("an ExclusiveStartKey outside the condition", reads.start_is_within),
+    Layer(
+        "an ExclusiveStartKey outside the condition, or where no item can follow it",
+        reads.start_is_within,
+    ),
     Layer("a filter on the key", reads.filter_is_of_others),
     Layer("ProjectionExpression", requests.compiled("projection_expression")),
+    Layer("undefined values of the filter", requests.compiled("filter_expression")),
     Layer(
         "unused placeholders",
         requests.placeholders_are_used("key_condition_expression", *_READ_EXPRESSIONS),
@@ -383,8 +409,8 @@ SCAN_ORDER: Final[Order] = (
     _decoded(values.of(PLACEHOLDERS)),
     _OLDER_READ[1],
     Layer(
-        "broken constraints, all in one list, if a required member is missing or a number is no int",
-        members.all_members_if_not_decoded,
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded("ScanFilter"),
     ),
     Layer(
         "Limit, Segment, TotalSegments and an empty TableName",
@@ -393,8 +419,12 @@ SCAN_ORDER: Final[Order] = (
             members.empty_table_name,
         ),
     ),
-    Layer("a wrong TableName", members.alone(members.one_of_table_name)),
-    Layer("a wrong ReturnConsumedCapacity", members.alone(member("ReturnConsumedCapacity"))),
+    Layer(
+        "a wrong TableName or ReturnConsumedCapacity, or a condition without an operator",
+        members.listed(
+            members.one_of_table_name, *_options("ReturnConsumedCapacity", "ScanFilter")
+        ),
+    ),
     _named("ExclusiveStartKey"),
     Layer("empty names in AttributesToGet", requests.attributes_have_names),
     _NAMES,
@@ -406,19 +436,22 @@ SCAN_ORDER: Final[Order] = (
     Layer("names that are twice in AttributesToGet", requests.attributes_differ),
     Layer(
         "values of ExclusiveStartKey",
-        reads.start_of(NO_TYPE, TOO_DEEP, NULL_NOT_TRUE, *EMPTY_SET.values()),
+        reads.start_of(
+            *(NO_TYPE, MANY_TYPES, TOO_DEEP, NULL_NOT_TRUE), EMPTY_SET["SS"], EMPTY_SET["BS"]
+        ),
     ),
-    Layer("an empty expression", requests.not_empty(*_READ_EXPRESSIONS)),
+    Layer("an empty FilterExpression", requests.not_empty("filter_expression")),
     Layer(
-        "FilterExpression, but for undefined placeholders",
+        "FilterExpression, but for undefined values",
         requests.compiled("filter_expression", defined=False),
     ),
+    Layer("an empty ProjectionExpression", requests.not_empty("projection_expression")),
     Layer("a wrong Select", members.alone(member("Select"))),
     Layer(
         "other broken constraints",
         members.listed(
-            *_options("AttributesToGet", "ScanFilter"),
-            *_options("ExpressionAttributeNames", PLACEHOLDERS, "ExclusiveStartKey"),
+            *_options("AttributesToGet", "ExpressionAttributeNames", PLACEHOLDERS),
+            member("ExclusiveStartKey"),
         ),
     ),
     Layer("a Select that contradicts the rest", reads.choice_is_possible),
@@ -428,6 +461,7 @@ SCAN_ORDER: Final[Order] = (
     Layer("an ExclusiveStartKey that does not fit the keys", reads.start_fits_scan),
     Layer("paths into keys", reads.keys_are_scalars),
     Layer("ProjectionExpression", requests.compiled("projection_expression")),
+    Layer("undefined values of the filter", requests.compiled("filter_expression")),
     Layer("unused placeholders", requests.placeholders_are_used(*_READ_EXPRESSIONS)),
 )
 

@@ -17,9 +17,9 @@ from isotone.operations.request_decoding import check_last
 from isotone.operations.request_grammar import (
     NAME_CONSTRAINTS,
     Constraint,
+    Member,
     Record,
-    Sequence,
-    Shape,
+    Scalar,
 )
 from isotone.operations.request_grammar import Mapping as MappingShape
 from isotone.operations.request_validation import (
@@ -199,6 +199,17 @@ def listed(*entries: Entry) -> Check:
     return check
 
 
+def listed_as_before(entry: Entry) -> Check:
+    """What is wrong with the name of the table, then all constraints of all other members, in the words of before 2026."""
+
+    def others(asked: Asked) -> Iterator[str]:
+        for each in asked.shape.listed:
+            if each.name != "TableName":
+                yield from of_member(asked.document, each)
+
+    return listed(entry, others)
+
+
 def all_members(asked: Asked) -> None:
     """All constraints of all members in one list, as before 2026."""
     error = error_of(asked.document, asked.shape)
@@ -206,17 +217,37 @@ def all_members(asked: Asked) -> None:
         raise error
 
 
-def all_members_if_not_decoded(asked: Asked) -> None:
+def all_members_if_not_decoded(*within: str) -> Check:
     """All constraints of all members in one list, if the newer checks cannot decode the request.
 
-    They cannot if a required member is absent, at any depth, or a number is beyond an `int`.
+    They cannot if a required member is absent, or where an `int` should be is another number. `within`: nor if a required
+    member is absent in the structures of these maps.
     """
-    beyond = any(value in _ENDS_OF_INT for value in asked.document.values() if type(value) is int)
-    if beyond or _lacks_one(asked.document, asked.shape):
-        all_members(asked)
+
+    def check(asked: Asked) -> None:
+        members = asked.shape.members.values()
+        if any(
+            (each.required and each.name not in asked.document)
+            or _is_no_int(each, asked.given.get(each.name))
+            or (
+                each.name in within
+                and any(" null " in found for found in of_member(asked.document, each))
+            )
+            for each in members
+        ):
+            all_members(asked)
+
+    return check
 
 
-_ENDS_OF_INT: Final = (-(2**31), 2**31 - 1)
+def _is_no_int(member: Member, value: Any) -> bool:
+    is_int = isinstance(member.shape, Scalar) and member.shape.java == "Integer"
+    return is_int and (
+        isinstance(value, float) or (isinstance(value, int) and not _INT[0] <= value <= _INT[1])
+    )
+
+
+_INT: Final = (-(2**31), 2**31 - 1)
 
 
 def control_name(asked: Asked) -> None:
@@ -228,19 +259,3 @@ def control_name_is_there(asked: Asked) -> None:
     """There is a TableName."""
     if asked.document.get("TableName") is None:
         raise ValidationException(REQUIRED.format(member="TableName"))
-
-
-def _lacks_one(value: Any, shape: Shape) -> bool:
-    if value is None:
-        return False
-    if isinstance(shape, Record):
-        return any(
-            (each.required and value.get(each.name) is None)
-            or _lacks_one(value.get(each.name), each.shape)
-            for each in shape.members.values()
-        )
-    if isinstance(shape, Sequence):
-        return any(_lacks_one(each, shape.member) for each in value)
-    if isinstance(shape, MappingShape):
-        return any(_lacks_one(each, shape.value) for each in value.values())
-    return False

@@ -230,14 +230,25 @@ def _index(table: Table, name: str) -> SecondaryIndex:
 def query_start(
     source: Source, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
 ) -> bytes:
+    """The position after which a Query begins; it is in the partition, among other items."""
     key = start_position(source, requested)
     if _within(key, bounds):
+        if _has_one_item(source):
+            raise ValidationException(
+                "The provided exclusive start key is invalid: ExclusiveStartKey cannot be specified "
+                "for a Query of a table without a sort key"  # of the sentence, AWS's beginning is known
+            )
         return key
     raise ValidationException(
         "The provided starting key is outside query boundaries based on provided conditions"
         if wanted.operator is None and not wanted.equal
         else "The provided starting key does not match the range key predicate"
     )
+
+
+def _has_one_item(source: Source) -> bool:
+    """Whether a Query can find no more than one item: that of a key without a sort key."""
+    return source.index is None and not source.keyspace.sort_names
 
 
 def scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
@@ -373,7 +384,7 @@ class Selection:
             answer["Items"] = JsonItems(page.items)
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
-        if page.last is not None:
+        if page.last is not None and self._has_more():
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
         meter = self.meter
         if meter is not None:
@@ -381,6 +392,10 @@ class Selection:
         if type(meter) is Meter:
             answer["ConsumedCapacity"] = meter.report()
         return answer
+
+    def _has_more(self) -> bool:
+        """Whether there can be another page, so that a later request may begin at the end of this one."""
+        return isinstance(self.request, Scan) or not _has_one_item(self.source)
 
     def charge(self, meter: Charged, page: Page) -> None:
         """Charge the reads of a page."""

@@ -19,9 +19,9 @@ from isotone.operations.query_and_scan import (
     source_of,
     start_position,
 )
-from isotone.operations.request_checks import binding_of, compiled_filter
+from isotone.operations.request_checks import binding_of
 from isotone.operations.value_checks import newer
-from isotone.values.attribute_validation import canonical_item
+from isotone.values.attribute_validation import TOO_DEEP, Item, canonical_item
 from isotone.values.value_layers import check_decoded, check_nesting
 
 
@@ -35,13 +35,27 @@ def start_of(*named: str) -> Check:
         try:
             for value in start.values():
                 check_decoded(value)
-            canonical_item(start)
+            _check_content(start)
         except ValidationException as error:
             if error.message in named:
                 raise _in_start(error) from None
             raise newer(error) from None
 
     return check
+
+
+def _check_content(start: Item) -> None:
+    """Find what is wrong in any value of a start before the nesting of all."""
+    deep = None
+    for name, value in start.items():
+        try:
+            canonical_item({name: value})
+        except ValidationException as error:
+            if error.message != TOO_DEEP:
+                raise
+            deep = error
+    if deep is not None:
+        raise deep
 
 
 def nesting_of_start(asked: Asked) -> None:
@@ -75,7 +89,8 @@ def index_is_readable(asked: Asked) -> None:
 def keys_are_scalars(asked: Asked) -> None:
     """No path leads into an attribute of a key."""
     binding = binding_of(asked.request)
-    compiled_filter(binding, asked.request.filter_expression)
+    if asked.request.filter_expression is not None:
+        binding.filter(asked.request.filter_expression)
     binding.check_keys(asked.table())
 
 
@@ -83,7 +98,13 @@ def keys_are_scalars(asked: Asked) -> None:
 
 
 def key_conditions_are_sound(asked: Asked) -> None:
-    """KeyConditions, or another key condition in their place."""
+    """The KeyConditions that are given."""
+    if asked.request.key_condition_expression is None and asked.request.key_conditions:
+        legacy.key_conditions(asked.request.key_conditions)
+
+
+def there_is_a_key_condition(asked: Asked) -> None:
+    """There are KeyConditions, or another key condition in their place."""
     if asked.request.key_condition_expression is None:
         legacy.key_conditions(asked.request.key_conditions)
 
@@ -119,8 +140,10 @@ def filter_is_of_others(asked: Asked) -> None:
     """The filter is about other attributes than the key."""
     request = asked.request
     binding = binding_of(request)
-    filters = compiled_filter(binding, request.filter_expression)
-    if request.query_filter:
+    filters = None
+    if request.filter_expression is not None:
+        filters = binding.filter(request.filter_expression)
+    elif request.query_filter:
         filters = legacy.filter_condition(request.query_filter, request.conditional_operator)
     if filters is not None:
         refuse_key_filter(_source(asked), filters.attributes, request)

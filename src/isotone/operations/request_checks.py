@@ -14,7 +14,6 @@ from isotone.expressions.messages import (
     EMPTY,
     NAME_EMPTY,
     NAME_INVALID,
-    NAME_UNDEFINED,
     VALUE_UNDEFINED,
 )
 from isotone.operations import legacy
@@ -32,9 +31,7 @@ from isotone.operations.request_members import member_name
 from isotone.values.attribute_validation import EMPTY_NAME, canonical_item, canonical_value
 from isotone.values.value_layers import check_nesting, check_sets
 
-_UNDEFINED: Final = tuple(
-    sentence.partition("{")[0] for sentence in (NAME_UNDEFINED, VALUE_UNDEFINED)
-)
+_UNDEFINED: Final = VALUE_UNDEFINED.partition("{")[0]
 
 
 # Which parameters can be combined
@@ -42,7 +39,15 @@ _UNDEFINED: Final = tuple(
 
 def not_mixed(parameters: Parameters) -> Check:
     """Expressions and the legacy parameters that they replaced exclude each other."""
-    return lambda asked: check_mixed(asked.request, parameters)
+
+    def check(asked: Asked) -> None:
+        legacy, expressions = (
+            [name for name in names if member_name(name) in asked.document]
+            for names in (parameters.legacy, parameters.expressions)
+        )
+        check_mixed(legacy, expressions)
+
+    return check
 
 
 def names_have_expressions(parameters: Parameters) -> Check:
@@ -109,7 +114,7 @@ def not_empty(*parameters: str) -> Check:
 def compiled(*parameters: str, defined: bool = True) -> Check:
     """Each expression is right in itself, and with the values of its placeholders.
 
-    Without `defined`, a placeholder that the request does not define is left to a later layer.
+    Without `defined`, a value that the request does not define is left to a later layer.
     """
 
     def check(asked: Asked) -> None:
@@ -118,7 +123,7 @@ def compiled(*parameters: str, defined: bool = True) -> Check:
             try:
                 _COMPILE[name](binding, getattr(asked.request, name))
             except ValidationException as error:
-                if defined or not _is_undefined(error):
+                if defined or _UNDEFINED not in error.message:
                     raise
 
     return check
@@ -141,10 +146,6 @@ def binding_of(request: Any) -> Binding:
     return Binding(
         request.expression_attribute_names, getattr(request, "expression_attribute_values", None)
     )
-
-
-def _is_undefined(error: ValidationException) -> bool:
-    return any(sentence in error.message for sentence in _UNDEFINED)
 
 
 def compiled_filter(binding: Binding, expression: Any) -> Condition | None:

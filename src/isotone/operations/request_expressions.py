@@ -66,6 +66,7 @@ class Binding:
 
     __slots__ = (
         "_compiled",
+        "_level",
         "_names",
         "_nested",
         "_placeholders",
@@ -75,7 +76,11 @@ class Binding:
         "work",
     )
 
-    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None, level: int = 1
+    ) -> None:
+        """`level` is that of the values among those that may be nested."""
+        self._level = level
         self._placeholders = names is not None or values is not None
         self._names = names
         self._compiled: tuple[Compiled, ...] = ()
@@ -173,7 +178,7 @@ class Binding:
         """Add values in normal form."""
         for name, value in values:
             try:
-                self.values[name], size = canonical_value(value)
+                self.values[name], size = canonical_value(value, self._level)
             except ValidationException as error:
                 raise ValidationException(
                     "ExpressionAttributeValues contains invalid value: "
@@ -256,16 +261,14 @@ def given(request: Structure, names: Sequence[str]) -> list[str]:
 
 
 def _check(request: Structure, parameters: Parameters) -> None:
-    check_mixed(request, parameters)
+    check_mixed(given(request, parameters.legacy), given(request, parameters.expressions))
     check_names_are_used(request, parameters)
     check_values_are_used(request, parameters)
     check_conditional_operator(request, parameters)
 
 
-def check_mixed(request: Any, parameters: Parameters) -> None:
-    """Refuse expressions together with the legacy parameters that they replaced."""
-    expressions = given(request, parameters.expressions)
-    legacy = given(request, parameters.legacy)
+def check_mixed(legacy: Sequence[str], expressions: Sequence[str]) -> None:
+    """Refuse expressions together with the legacy parameters that they replaced: those that a request has."""
     if expressions and _conflicting(legacy, expressions):
         raise mixed(_conflicting(legacy, expressions), expressions)
 

@@ -25,6 +25,7 @@ from typing import (
 
 import msgspec
 
+from isotone.operations.java_order import hashed
 from isotone.operations.request_members import NAME_PATTERN, AttributeValue, Structure
 
 _INTEGER_MAX: Final = 2**31 - 1
@@ -120,20 +121,10 @@ def _listed(structure: str, members: dict[str, Member]) -> tuple[Member, ...]:
 
     The lists of Scan, Query, UpdateItem and ProvisionedThroughput that were seen have this order.
     """
-    room = 4
-    while room * 3 < len(members) * 4:
-        room *= 2
-    hashed = sorted(members, key=lambda name: _java_hash(decapitalized(name)) & (room - 1))
+    names = {decapitalized(name): member for name, member in members.items()}
     first = _LISTED.get(structure, ())
-    return tuple(members[name] for name in (*first, *(x for x in hashed if x not in first)))
-
-
-def _java_hash(text: str) -> int:
-    """The hash of a text by which a `HashMap` chooses its bucket."""
-    value = 0
-    for character in text:
-        value = (31 * value + ord(character)) & 0xFFFFFFFF
-    return value ^ (value >> 16)
+    rest = [names[name] for name in hashed(names, fewest=4) if names[name].name not in first]
+    return (*(members[name] for name in first), *rest)
 
 
 def decapitalized(name: str) -> str:
@@ -157,7 +148,10 @@ def _shape(annotation: Any) -> Shape:
 
 
 def _text(_: Any, meta: msgspec.Meta) -> Scalar:
-    values = (meta.extra or {}).get("enum")
+    extra = meta.extra or {}
+    if extra.get("checked") == "as a name":
+        return Scalar("String", NAME_CONSTRAINTS)
+    values = extra.get("enum")
     return Scalar("String", _one_of(values, decoding=False) if values else text_constraints(meta))
 
 

@@ -45,6 +45,11 @@ ControlTableName: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
 ]
+# CreateTable lists what is wrong with a name together with its other members.
+NewTableName: TypeAlias = Annotated[
+    str,
+    Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "as a name"}),
+]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
 RevisionId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 EntityName: TypeAlias = Annotated[

@@ -61,6 +61,9 @@ from isotone.values.attribute_validation import canonical_item
 
 ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
 
+# As seen: the values of a transaction may have one level more than an item. An update that writes one is then cancelled.
+_VALUES_LEVEL: Final = 0
+
 
 class Get(Structure, frozen=True):
     """One read of a transaction."""
@@ -419,7 +422,9 @@ def _prepare(entry: Entry) -> MakeChange:
     binding = (
         Binding(None, None)  # placeholders without an expression are told by `_check_parameters`
         if entry.condition_expression is None and update_expression is None
-        else Binding(entry.expression_attribute_names, entry.expression_attribute_values)
+        else Binding(
+            entry.expression_attribute_names, entry.expression_attribute_values, _VALUES_LEVEL
+        )
     )
     update = binding.update(update_expression)
     matches = bound(binding.condition(entry.condition_expression), binding.values)
