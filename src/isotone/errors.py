@@ -52,7 +52,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 _DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
 _CORAL_VALIDATE: Final = "com.amazon.coral.validate#"
@@ -61,7 +61,18 @@ _CORAL_SERVICE: Final = "com.amazon.coral.service#"
 
 
 class IsotoneError(Exception):
-    """The base class of all others."""
+    """The base class of all others. Pickling and copying keep the text and the attributes of each."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (type(self), self.args), vars(self)
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def restored(kind: type[E], args: tuple[Any, ...]) -> E:
+    """An error as it was pickled, without its constructor, which would make a text of the text."""
+    return kind.__new__(kind, *args)
 
 
 class StorageError(IsotoneError):

@@ -47,7 +47,7 @@ def test_a_warning_is_printed_once_where_the_job_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "_A_MOMENT", 0.0)
-    with jobs.running_job(ARGUMENTS) as job:
+    with jobs.running_job("import", ARGUMENTS) as job:
         log.warning("the disk is slow")
         log.warning("the disk is slow")
         job.show("1 item")
@@ -63,6 +63,6 @@ def test_another_warning_is_printed_beside_the_error(capsys: pytest.CaptureFixtu
         log.warning("the disk is slow")
         raise IsotoneError("the disk is full")
 
-    with pytest.raises(IsotoneError), jobs.running_job(ARGUMENTS):
+    with pytest.raises(IsotoneError), jobs.running_job("import", ARGUMENTS):
         fail()
     assert capsys.readouterr().err == "isotone: the disk is slow\n"

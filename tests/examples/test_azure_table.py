@@ -21,7 +21,7 @@ RUNNING = {
 REASONS = {
     "09_zero_padding": "a transaction has items of 2 partitions",
     "17_trending_songs": "needs local indexes",
-    "19_time_ordered_feed": "needs streams",
+    "19_time_ordered_feed": "needs transactions",
 }
 
 

@@ -113,8 +113,16 @@ def test_a_module_comes_out_and_says_what_does_not_fit(data: st.DataObject) -> N
         found = isotone.infer(isotone.connect(database), "any", verify=True)
         note(found.source)
     table = table_of(found.load())
-    wrong = {number for number, item in enumerate(items) if list(check_item(table, number, item))}
+    wrong = {
+        number: str(findings)
+        for number, item in enumerate(items)
+        if (findings := list(check_item(table, number, item)))
+    }
     if found.entities:
         assert found.unmodelled == len(wrong)
-    for number in wrong:
-        assert UNREADABLE & items[number].keys(), items[number]
+    for number, findings in wrong.items():
+        # A value may lead into the partition of another entity: which values do is known when they are put.
+        is_reserved = "is reserved for" in findings and "is reserved for" in " ".join(
+            found.source.split()
+        )
+        assert UNREADABLE & items[number].keys() or is_reserved, items[number]

@@ -456,3 +456,11 @@ def test_what_is_written_to_amazon_has_a_price(tmp_path: Path) -> None:
         back = copy(amazon, tmp_path / "b.db")
         assert back.dollars == pytest.approx(back.tables[NAME].read_units * 0.125 / 1e6)
     assert copy(tmp_path / "a.db", tmp_path / "c.db").dollars is None
+
+
+@pytest.mark.parametrize("segments", [0, -1, 1001, 10**20, 1.5, "8"])
+def test_as_many_segments_as_no_machine_has_threads_are_refused(segments: Any) -> None:
+    with isotone.open() as source, isotone.open() as target:
+        create(source)
+        with pytest.raises(UsageError, match=r"is not a number of segments; give 1 to 1000"):
+            copy(source, target, segments=segments)

@@ -4,7 +4,8 @@
     python tests/oracle/local.py serve     run it until interrupted, printing its URL
 
 It needs `java` (17 or later) to run and `mvn` once, to be fetched. Nothing is sent to Amazon: the
-server listens on loopback, keeps all in memory and has its telemetry switched off.
+server listens on loopback, keeps all in memory and has its telemetry switched off. It ends with the process that
+started it (`tests/guard.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from typing import Any, Final, Self
 
 HERE: Final = Path(__file__).resolve().parent
 FOLDER: Final = HERE.parents[1] / ".peers" / "dynamodb-local"
+GUARD: Final = HERE.parent / "guard.py"
 MAIN: Final = "software.amazon.dynamodb.services.local.main.ServerRunner"
 STREAMS: Final = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
 STARTUP_SECONDS: Final = 60.0
@@ -123,19 +126,27 @@ class DynamoDBLocal(Endpoint):
         """Start the process and wait until it answers."""
         self._process = subprocess.Popen(
             [
+                *(sys.executable, "-S", str(GUARD)),
                 *("java", f"-Xmx{self._heap}", "-XX:+UseSerialGC", f"-Djava.library.path={FOLDER}"),
                 *(f"-Dsqlite4java.library.path={FOLDER}", "-cp", f"{FOLDER}/*", MAIN),
                 *("-inMemory", *self._sharing, "-disableTelemetry", "-port", str(self.port)),
             ],
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        try:
+            self._await(self._process)
+        except BaseException:  # a Ctrl-C as well
+            self.stop()
+            raise
+
+    def _await(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + STARTUP_SECONDS
         while not self._answers():
-            if self._process.poll() is not None:
-                raise RuntimeError(f"DynamoDB Local ended with status {self._process.returncode}")
+            if process.poll() is not None:
+                raise RuntimeError(f"DynamoDB Local ended with status {process.returncode}")
             if time.monotonic() > deadline:
-                self.stop()
                 raise RuntimeError(f"DynamoDB Local did not answer within {STARTUP_SECONDS:.0f} s")
             time.sleep(0.1)
 
@@ -151,11 +162,7 @@ class DynamoDBLocal(Endpoint):
         self.close()
         if self._process is not None:
             self._process.terminate()
-            try:
-                self._process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.communicate()  # closes its input as well; the guard waits no longer than ten seconds
             self._process = None
 
 
@@ -167,13 +174,14 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] != ["serve"]:
         print(__doc__)
         return 2
-    with DynamoDBLocal(int(arguments[1]) if arguments[1:] else None) as server:
-        print(server.url, server.pid, flush=True)
-        try:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with DynamoDBLocal(int(arguments[1]) if arguments[1:] else None) as server:
+            print(server.url, server.pid, flush=True)
             while True:
                 time.sleep(3600)
-        except KeyboardInterrupt:
-            return 0
+    except KeyboardInterrupt:
+        return 0
 
 
 if __name__ == "__main__":

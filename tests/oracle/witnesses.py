@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from tests import guard
 from tests.oracle import local
 from tests.oracle.normal import canonical
 from tests.oracle.sides import Answer, Isotone, Side, drop_tables
@@ -36,7 +37,7 @@ class Dynoxide(local.Endpoint):
     def __enter__(self) -> Dynoxide:
         quiet = subprocess.DEVNULL
         command = [str(DYNOXIDE), "--port", str(self.port)]
-        self._process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        self._process = guard.start(command, stdout=quiet, stderr=quiet)
         deadline = time.monotonic() + local.STARTUP_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -47,7 +48,7 @@ class Dynoxide(local.Endpoint):
     def __exit__(self, *_: object) -> None:
         self.close()
         self._process.terminate()
-        self._process.wait(timeout=10)
+        self._process.communicate()
 
     def _answers(self) -> bool:
         try:

@@ -360,3 +360,100 @@ def test_a_compaction_that_is_interrupted_as_its_thread_begins_leaves_the_file_u
             isotone.compact("shop.db")
     isotone.compact("shop.db")
     assert database.check() == []
+
+
+# What a backup replaces
+
+
+@pytest.fixture
+def other() -> bytes:
+    """Another database, which is closed; returns its content."""
+    with isotone.open("other.db") as database:
+        database.client().create_table(TableName="Precious", **SCHEMA)
+    return Path("other.db").read_bytes()
+
+
+@pytest.mark.parametrize("way", ["force", "update"])
+def test_another_database_is_not_replaced(
+    database: isotone.Database, other: bytes, way: str
+) -> None:
+    options: Any = {way: True}
+    with pytest.raises(UsageError, match=r"other\.db is a database with other tables"):
+        isotone.backup("shop.db", "other.db", **options)
+    with (
+        isotone.open(":memory:") as memory,
+        pytest.raises(UsageError, match=r"other\.db is a database with other tables"),
+    ):
+        memory.backup("other.db", **options)
+    assert Path("other.db").read_bytes() == other
+    assert sorted(path.name for path in Path().glob("other*")) == ["other.db"]
+
+
+@pytest.mark.parametrize("way", ["force", "update"])
+def test_a_backup_that_was_opened_is_replaced(database: isotone.Database, way: str) -> None:
+    options: Any = {way: True}
+    isotone.backup("shop.db", "copy.db")
+    assert numbers_in("copy.db") == set(range(200))
+    delete(database, range(100))
+    database.client().create_table(TableName="Other", **SCHEMA)
+    isotone.backup("shop.db", "copy.db", **options)
+    assert numbers_in("copy.db") == set(range(100, 200))
+
+
+def test_a_database_without_tables_is_replaced(database: isotone.Database) -> None:
+    isotone.open("new.db").close()
+    isotone.backup("shop.db", "new.db", force=True)
+    assert numbers_in("new.db") == set(range(200))
+
+
+def test_a_damaged_backup_is_replaced(database: isotone.Database) -> None:
+    database.backup("copy.db")
+    content = bytearray(Path("copy.db").read_bytes())
+    content[200:-200] = os.urandom(len(content) - 400)
+    Path("copy.db").write_bytes(content)
+    isotone.backup("shop.db", "copy.db", force=True)
+    assert numbers_in("copy.db") == set(range(200))
+
+
+def test_a_damaged_database_is_not_replaced_by_a_backup(
+    database: isotone.Database, other: bytes
+) -> None:
+    content = bytearray(other)
+    content[200:-200] = os.urandom(len(content) - 400)
+    Path("other.db").write_bytes(content)
+    with pytest.raises(UsageError, match="with other tables"):
+        isotone.backup("shop.db", "other.db", force=True)
+    assert Path("other.db").read_bytes() == content
+
+
+def test_a_part_that_is_a_link_is_not_written(database: isotone.Database, other: bytes) -> None:
+    Path("copy.db.part").symlink_to("other.db")
+    with pytest.raises(UsageError, match=r"copy\.db\.part, which is a symbolic link"):
+        isotone.backup("shop.db", "copy.db")
+    assert Path("other.db").read_bytes() == other
+
+
+def test_a_file_behind_a_link_is_restored_and_stays_behind_it(database: isotone.Database) -> None:
+    database.backup("copy.db")
+    Path("link.db").symlink_to("far.db")
+    isotone.restore("copy.db", "link.db")
+    assert Path("link.db").is_symlink()
+    assert numbers_in("far.db") == set(range(200))
+    Path("far.db").write_bytes(Path("far.db").read_bytes()[:5000])  # so it is replaced as a whole
+    isotone.restore("copy.db", "link.db", force=True)
+    assert Path("link.db").is_symlink()
+    assert numbers_in("far.db") == set(range(200))
+
+
+def test_a_log_belongs_to_the_file_behind_a_link(database: isotone.Database, folder: Path) -> None:
+    """SQLite keeps it beside the file itself: what is only in the log is not left out."""
+    (folder / "killed").mkdir()
+    for ending in ("", "-wal"):
+        content = Path(f"shop.db{ending}").read_bytes()
+        (folder / "killed" / f"shop.db{ending}").write_bytes(content)
+    assert (folder / "killed" / "shop.db-wal").stat().st_size
+    Path("link.db").symlink_to(folder / "killed" / "shop.db")
+    isotone.repair("link.db", "saved.db")
+    assert numbers_in("saved.db") == set(range(200))
+    isotone.backup("link.db", "copy.db")
+    assert numbers_in("copy.db") == set(range(200))

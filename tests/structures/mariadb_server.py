@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests import guard
 from tests.oracle.local import free_port
 
 STARTUP_SECONDS: Final = 60.0
@@ -61,9 +62,7 @@ class MariaDBServer:
         }
         command = [server, "--no-defaults", *user]
         command += [f"--{name}={value}" for name, value in options.items()]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._process = guard.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             self._await()
         except BaseException:
@@ -91,7 +90,7 @@ class MariaDBServer:
     def _end(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=30)
+            self._process.communicate()
 
     def __exit__(
         self,

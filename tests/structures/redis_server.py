@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests import guard
 from tests.oracle.local import free_port
 
 STARTUP_SECONDS: Final = 20.0
@@ -37,9 +38,7 @@ class RedisServer:
         command = ["redis-server"]
         for name, value in options.items():
             command += [f"--{name}", str(value)]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._process = guard.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._await()
         return self
 
@@ -67,4 +66,4 @@ class RedisServer:
     ) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=20)
+            self._process.communicate()

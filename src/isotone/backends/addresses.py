@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from os import PathLike, fsdecode
 from typing import Final
 
 MEMORY: Final = ":memory:"
@@ -28,3 +29,11 @@ def is_remote(target: object) -> bool:
 def is_file(target: str) -> bool:
     """Whether an address is the path of a file."""
     return target != MEMORY and not is_remote(target)
+
+
+def file_of(target: object) -> str | None:
+    """The path of the file that a target names; None for memory, a server, or an object that answers requests."""
+    if not isinstance(target, str | PathLike):
+        return None
+    path = fsdecode(target)
+    return None if path == MEMORY or is_remote(target) else path

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -24,11 +25,19 @@ from isotone.engine import frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
-from isotone.errors import ApiError, IsotoneError, StorageBusy, StorageCorrupt, UsageError
+from isotone.errors import (
+    ApiError,
+    IsotoneError,
+    StorageBusy,
+    StorageCorrupt,
+    StorageError,
+    UsageError,
+)
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import Access
+from isotone.operations.transfer_threads import TransferThreads
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, Store
 from isotone.storage.memory import MemoryStore
@@ -121,9 +130,11 @@ def backup(
     """
     from isotone.storage import file_copies
 
+    source = _file_behind(file)
     return file_copies.back_up(
-        file_name(file),
+        source,
         file_name(target),
+        is_earlier=lambda path: _is_earlier(path, lambda: _tables_in(source)),
         force=force,
         compact=compact,
         update=update,
@@ -144,25 +155,38 @@ def restore(
     """
     from isotone.storage import file_copies
 
-    return file_copies.restore(file_name(backup), file_name(file), force=force, progress=progress)
+    return file_copies.restore(
+        _file_behind(backup), _file_behind(file), force=force, progress=progress
+    )
 
 
 def check(file: str | PathLike[str], progress: integrity.Progress | None = None) -> list[str]:
     """The consistency check of a file, as that of a `Database`.
 
-    Of a file that cannot be opened, because what describes its tables is damaged, it checks what can be read.
+    Writes nothing to the file, unless it is of an older format, which is upgraded. Of a file that cannot be opened, because
+    what describes its tables is damaged, it checks what can be read. Raises `UsageError` if there is no file, or an empty one.
     """
+    path = _file_behind(file)
     try:
-        database = open(file)
-    except StorageCorrupt:
-        with closing(_store(file_name(file), "disk", None, BUSY_TIMEOUT)) as store:
+        database = Database(_open_for_reading(path))
+    except StorageCorrupt as error:
+        with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
+            if not store.trees() and not problems:
+                return []  # it has been made, and nothing was written to it yet
         return [
             *problems,
-            f"the tables of {fspath(file)} cannot be opened",
+            f"the tables of {fspath(file)} cannot be opened: {error}",
         ]
     with database:
         return database.check(progress)
+
+
+def check_exists(file: str | PathLike[str]) -> None:
+    """Raise `UsageError` unless there is a file that may be a database, for a caller that only reads it."""
+    from isotone.storage.file import check_exists as check
+
+    check(file_name(file))
 
 
 def repair(
@@ -178,7 +202,7 @@ def repair(
     """
     from isotone.engine import repair as repairing
 
-    return repairing.repair(file_name(file), file_name(target), progress)
+    return repairing.repair(_file_behind(file), file_name(target), progress)
 
 
 def compact(
@@ -190,7 +214,7 @@ def compact(
     """
     from isotone.storage import file_copies
 
-    return file_copies.compact(file_name(file), progress)
+    return file_copies.compact(_file_behind(file), progress)
 
 
 def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
@@ -215,6 +239,45 @@ def file_name(path: str | PathLike[str]) -> str:
             f"{name!r} is the address of a server; give the path of a file (isotone.connect takes both)"
         )
     return name
+
+
+def _file_behind(path: str | PathLike[str]) -> str:
+    """The name of a file itself, if a path is a symbolic link to it: its logs are beside it, and it may be replaced."""
+    name = file_name(path)
+    return os.path.realpath(name) if Path(name).is_symlink() else name
+
+
+def _open_for_reading(path: str) -> Engine:
+    return Engine(_store_for_reading(path))
+
+
+def _store_for_reading(path: str) -> Store:
+    from isotone.storage.sqlite import SQLiteStore
+
+    return SQLiteStore(path, memory_map=_MAPPED, read_only=True)
+
+
+def _tables_in(path: str) -> set[str]:
+    with closing(_open_for_reading(path)) as engine:
+        return _table_ids(engine)
+
+
+def _table_ids(engine: Engine) -> set[str]:
+    """The ids of the tables in all regions of a database."""
+    return {
+        table.schema.id
+        for region in list(engine.home.regions.values())
+        for table in (*region.catalog, *region.catalog.creating.values())
+    }
+
+
+def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
+    """Whether a database is an earlier state of one with these tables: it has some of them, or none at all."""
+    try:
+        found = _tables_in(path)
+    except StorageError:
+        return False  # what cannot be read may be anything
+    return not found or bool(found & tables())
 
 
 def _store(path: str, durability: Durability, memory_map: int | None, busy_timeout: float) -> Store:
@@ -242,15 +305,15 @@ class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
     Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
-    the database, exports and imports in another, because they may wait for a network. Each is started when there is such
-    work, including work that another process left unfinished.
+    the database. Each export and each import has a thread of its own, because it may wait for a network. They are started when
+    there is such work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
         self._api = Api(engine)
         self._worker: _Worker | None = None
-        self._transfer_worker: _Worker | None = None
+        self._transfers: TransferThreads | None = None
         self._worker_lock = threading.Lock()
         self._has_regions = regions
         self._regions: dict[str, Database] = {}
@@ -458,11 +521,9 @@ class Database(Native):
 
     def _start_transfers(self) -> None:
         with self._worker_lock:
-            if self._transfer_worker is None:
-                self._transfer_worker = _Worker(
-                    self.engine, self._api.transfer, "isotone-transfers"
-                )
-            self._transfer_worker.wake()
+            if self._transfers is None:
+                self._transfers = TransferThreads(self.engine.home)
+            self._transfers.wake()
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due."""
@@ -491,7 +552,12 @@ class Database(Native):
         from isotone.storage import file_copies
 
         with self.engine.reading:
-            return file_copies.write_out(store, fspath(target), force=force or update)
+            return file_copies.write_out(
+                store,
+                file_name(target),
+                is_earlier=lambda path: _is_earlier(path, lambda: _table_ids(self.engine)),
+                force=force or update,
+            )
 
     @contextmanager
     def frozen(self, tables: Sequence[str]) -> Iterator[frozen_reads.PagesOf]:
@@ -559,8 +625,8 @@ class Database(Native):
     def close(self) -> None:
         """Stop background work and close the file. Closing twice does nothing."""
         with self._worker_lock:
-            workers = [self._worker, self._transfer_worker]
-            self._worker = self._transfer_worker = None
+            workers = (self._worker, self._transfers)
+            self._worker = self._transfers = None
         if self.engine.objects is not None:
             self.engine.objects.close()
         for worker in workers:
@@ -635,6 +701,7 @@ class _Worker:
         self._engine = engine
         self._step = step
         self._due = threading.Event()
+        self._logged: set[str] = set()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -657,8 +724,11 @@ class _Worker:
     def _slice(self) -> float:
         try:
             return self._step()
-        except Exception:  # the thread must survive, or all later work would be skipped
-            log.exception("background work failed; it will be tried again")
+        except Exception as error:  # the thread must survive, or all later work would be skipped
+            text = f"{type(error).__name__}: {error}"
+            if text not in self._logged:  # it may come each second
+                self._logged.add(text)
+                log.exception("background work failed; it will be tried again")
         try:
             self._engine.abandon()
         except Exception:  # the next transaction begins with the undoing

@@ -24,7 +24,9 @@ import msgspec
 from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
+from isotone.output_paths import OutputPath, check_output
 
+_PART: Final = ".part"
 _HEADER: Final = {"isotone tape": 1}
 # Members that differ in every run, or with observers.
 _IGNORED: Final = ("ClientRequestToken", "ReturnConsumedCapacity")
@@ -35,7 +37,9 @@ class TapeWriter:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
-        self._unfinished = self._path.with_name(self._path.name + ".part")
+        self._unfinished = self._path.with_name(self._path.name + _PART)
+        self._output = OutputPath("tape=", path, beside=(_PART,), needs_folder=False)
+        check_output(self._output)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._unfinished.open("wb")
         self._lock = Lock()
@@ -59,6 +63,7 @@ class TapeWriter:
         with self._lock:
             if not self._file.closed:
                 self._file.close()
+                check_output(self._output)  # somebody may have put another file there meanwhile
                 os.replace(self._unfinished, self._path)  # noqa: PTH105 - replaces on Windows as well
 
 
@@ -116,7 +121,7 @@ class Player(Native):
         header, *entries = self._lines()
         if header != _HEADER:
             raise UsageError(
-                f"{self._path} is not a tape of Isotone's; delete it to record a new one"
+                f"{self._path} is not a tape of Isotone's; give the path of one, or of a file that does not exist"
             )
         for entry in entries:
             self._answers[_identity(entry["operation"], entry["request"])].append(entry)

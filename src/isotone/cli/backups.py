@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from typing import Final
 
 import isotone
-from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
+from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.cli.tables import size_text
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print problems only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -38,7 +39,7 @@ def _backup_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _backup(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
-    with _progress(arguments) as show:
+    with _progress("backup", arguments) as show:
         size = isotone.backup(
             arguments.file,
             arguments.target,
@@ -86,7 +87,7 @@ def _restore_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _restore(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
-    with _progress(arguments) as show:
+    with _progress("restore", arguments) as show:
         size = isotone.restore(
             arguments.backup, arguments.file, force=arguments.force, progress=show
         )
@@ -124,7 +125,7 @@ def _compact_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _compact(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
-    with _progress(arguments) as show:
+    with _progress("compact", arguments) as show:
         before, after = isotone.compact(arguments.file, progress=show)
     _report(
         arguments,
@@ -152,11 +153,12 @@ isotone compact shop.db
 
 
 @contextmanager
-def _progress(arguments: argparse.Namespace) -> Iterator[Callable[[int, int], None]]:
-    with LiveLine(silent=arguments.quiet) as line:
+def _progress(command: str, arguments: argparse.Namespace) -> Iterator[Callable[[int, int], None]]:
+    with progress_output(command, arguments) as output:
 
         def show(done: int, total: int) -> None:
-            line.show(f"{size_text(done)} of {size_text(total)} ({100 * done // max(total, 1)} %)")
+            text = f"{size_text(done)} of {size_text(total)} ({100 * done // max(total, 1)} %)"
+            output.show(text, {"bytes": done, "of_bytes": total})
 
         yield show
 

@@ -7,13 +7,13 @@ import json
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Final
 
 import isotone
-from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, naming
-from isotone.errors import StorageCorrupt, UsageError
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
+from isotone.errors import StorageCorrupt
+from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
 
 # Errors advise to run a check. In a check it would be advice to do the same again.
@@ -24,6 +24,7 @@ _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the database file")
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print problems only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -31,10 +32,8 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
 
-    if not Path(embedded.file_name(arguments.file)).exists():
-        raise UsageError(f"there is no file {arguments.file}")
-
-    progress = _Progress(LiveLine(silent=arguments.quiet))
+    embedded.check_exists(arguments.file)
+    progress = _Progress(progress_output("check", arguments))
     try:
         problems = embedded.check(arguments.file, progress)
     except StorageCorrupt as error:
@@ -60,8 +59,8 @@ def _check(arguments: argparse.Namespace) -> int:
 class _Progress:
     """The progress of a check."""
 
-    def __init__(self, line: LiveLine) -> None:
-        self._line = line
+    def __init__(self, output: ProgressOutput) -> None:
+        self._output = output
         self._tables: dict[str, int] = {}
 
     @property
@@ -70,10 +69,11 @@ class _Progress:
 
     def __call__(self, table: str, items: int) -> None:
         self._tables[table] = items
-        self._line.show(f"{table}: {counted(items, 'item')}")
+        members = {"table": table, "items": items}
+        self._output.show(f"{table}: {counted(items, 'item')}", members, state="checking")
 
     def clear(self) -> None:
-        self._line.clear()
+        self._output.clear()
 
 
 CHECK: Final = Command(
@@ -104,29 +104,28 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="write what was lost to a file, as JSON lines"
     )
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print what was lost only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _repair(arguments: argparse.Namespace) -> int:
-    report = None if arguments.report is None else Path(arguments.report)
-    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
-        raise UsageError(
-            f"--report {report} cannot be written: give a file in a folder that exists"
-        )
-    with LiveLine(silent=arguments.quiet) as line:
+    report = text_output("--report", arguments.report)
+    check_outputs(report, inputs={"FILE": arguments.file, "NEW_FILE": arguments.target})
+    with progress_output("repair", arguments) as output:
 
         def show(done: int, total: int) -> None:
+            members = {"pages": done, "of_pages": total}
             if done < total:
-                line.show(f"page {done:,} of {total:,}")
+                output.show(f"page {done:,} of {total:,}", members, state="reading")
             else:
-                line.show("rebuilding the indexes, and checking the new file", at_once=True)
+                text = "rebuilding the indexes, and checking the new file"
+                output.show(text, members, state="rebuilding", at_once=output.is_live)
 
         result = isotone.repair(arguments.file, arguments.target, progress=show)
     if report is not None:
-        lines = [json.dumps(lost) + "\n" for lost in result.lost]
-        with naming(report):
-            report.write_text("".join(lines), encoding="utf-8")
+        with naming(report.path):
+            write_text(report, "".join(json.dumps(lost) + "\n" for lost in result.lost))
     if arguments.json:
         print(json.dumps({name: getattr(result, name) for name in result.__struct_fields__}))
     else:
@@ -135,7 +134,7 @@ def _repair(arguments: argparse.Namespace) -> int:
             print(f"lost: {json.dumps(lost, ensure_ascii=False)}")
         if len(shown) < len(result.lost):
             print(
-                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {report}"
+                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {arguments.report}"
             )
         for problem in result.problems:
             print(problem)

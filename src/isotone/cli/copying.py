@@ -11,9 +11,15 @@ import msgspec
 
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
-from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
-from isotone.cli.output import LiveLine
+from isotone.cli.jobs import (
+    Job,
+    add_result_arguments,
+    add_state_arguments,
+    interrupted,
+    running_job,
+)
 from isotone.cli.program import Command, complain, explanation
+from isotone.cli.progress import progress_output
 from isotone.errors import IsotoneError, UsageError
 from isotone.text_table import counted, printable
 from isotone.values.notation import item_text, value_text
@@ -22,6 +28,8 @@ from isotone.values.types import AttributeValue
 _NOT_EQUAL: Final = 1
 _NOT_COMPARED: Final = 2
 _WIDEST: Final = 60  # characters of a value that is shown
+_CAUGHT_UP: Final = "caught up"
+_STATES: Final = {"copy": "copying", "follow": "following", "compare": "comparing"}
 
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +54,8 @@ def _add_copy_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="write nothing, and print what would be copied")
     live = "follow the source's stream after the copy, until Ctrl-C"
     add("--live", action="store_true", help=live)
+    until = "with --live: exit when all changes are applied; --live or --cut-over continues"
+    add("--until-caught-up", action="store_true", help=until)
     cut_over = "end a live copy: apply the last changes, compare, and say when to switch"
     add("--cut-over", action="store_true", help=cut_over)
     add("--yes", action="store_true", help="do not ask whether all writers have stopped")
@@ -72,16 +82,20 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _copy(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
+    if arguments.until_caught_up and not arguments.live:
+        raise UsageError("--until-caught-up ends a live copy: write --live --until-caught-up")
     if arguments.cut_over and not arguments.dry_run:
         _confirm_no_writers(arguments)
-    with running_job(arguments) as job:
+    follows = arguments.live and not (arguments.cut_over or arguments.until_caught_up)
+    with running_job("copy", arguments) as job:
+        showing = _Showing(job, arguments)
         done = moving.copy(
             arguments.source,
             arguments.target,
             _tables(arguments.tables),
             live=arguments.live,
             cut_over=arguments.cut_over,
-            until=_never if arguments.live and not arguments.cut_over else None,
+            until=_never if follows else None,
             into_existing=arguments.into_existing,
             on_demand=arguments.on_demand,
             dry_run=arguments.dry_run,
@@ -90,15 +104,14 @@ def _copy(arguments: argparse.Namespace) -> int:
             read_units=arguments.read_units,
             write_units=arguments.write_units,
             state=arguments.state,
-            progress=job.show,
+            progress=showing,
             notice=_silent if arguments.quiet else _note,
+            on_complete=showing.end,
             stop=job.stop,
         )
-    if arguments.json:
-        print(_json_of(done))
-    elif not arguments.quiet:
-        _print_copied(done, arguments)
-    if job.is_stopped:
+        if not done.is_complete:  # otherwise it has been reported
+            showing.end(done)
+    if job.is_stopped and not (done.is_complete or done.is_caught_up):
         return interrupted(done.state, ", because one side is in memory")
     if arguments.cut_over and not done.is_complete and not done.is_dry_run:
         complain(
@@ -107,6 +120,68 @@ def _copy(arguments: argparse.Namespace) -> int:
         )
         return _NOT_EQUAL
     return 0
+
+
+class _Showing:
+    """Shows how far a copy is, and how it ended."""
+
+    def __init__(self, job: Job, arguments: argparse.Namespace) -> None:
+        self._job = job
+        self._arguments = arguments
+        self._seen: set[tuple[str, str]] = set()
+
+    def __call__(self, progress: moving.Progress) -> None:
+        state = _STATES.get(progress.phase, progress.phase)
+        if progress.phase == "follow" and progress.is_caught_up:
+            state = _CAUGHT_UP
+        # That a live copy follows, and that it is caught up, is said at once, but not each of its later waves.
+        is_new = progress.phase == "follow" and (progress.table, state) not in self._seen
+        self._seen.add((progress.table, state))
+        self._job.show(progress, _members(progress), state=state, at_once=is_new)
+
+    def end(self, done: moving.Copied) -> None:
+        """Print the result, before the state of a complete copy is forgotten."""
+        arguments = self._arguments
+        self._job.output.end(_state_of(done), _summary(done))
+        if arguments.json:
+            print(_json_of(done), flush=True)
+        elif not arguments.quiet:
+            _print_copied(done, arguments)
+
+
+def _members(progress: moving.Progress) -> dict[str, Any]:
+    return {
+        "table": progress.table,
+        "copied": progress.items,
+        "of_items": progress.of_items,
+        "changes": progress.changes,
+        "lag": progress.lag,
+        "items_per_second": round(progress.items_per_second, 1),
+        "seconds_left": progress.seconds_left,
+        "read_units": progress.read_units,
+        "write_units": progress.write_units,
+    }
+
+
+def _state_of(done: moving.Copied) -> str:
+    if done.is_complete:
+        return "complete"
+    if done.is_dry_run:
+        return "planned"
+    if done.comparisons:
+        return "different"
+    return _CAUGHT_UP if done.is_caught_up else "interrupted"
+
+
+def _summary(done: moving.Copied) -> dict[str, Any]:
+    return {
+        "copied": sum(each.items for each in done.tables.values()),
+        "changes": sum(each.changes for each in done.tables.values()),
+        "lag": max(
+            (each.lag for each in done.tables.values() if each.lag is not None), default=None
+        ),
+        "state_file": None if done.state is None or done.is_complete else str(done.state),
+    }
 
 
 def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
@@ -121,6 +196,9 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
         _print_comparison(comparison)
     if arguments.cut_over and done.is_complete:
         print(f"both sides are equal: switch to {arguments.target} now")
+    if arguments.until_caught_up and done.is_caught_up:
+        print("all changes are applied: --live follows on, and --cut-over ends the copy")
+    sys.stdout.flush()
 
 
 def _seconds(seconds: float) -> str:
@@ -133,6 +211,7 @@ def _json_of(done: moving.Copied) -> str:
             "tables": {name: _plain(each) for name, each in done.tables.items()},
             "missing": done.missing,
             "is_complete": done.is_complete,
+            "is_caught_up": done.is_caught_up,
             "is_dry_run": done.is_dry_run,
             "state": None if done.state is None else str(done.state),
             "dollars": done.dollars,
@@ -196,7 +275,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
     for end in (arguments.source, arguments.target):
         check_exists(end)
-    with LiveLine(silent=arguments.quiet) as line:
+    with progress_output("diff", arguments) as output:
         return moving.diff(
             arguments.source,
             arguments.target,
@@ -205,7 +284,7 @@ def _compare(arguments: argparse.Namespace) -> moving.DiffReport:
             segments=arguments.segments,
             read_units=arguments.read_units,
             items_only=arguments.items_only,
-            progress=line.show,
+            progress=lambda progress: output.show(progress, state="comparing"),
         )
 
 

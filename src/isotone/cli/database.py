@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from isotone.backends.addresses import is_file, is_remote
+from isotone.backends.addresses import file_of, is_file, is_remote
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 
@@ -21,16 +22,26 @@ _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting
 
 
 def check_exists(address: str, hint: str = "") -> None:
-    """Raise `UsageError` for a file that does not exist, which opening would create."""
-    if is_file(address) and not Path(address).exists():
+    """Raise `UsageError` for a file that does not exist or is empty, which opening would make a database."""
+    if not is_file(address):
+        return
+    if not Path(address).exists():
         raise UsageError(f"there is no file {address}{hint}")
+    from isotone.backends import embedded
+
+    embedded.check_exists(address)
+
+
+def opened_file(arguments: argparse.Namespace) -> str | None:
+    """The file that a command has open, if it has one; inside the shell nobody has named it."""
+    return file_of(getattr(arguments, "source", None))
 
 
 @contextlib.contextmanager
 def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
     """Open a file, or a server's address, for the length of the block.
 
-    A missing file is created only with `create`. Raises `UsageError` for a source that does not exist, and
+    A missing or an empty file is made a database only with `create`. Raises `UsageError` for one otherwise, and
     `StorageError` for a file that cannot be opened. A server is not contacted before the first request, which
     raises `ConnectionFailed` if it does not answer.
     """
@@ -51,5 +62,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
         )
     from isotone.backends import embedded
 
+    if source != MEMORY and not create:
+        embedded.check_exists(source)
     with embedded.open(source) as database:
         yield database

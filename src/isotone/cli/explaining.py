@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, Final
 
@@ -16,11 +15,13 @@ from pydantic import TypeAdapter, ValidationError
 import isotone
 from isotone.cli import modules
 from isotone.cli.conditions import Condition, parse_conditions
+from isotone.cli.database import opened_file
 from isotone.cli.program import Command, naming
 from isotone.cli.query_plan import plan_query, plan_scan
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
 from isotone.model import Pattern, Query, Read
+from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.values.notation import literal, parse_json
 
 _SAMPLE: Final = 1000
@@ -66,6 +67,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    page = text_output("--html", arguments.html)
+    drawing = text_output("--svg", arguments.svg)
+    check_outputs(page, drawing, inputs={"FILE_OR_URL": opened_file(arguments)})
     subject = _subject(arguments)
     with isotone.connect(arguments.connection, check_keys=False) as store:
         explained = isotone.explain(
@@ -77,14 +81,14 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     if arguments.json:
         print(json.dumps(explained.to_dict(), indent=2, ensure_ascii=False))
-    elif arguments.html:
-        with naming(arguments.html):
-            Path(arguments.html).write_text(_page(explained), encoding="utf-8")
-    elif arguments.svg:
+    elif page is not None:
+        with naming(page.path):
+            write_text(page, _page(explained))
+    elif drawing is not None:
         if explained.drawing is None:
             raise UsageError("there is nothing to draw: no item is in the collection that is read")
-        with naming(arguments.svg):
-            Path(arguments.svg).write_text(explained.drawing.svg(explained.title), encoding="utf-8")
+        with naming(drawing.path):
+            write_text(drawing, explained.drawing.svg(explained.title))
     else:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         print(explained.text(get_terminal_size((100, 24)).columns, colour=colour))

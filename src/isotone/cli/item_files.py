@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +44,18 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 def _export(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
     target = None if arguments.target == _STANDARD else arguments.target
-    with running_job(arguments) as job, naming(target):
+    out = sys.stderr if target is None else sys.stdout  # the items are on the other
+
+    def tell(done: moving.Exported) -> None:
+        job.output.end("complete" if done.is_complete else "interrupted", {"items": done.items})
+        if arguments.json:
+            out.write(_json_of(done) + "\n")
+        elif not arguments.quiet:
+            of = f"{counted(done.items, 'item')} of {arguments.table}"
+            out.write(f"{of} written to {arguments.target}\n")
+        out.flush()
+
+    with running_job("export", arguments) as job, naming(target):
         done = moving.export_items(
             arguments.source,
             arguments.table,
@@ -55,16 +67,12 @@ def _export(arguments: argparse.Namespace) -> int:
             read_units=arguments.read_units,
             state=arguments.state,
             restart=arguments.restart,
-            progress=job.show,
+            progress=partial(job.show, state="exporting"),
+            on_complete=tell,
             stop=job.stop,
         )
-    out = sys.stderr if arguments.target == _STANDARD else sys.stdout  # the items are on the other
-    if arguments.json:
-        out.write(_json_of(done) + "\n")
-    elif not arguments.quiet:
-        out.write(
-            f"{counted(done.items, 'item')} of {arguments.table} written to {arguments.target}\n"
-        )
+        if not done.is_complete:  # otherwise it has been reported
+            tell(done)
     return interrupted(done.state) if job.is_stopped and not done.is_complete else 0
 
 
@@ -114,7 +122,19 @@ def _import(arguments: argparse.Namespace) -> int:
     makes_table = arguments.key or Path(arguments.source.rstrip("/") + ".table.json").exists()
     if not makes_table:
         check_exists(arguments.target, "; isotone create makes it, or --key here")
-    with running_job(arguments) as job:
+
+    def tell(done: moving.Imported) -> None:
+        members = {"items": done.items, "deleted": done.deleted, "bad": done.bad}
+        job.output.end("complete" if done.is_complete else "interrupted", members)
+        for text in () if arguments.quiet else done.missing:
+            complain(f"note: {text}")
+        if arguments.json:
+            print(_json_of(done))
+        elif not arguments.quiet:
+            _print_imported(done, arguments)
+        sys.stdout.flush()
+
+    with running_job("import", arguments) as job:
         done = moving.import_items(
             arguments.source,
             arguments.target,
@@ -128,15 +148,12 @@ def _import(arguments: argparse.Namespace) -> int:
             write_units=arguments.write_units,
             state=arguments.state,
             restart=arguments.restart,
-            progress=job.show,
+            progress=partial(job.show, state="importing"),
+            on_complete=tell,
             stop=job.stop,
         )
-    for text in () if arguments.quiet else done.missing:
-        complain(f"note: {text}")
-    if arguments.json:
-        print(_json_of(done))
-    elif not arguments.quiet:
-        _print_imported(done, arguments)
+        if not done.is_complete:  # otherwise it has been reported
+            tell(done)
     if job.is_stopped and not done.is_complete:
         return interrupted(done.state)
     return _BAD_ROWS if done.bad else 0

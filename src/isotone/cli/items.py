@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.cli.table_keys import table_of
 from isotone.errors import (
     IsotoneError,
@@ -45,6 +45,7 @@ def _put_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="begin at this line of the file, or item of its array, as the error of an earlier run says",
     )
+    add_progress_argument(parser)
 
 
 def _put(arguments: argparse.Namespace) -> int:
@@ -59,8 +60,8 @@ def _put(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 f"--resume {arguments.resume} is not a line or an item of the input: 1 to {last}"
             )
-        with LiveLine() as line:
-            count = _put_from_file(arguments.connection, table.name, items, line)
+        with progress_output("put", arguments) as output:
+            count = _put_from_file(arguments.connection, table.name, items, output)
         print(f"{counted(count, 'item')} written to {table.name}")
         return 0
     request: dict[str, Any] = {
@@ -78,11 +79,15 @@ Placed = tuple[int, Item]
 """An item, and its line in a file, or its number in an array."""
 
 
-def _put_from_file(connection: Backend, table: str, items: Sequence[Placed], line: LiveLine) -> int:
+def _put_from_file(
+    connection: Backend, table: str, items: Sequence[Placed], output: ProgressOutput
+) -> int:
     """Write items in batches, in their order; returns their number. An error says which are written."""
     for first in range(0, len(items), _BATCH):
         batch = items[first : first + _BATCH]
-        line.show(f"{table}: {first:,} of {counted(len(items), 'item')}")
+        text = f"{table}: {first:,} of {counted(len(items), 'item')}"
+        members = {"table": table, "items": first, "of_items": len(items)}
+        output.show(text, members, state="writing")
         try:
             try:
                 _put_batch(connection, table, [item for _, item in batch])
@@ -92,7 +97,7 @@ def _put_from_file(connection: Backend, table: str, items: Sequence[Placed], lin
                     connection.execute("PutItem", {"TableName": table, "Item": item})
                     first += 1
         except (IsotoneError, KeyboardInterrupt) as error:
-            line.clear()
+            output.clear()
             error.add_note(_what_is_written(items, first))
             raise
     return len(items)

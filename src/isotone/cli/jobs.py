@@ -11,14 +11,14 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, complain
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError
 
 _A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
@@ -27,7 +27,8 @@ _A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
 class Job(NamedTuple):
     """What a job is given by its command: where it shows its progress, and what stops it."""
 
-    show: Callable[[object], None]
+    output: ProgressOutput
+    show: Callable[..., None]
     stop: threading.Event
 
     @property
@@ -46,24 +47,25 @@ def add_state_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_result_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that say what is printed."""
+    add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 @contextmanager
-def running_job(arguments: argparse.Namespace) -> Iterator[Job]:
+def running_job(command: str, arguments: argparse.Namespace) -> Iterator[Job]:
     """Show progress, and let the first Ctrl-C stop the job, while it runs in the block."""
     stop = threading.Event()
     logger, warnings = logging.getLogger("isotone"), _Warnings(logging.WARNING)
     logger.addHandler(warnings)
     try:
-        with LiveLine(silent=arguments.quiet) as line, _stopped_by_interrupt(stop):
+        with progress_output(command, arguments) as output, _stopped_by_interrupt(stop):
 
-            def show(progress: object) -> None:
+            def show(progress: object, *members: Mapping[str, Any], **how: Any) -> None:
                 warnings.print_older()
-                line.show(progress)
+                output.show(progress, *members, **how)
 
-            yield Job(show, stop)
+            yield Job(output, show, stop)
     except IsotoneError as error:
         warnings.forget(str(error))
         raise

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from pathlib import Path
 from typing import Any, Final
 
 import isotone
+from isotone.cli.database import opened_file
 from isotone.cli.program import Command, naming
+from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.inference import DEFAULT_SAMPLE, Inferred
+from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
-
-_EVERY: Final = 0.2  # seconds between two lines of progress
-_OVER: Final = "\r\x1b[K"  # erases the current line
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--all", action="store_true", help="infer the model from all items")
     add("--output", metavar="FILE", help="write the module to a file")
     add("--no-verify", action="store_true", help="do not compare all items of the table with it")
+    add_progress_argument(parser)
     add("--json", action="store_true", help="print the module, its entities and notes as JSON")
 
 
@@ -43,22 +42,28 @@ def _count(text: str) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    progress = _Progress(silent=not sys.stderr.isatty())
-    with isotone.connect(arguments.connection, check_keys=False) as store:
-        try:
-            inferred = isotone.infer(
-                store,
-                arguments.table,
-                sample=None if arguments.all else arguments.sample,
-                verify=not arguments.no_verify,
-                progress=progress,
-            )
-        finally:
-            progress.clear()
+    target = text_output("--output", arguments.output)
+    check_outputs(target, inputs={"FILE_OR_URL": opened_file(arguments)})
+    with (
+        isotone.connect(arguments.connection, check_keys=False) as store,
+        progress_output("model", arguments) as output,
+    ):
+
+        def show(doing: str, items: int) -> None:
+            members = {"table": arguments.table, "items": items}
+            output.show(f"{doing}: {counted(items, 'item')}", members, state=doing)
+
+        inferred = isotone.infer(
+            store,
+            arguments.table,
+            sample=None if arguments.all else arguments.sample,
+            verify=not arguments.no_verify,
+            progress=show,
+        )
     text = json.dumps(_as_json(inferred), indent=2) + "\n" if arguments.json else inferred.source
-    if arguments.output:
-        with naming(arguments.output):
-            Path(arguments.output).write_text(text, encoding="utf-8")
+    if target is not None:
+        with naming(target.path):
+            write_text(target, text)
     else:
         sys.stdout.write(text)
     for line in _summary(inferred):
@@ -101,25 +106,6 @@ def _as_json(inferred: Inferred) -> dict[str, Any]:
         "is_whole": inferred.is_whole,
         "is_complete": inferred.is_complete,
     }
-
-
-class _Progress:
-    """A line on a terminal that shows what is done."""
-
-    def __init__(self, *, silent: bool) -> None:
-        self._silent = silent
-        self._shown = 0.0
-
-    def __call__(self, doing: str, items: int) -> None:
-        now = time.monotonic()
-        if not self._silent and now - self._shown >= _EVERY:
-            self._shown = now
-            sys.stderr.write(f"{_OVER}{doing}: {counted(items, 'item')}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if not self._silent:
-            sys.stderr.write(_OVER)
 
 
 MODEL: Final = Command(

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import isotone
 from isotone.backends.addresses import is_file
+from isotone.cli.database import check_exists
 from isotone.errors import UsageError
 
 _WALK_MAP: Final = 64 << 20
@@ -138,8 +139,7 @@ def connect_store(address: str, table_prefix: str) -> Iterator[isotone.Store]:
         with isotone.connect(address, table_prefix=table_prefix) as store:
             yield store
         return
-    if not Path(address).exists():
-        raise UsageError(f"there is no file {address}")
+    check_exists(address)
     with (
         isotone.open(address, durability="process", memory_map=_WALK_MAP) as database,
         isotone.connect(database, table_prefix=table_prefix) as store,

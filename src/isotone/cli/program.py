@@ -249,7 +249,7 @@ def _reason(error: OSError | UnicodeError | RecursionError) -> str:
 
 
 @contextlib.contextmanager
-def naming(path: str | Path | None) -> Iterator[None]:
+def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
     """Name the file that the block writes in an error of the system that names none, such as that of a full disk.
 
     None is standard output.
@@ -258,7 +258,7 @@ def naming(path: str | Path | None) -> Iterator[None]:
         yield
     except OSError as error:
         if error.filename is None and path is not None:
-            error.filename = str(path)
+            error.filename = os.fspath(path)
         raise
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,8 +13,8 @@ import msgspec
 import isotone
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
-from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--undo", metavar="FILE", help=undo)
     prefix = "the prefix of all table names"
     add("--table-prefix", metavar="TEXT", default="", help=prefix)
+    add_progress_argument(parser)
     add("--json", action="store_true", help="print the results as JSON")
     add("--yes", action="store_true", help="do not ask")
 
@@ -64,9 +66,10 @@ def _rewrite(arguments: argparse.Namespace) -> int:
     results = {}
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
-            with LiveLine() as line:
+            with progress_output("rewrite", arguments) as output:
                 for entity in entities:
-                    results[entity.__name__] = _rewrite_one(store, entity, change, line, arguments)
+                    done = _rewrite_one(store, entity, change, output, arguments)
+                    results[entity.__name__] = done
         except KeyboardInterrupt:
             complain("interrupted; the same command continues where it was")
             return INTERRUPTED
@@ -78,11 +81,18 @@ def _rewrite_one(
     store: Store,
     entity: type[isotone.Entity],
     change: Any,
-    line: LiveLine,
+    output: ProgressOutput,
     arguments: argparse.Namespace,
 ) -> Rewritten:
     def show(done: Rewritten) -> None:
-        line.show(f"{entity.__name__}: {done}; {done.progress}")
+        members = {
+            "table": entity.__name__ if done.progress is None else done.progress.table,
+            "entity": entity.__name__,
+            "items": done.seen,
+            "of_items": 0 if done.progress is None else done.progress.of_items,
+            "rewritten": done.rewritten,
+        }
+        output.show(f"{entity.__name__}: {done}; {done.progress}", members, state="rewriting")
 
     return store.rewrite(
         entity,
@@ -120,8 +130,9 @@ def _undo(arguments: argparse.Namespace) -> int:
     _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
-            with LiveLine() as line:
-                done: Undone = store.undo(arguments.undo, progress=line.show)
+            with progress_output("rewrite", arguments) as output:
+                show = partial(output.show, state="undoing")
+                done: Undone = store.undo(arguments.undo, progress=show)
         except KeyboardInterrupt:
             complain("interrupted; the same command continues")
             return INTERRUPTED

@@ -11,11 +11,14 @@ import sys
 from pathlib import Path
 from typing import Final, TypedDict
 
+from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain
 from isotone.cli.workbench import add_model, address_of, open_page, workbench_of
 from isotone.errors import UsageError
+from isotone.output_paths import check_outputs
+from isotone.server.audit import STANDARD_OUTPUT, audit_output
 
 # serve
 _MOST_SHARDS: Final = 16  # of a new stream
@@ -212,6 +215,20 @@ def _address(arguments: argparse.Namespace) -> _Address:
     }
 
 
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse an audit log that is another file of the server."""
+    log = arguments.audit_log
+    check_outputs(
+        None if log in (None, STANDARD_OUTPUT) else audit_output(log),
+        inputs={
+            "FILE": file_of(arguments.file),
+            "--credentials": arguments.credentials,
+            "--tls-cert": arguments.tls_cert,
+            "--tls-key": arguments.tls_key,
+        },
+    )
+
+
 def _serve(arguments: argparse.Namespace) -> int:
     if arguments.memory and arguments.file:
         raise UsageError("--memory cannot be combined with FILE; use one of them")
@@ -294,6 +311,7 @@ def prepare(arguments: argparse.Namespace) -> None:
     )
     if arguments.access_log:
         logging.getLogger("isotone.access").setLevel(logging.INFO)
+    _check_files(arguments)
     if arguments.credentials is not None and arguments.insecure:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
     if arguments.insecure and not is_loopback(arguments.host):

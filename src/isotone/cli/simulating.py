@@ -11,14 +11,16 @@ from isotone.advisor.simulation import Comparison, Forecast, Workload, check, re
 from isotone.advisor.simulation.forecast import as_dict
 from isotone.advisor.simulation.report_text import ASSUMPTIONS
 from isotone.cli import modules
-from isotone.cli.output import LiveLine
 from isotone.cli.program import Command
+from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_outputs
 from isotone.prices import US_EAST_1, Prices
 from isotone.text_table import counted
 
 _OFF: Final = 0.10  # a forecast that is further from what was measured fails a check
 _CHECK_FAILED: Final = 1
+_FIRST_LINE: Final = 1.0  # seconds: a run of many members takes minutes
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run ten times as many members too, and compare; exits with 1 if off by more than 10 %%",
     )
     add("--plot", metavar="FILE", help="write a picture: .png, .svg or .pdf")
+    add_progress_argument(parser)
     add("--json", action="store_true", help="print the forecast as JSON")
 
 
@@ -75,14 +78,16 @@ def _shard(text: str) -> tuple[str, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    picture = None if arguments.plot is None else OutputPath("--plot", arguments.plot)
+    check_outputs(picture, inputs={"WORKLOAD": arguments.workload, "--prices": arguments.prices})
     workload = workload_of(arguments.workload)
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
-    line = LiveLine(silent=arguments.json)
+    with progress_output("simulate", arguments, first=_FIRST_LINE) as output:
 
-    def show(what: str, done: int, of: int) -> None:
-        line.show(f"running {what}: {done:,} of {counted(of, 'call')}")
+        def show(what: str, done: int, of: int) -> None:
+            text = f"running {what}: {done:,} of {counted(of, 'call')}"
+            output.show(text, {"running": what, "calls": done, "of_calls": of})
 
-    try:
         found = simulate(
             workload,
             size=arguments.size,
@@ -93,8 +98,6 @@ def _run(arguments: argparse.Namespace) -> int:
             progress=show,
         )
         compared = check(found, progress=show) if arguments.check else []
-    finally:
-        line.clear()
     if arguments.plot:
         from isotone.advisor.simulation import plots
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import isotone
+from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
-from isotone.cli.output import LiveLine
 from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError
+from isotone.output_paths import OutputPath, check_outputs, write_whole
 
 if TYPE_CHECKING:
     from isotone import Verification
@@ -44,6 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the read capacity units to use, at most",
     )
     add("--examples", metavar="N", type=int, default=3, help="items that are kept of each finding")
+    add_progress_argument(parser)
     add("--json", action="store_true", help="print the verification as JSON")
     add(
         "--resume",
@@ -73,8 +76,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    resume = None if arguments.resume is None else OutputPath("--resume", arguments.resume)
+    check_outputs(resume, inputs={"ADDRESS": file_of(arguments.address)})
     targets = modules.targets(arguments.module)
-    watching = _Watching(arguments.resume)
+    watching = _Watching(arguments.resume, progress_output("verify", arguments))
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
             found = store.verify(
@@ -91,7 +96,7 @@ def _verify(arguments: argparse.Namespace) -> int:
             watching.save()
             raise
         finally:
-            watching.line.clear()
+            watching.output.clear()
     watching.end()
     print(found.to_json() if arguments.json else found)
     return _FOUND if any(_fails(each, arguments.fail_on) for each in found.findings) else 0
@@ -104,8 +109,8 @@ def _fails(finding: isotone.FindingCount, kinds: frozenset[str] | None) -> bool:
 class _Watching:
     """Shows the progress of a verification, and saves where it is in a file, if one is given."""
 
-    def __init__(self, file: str | None) -> None:
-        self.line = LiveLine()
+    def __init__(self, file: str | None, output: ProgressOutput) -> None:
+        self.output = output
         self.before: Verification | None = None
         self._file = None if file is None else Path(file)
         self._last: Verification | None = None
@@ -115,7 +120,7 @@ class _Watching:
 
     def __call__(self, verification: Verification) -> None:
         self._last = verification
-        self.line.show(verification.progress)
+        self.output.show(verification.progress, state="verifying")
         if time.monotonic() - self._saved >= _SAVE_EVERY:
             self.save()
 
@@ -124,13 +129,11 @@ class _Watching:
         if self._file is None or self._last is None:
             return
         self._saved = time.monotonic()
-        new = self._file.with_name(self._file.name + ".new")
-        new.write_text(self._last.to_json(), encoding="utf-8")
-        new.replace(self._file)
+        write_whole(self._file, self._last.to_json().encode())
 
     def interrupted(self, *, is_json: bool) -> int:
         """Print what was found until then, and how to continue."""
-        self.line.clear()
+        self.output.clear()
         self.save()
         if self._last is not None:
             print(self._last.to_json() if is_json else self._last)

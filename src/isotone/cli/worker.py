@@ -10,22 +10,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 import isotone
-from isotone.backends.addresses import is_file
 from isotone.cli import modules
-from isotone.cli.database import ADDRESSES
+from isotone.cli.database import ADDRESSES, check_exists
 from isotone.errors import ResourceNotFoundException, UsageError
 
 if TYPE_CHECKING:
     from isotone.structures import Worker, WorkerProgress, WorkerSettings
 
 from isotone.cli.program import Command
+from isotone.cli.progress import add_progress_argument, progress_output
 
 _OVER: Final = "\r\x1b[K"  # erases the current line
 
@@ -56,6 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print lag and throughput as JSON, one line per second",
     )
+    add_progress_argument(parser)
     add("--quiet", action="store_true", help="print problems only")
     add("--dead-letters", action="store_true", help="list what could not be handled, and exit")
     add("--redrive", action="store_true", help="handle the dead letters again, and exit")
@@ -70,10 +69,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     found = _found(arguments.worker)
     address = arguments.address
-    if is_file(address) and not arguments.create and not Path(address).exists():
-        raise UsageError(
-            f"there is no file {address}; --create creates it, with the worker's tables"
-        )
+    if not arguments.create:
+        check_exists(address, "; --create creates it, with the worker's tables")
     with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
         worker = _worker_of(found, arguments.worker, store)
         if arguments.name:
@@ -90,7 +87,7 @@ def _work(worker: Worker, store: isotone.Store, arguments: argparse.Namespace) -
     found = store.differences(worker.table)
     if any(each.index is None and each.what == "does not exist" for each in found):
         raise UsageError(f"there is no table {table!r} in {arguments.address}; --create creates it")
-    showing = _Showing(worker.name, metrics=arguments.metrics, quiet=arguments.quiet)
+    showing = _Showing(worker.name, arguments)
     if not arguments.until_idle:
         showing.say(f"handling the changes of {table}, until Ctrl-C or SIGTERM")
     with _until_signal(showing) as stop:
@@ -191,23 +188,22 @@ def _until_signal(showing: _Showing) -> Iterator[threading.Event]:
 
 
 class _Showing:
-    """Shows the worker's progress: a live line on a terminal, or JSON."""
+    """Shows the worker's progress, and with `--metrics` prints it as JSON on standard output."""
 
-    def __init__(self, name: str, *, metrics: bool, quiet: bool) -> None:
+    def __init__(self, name: str, arguments: argparse.Namespace) -> None:
         self._name = name
-        self._metrics = metrics
-        self._quiet = quiet or metrics
+        self._metrics = arguments.metrics
+        self._quiet = arguments.quiet or arguments.metrics
+        asked = argparse.Namespace(progress=arguments.progress, quiet=self._quiet)
+        self._output = progress_output("worker", asked)
         self._over = _OVER if sys.stderr.isatty() else ""
 
     def __call__(self, progress: WorkerProgress) -> None:
+        members = self._members(progress)
         if self._metrics:
-            line = msgspec.json.encode({"worker": self._name, **asdict(progress)})
-            sys.stdout.write(line.decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(members).decode() + "\n")
             sys.stdout.flush()
-        elif self._over and not self._quiet:
-            width = get_terminal_size().columns - 1  # a wrapped line could not be erased
-            sys.stderr.write(f"{_OVER}{f'{self._name}: {progress}'[:width]}")
-            sys.stderr.flush()
+        self._output.show(f"{self._name}: {progress}", members, state="handling")
 
     def say(self, words: str) -> None:
         """Print a message to standard error."""
@@ -216,13 +212,16 @@ class _Showing:
             sys.stderr.flush()
 
     def end(self, progress: WorkerProgress) -> None:
+        """Say what has been handled."""
+        self._output.end("stopped", self._members(progress))
         if self._quiet:
             return
-        sys.stderr.write(self._over)
-        sys.stderr.flush()
         print(f"{self._name}: {progress.outcome}", flush=True)
         if progress.dead_letters:
             self.say("--dead-letters shows what could not be handled, --redrive tries it again")
+
+    def _members(self, progress: WorkerProgress) -> dict[str, Any]:
+        return {"worker": self._name, **asdict(progress)}
 
 
 DEFINITIONS: Final = {

@@ -16,7 +16,7 @@ import msgspec
 
 from isotone import errors
 from isotone.client.responses import restore_binary
-from isotone.errors import ApiError, IsotoneError, UsageError
+from isotone.errors import ApiError, IsotoneError, UsageError, restored
 
 E = TypeVar("E", bound=Exception)
 
@@ -90,7 +90,9 @@ class ClientError(ApiError):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _client_error, (self.code, self.response, self.operation_name)
+        if _is_importable(type(self)):
+            return IsotoneError.__reduce__(self)
+        return _restored_client_error, (self.code, self.args), vars(self)
 
 
 _FRAME: Final = frozenset({"Error", "ResponseMetadata", "message", "Message"})
@@ -101,7 +103,17 @@ def _set_text(error: Exception, text: str) -> None:
     Exception.__init__(error, text)
 
 
-class ParamValidationError(UsageError):
+class _OfBotocore:
+    """An error whose class may be joined with its namesake in botocore, and can then not be imported by its name."""
+
+    args: tuple[Any, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = (kind for kind in type(self).__mro__ if _is_importable(kind))
+        return _restored_joined, (next(known), self.args), vars(self)
+
+
+class ParamValidationError(_OfBotocore, UsageError):
     """The parameters of a call are invalid; no request was sent."""
 
     def __init__(self, *, report: str) -> None:
@@ -109,7 +121,7 @@ class ParamValidationError(UsageError):
         self.kwargs = {"report": report}
 
 
-class WaiterError(IsotoneError):
+class WaiterError(_OfBotocore, IsotoneError):
     """A waiter gave up; `last_response` is the last answer that it received."""
 
     def __init__(self, *, name: str, reason: str, last_response: dict[str, Any]) -> None:
@@ -118,7 +130,7 @@ class WaiterError(IsotoneError):
         self.last_response = last_response
 
 
-class PaginationError(UsageError):
+class PaginationError(_OfBotocore, UsageError):
     """A paginator got a configuration or a token that it cannot use."""
 
     def __init__(self, *, message: str) -> None:
@@ -199,6 +211,18 @@ def _also_botocore(ours: type[E], name: str = "") -> type[E]:
 @cache
 def _joined(ours: type[E], theirs: type[Exception]) -> type[E]:
     return type(ours.__name__, (ours, theirs), {"__doc__": ours.__doc__})
+
+
+def _is_importable(kind: type) -> bool:
+    return getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+
+
+def _restored_joined(ours: type[E], args: tuple[Any, ...]) -> E:
+    return restored(_also_botocore(ours), args)
+
+
+def _restored_client_error(code: str, args: tuple[Any, ...]) -> ClientError:
+    return restored(_also_botocore(_error_class(code), "ClientError"), args)
 
 
 def _botocore(name: str) -> Any:

@@ -305,8 +305,13 @@ def is_of_region(tree: str) -> bool:
 
 
 def _make_system_trees(store: Store, *, wait: bool = True) -> None:
-    if set(SYSTEM_TREES) <= set(store.trees()):
+    missing = set(SYSTEM_TREES) - set(store.trees())
+    if not missing:
         return
+    if store.read_only:
+        raise StorageCorrupt(
+            f"there is no tree {', '.join(sorted(missing))}: `isotone check` says what is wrong"
+        )
     with store.transaction(wait=wait):
         missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have created them
         for tree in sorted(missing):

@@ -27,6 +27,7 @@ from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import Table
 from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
 from isotone.storage.file_copies import sync_folder
@@ -66,13 +67,8 @@ def repair(
         raise UsageError(
             f"{file} is shorter than the header of a database: there is nothing to save"
         )
-    for taken in (target, *(f"{target}{end}" for end in _LOGS)):
-        if Path(taken).exists():
-            raise UsageError(f"{taken} exists; give the path of a file that does not")
-    if not Path(target).absolute().parent.is_dir():
-        raise UsageError(
-            f"the folder {Path(target).absolute().parent} does not exist; create it first"
-        )
+    check_outputs(OutputPath("the target", target), inputs={"the damaged file": file})
+    _check_is_free(target)
     result = Repaired()
     with _work_folder(target) as folder:
         copy, made = str(folder / "source.db"), str(folder / "new.db")
@@ -80,7 +76,7 @@ def repair(
         for end in _LOGS:
             if Path(f"{file}{end}").exists():
                 shutil.copyfile(f"{file}{end}", f"{copy}{end}")
-        lost = _save_rows(copy, made, progress, result)
+        lost = _save_rows(file, copy, made, progress, result)
         engine = Engine(SQLiteStore(made, durability="process"))
         try:
             for each in list(engine.regions.values()):
@@ -94,6 +90,13 @@ def repair(
             engine.close()
         _publish(made, target)
     return result
+
+
+def _check_is_free(target: str) -> None:
+    """Raise `UsageError` if a new file is there already, or a log that SQLite would apply to it."""
+    for taken in (target, *(f"{target}{end}" for end in _LOGS)):
+        if os.path.lexists(taken):
+            raise UsageError(f"{taken} exists; give the path of a file that does not")
 
 
 @contextmanager
@@ -113,16 +116,26 @@ def _publish(made: str, target: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    _check_is_free(target)  # somebody may have put a file there meanwhile
     Path(made).rename(target)
     sync_folder(Path(target).absolute().parent)
 
 
 def _save_rows(
-    copy: str, made: str, progress: Callable[[int, int], object] | None, result: Repaired
+    source: str,
+    copy: str,
+    made: str,
+    progress: Callable[[int, int], object] | None,
+    result: Repaired,
 ) -> list[salvage.LostRow]:
-    """Write each row that can be trusted to a new file; returns those that are damaged."""
+    """Write each row that can be trusted to a new file; returns those that are damaged.
+
+    `source` is the file to name in an error, `copy` the one to read.
+    """
     lost: list[salvage.LostRow] = []
     found = salvage.prepare(copy)
+    if not found.trees and not salvage.begins_as_ours(copy):
+        raise UsageError(f"{source} is no database of Isotone: there is nothing to save")
     pages = max(1, Path(copy).stat().st_size // PAGE_SIZE)
     store = SQLiteStore(made, durability="none")
     try:

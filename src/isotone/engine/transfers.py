@@ -68,8 +68,9 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
     """An import into a new table, or a bulk operation on an existing one.
 
     The next record to read is number `index` of object number `object`, at `position`. `ahead` is how many items after it
-    an import has written. `known` is whether the objects have been listed. `is_bulk` tells the two apart; only a
-    bulk operation counts `usage`, the bytes that it wrote to the table and to each index.
+    an import has written. `known` is whether the objects have been listed. `unreadable` is why the first object that could not
+    be read was not. `is_bulk` tells the two apart; only a bulk operation counts `usage`, the bytes that it wrote to the table
+    and to each index.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
     read: int = 0
     total: int = 0
     staged: int = 0
+    unreadable: Failure | None = None
     usage: dict[str, int] = {}
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
@@ -41,9 +43,12 @@ class ObjectStoreError(Exception):
     """A bucket or an object cannot be used: `code` and `message` as the service reports them of S3."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(code, message)
         self.code = code
         self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class ObjectStoreUnavailable(ObjectStoreError):
@@ -86,14 +91,17 @@ class Folder:
                 f"The specified bucket does not exist: there is no folder {folder}",
             )
         begin = self._path(bucket, prefix.rpartition("/")[0])
-        found = [
-            StoredObject(key, size) for key, size in _files(folder, begin) if key.startswith(prefix)
-        ]
-        return sorted(found)
+        found = (
+            StoredObject(path.relative_to(folder).as_posix(), size)
+            for path, size in _files(begin, set())
+        )
+        return sorted(each for each in found if each.key.startswith(prefix))
 
     def open(self, bucket: Bucket, key: str) -> BinaryIO:
         path = self._path(bucket, key)
         try:
+            if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
+                raise ObjectStoreError("S3Failure", f"{path} cannot be used: it is no regular file")
             return path.open("rb")
         except OSError as error:
             raise _failure(error, path) from error
@@ -110,6 +118,8 @@ class Folder:
             unfinished.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
+            with suppress(OSError):  # its folder cannot be written, or is none
+                unfinished.unlink(missing_ok=True)
             raise _failure(error, path) from error
         return one_part_etag(hashlib.md5(content, usedforsecurity=False).digest())
 
@@ -129,17 +139,44 @@ def one_part_etag(md5: bytes) -> str:
     return f"{hashlib.md5(md5, usedforsecurity=False).hexdigest()}-1"
 
 
-def _files(bucket: Path, begin: Path) -> Iterator[tuple[str, int]]:
-    for folder, _, names in os.walk(begin):
-        for name in names:
-            if not name.endswith(_UNFINISHED):
-                path = Path(folder, name)
-                yield path.relative_to(bucket).as_posix(), path.stat().st_size
+def _files(folder: Path, above: set[tuple[int, int]]) -> Iterator[tuple[Path, int]]:
+    """The files of a folder and those in it, with their sizes; `above` are the folders to which a link may lead back.
+
+    What cannot be read is an error, not left out: a file when it is opened, a folder at once.
+    """
+    try:
+        found = folder.stat()
+        paths = list(folder.iterdir()) if stat.S_ISDIR(found.st_mode) else []
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _failure(error, folder) from error
+    place = found.st_dev, found.st_ino
+    for path in paths if place not in above else ():
+        size = _size(path)
+        if size is None:
+            yield from _files(path, {*above, place})
+        elif not path.name.endswith(_UNFINISHED):
+            yield path, size
+
+
+def _size(path: Path) -> int | None:
+    """The size of a file, or None for a folder. One that cannot be looked at has an error when it is opened."""
+    try:
+        path.name.encode()
+        found = path.stat()
+    except UnicodeEncodeError:
+        message = f"A name in {path.parent} is not text in UTF-8: {path.name!r}"
+        raise ObjectStoreError("S3InvalidKey", message) from None
+    except OSError:
+        return 0
+    return None if stat.S_ISDIR(found.st_mode) else found.st_size
 
 
 def _failure(error: OSError, path: Path) -> ObjectStoreError:
     if isinstance(error, FileNotFoundError):
-        return ObjectStoreError("S3NoSuchKey", f"The specified key does not exist: {path}")
+        link = f", a link to {os.path.realpath(path)}" if path.is_symlink() else ""
+        return ObjectStoreError("S3NoSuchKey", f"The specified key does not exist: {path}{link}")
     if isinstance(error, PermissionError):
         return ObjectStoreError("S3AccessDenied", f"Access denied: {path}")
     return ObjectStoreError("S3Failure", f"{path} cannot be used: {error.strerror or error}")

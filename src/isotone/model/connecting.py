@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
@@ -237,7 +238,8 @@ def _taped(target: Target, options: StoreOptions) -> Opened:
     if Path(tape).exists():
         return Opened(Player(tape), _nothing)
     backend, close = opening.open_backend(target, **_of_address(options))
-    writer = TapeWriter(tape)
+    with _closed_on_failure(close):
+        writer = TapeWriter(tape)
     return Opened(Recorder(backend, writer), _both(writer.close, close))
 
 
@@ -250,7 +252,8 @@ def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
     if Path(tape).exists():
         return OpenedAsync(AtOnce(Player(tape)), _nothing)
     backend, close = opening.open_async_backend(target, **_of_address(options))
-    writer = TapeWriter(tape)
+    with _closed_on_failure(close):
+        writer = TapeWriter(tape)
     return OpenedAsync(AsyncRecorder(backend, writer), _both(writer.close, close))
 
 
@@ -260,6 +263,16 @@ def _of_address(options: StoreOptions) -> opening.Options:
         opening.Options,
         {name: each for name, each in named.items() if name in opening.Options.__annotations__},
     )
+
+
+@contextmanager
+def _closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
+    """Close a backend that was opened, if the block fails."""
+    try:
+        yield
+    except BaseException:
+        close()
+        raise
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

@@ -32,6 +32,7 @@ from isotone.model.expression_trees import absent, unchanged
 from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
+from isotone.output_paths import OutputPath, check_output
 from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
 
@@ -47,6 +48,7 @@ class _Line(msgspec.Struct):
     items: list[_Change]
 
 
+_BEGIN: Final = b'{"table":'
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Line).decode
 
@@ -55,6 +57,9 @@ class UndoLog:
     """An undo log that is being written; lines are appended to those of an earlier run."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        """Open or create the file. Raises `UsageError` for one that is not an undo log, which stays as it is."""
+        check_output(undo_log_output(path))
+        _check_is_log(Path(path))
         self._lock = threading.Lock()  # several segments write at the same time
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
         self._drop_torn_line(Path(path))
@@ -100,6 +105,30 @@ class UndoLog:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
+
+
+def undo_log_output(path: str | PathLike[str]) -> OutputPath:
+    """An undo log as an output, to which lines are appended."""
+    return OutputPath("--undo-log (undo=)", path, is_appended=True)
+
+
+def _check_is_log(path: Path) -> None:
+    """Raise `UsageError` for a file whose first line is not that of an undo log."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        line = file.readline()
+    if line.endswith(b"\n") or not line.startswith(_BEGIN[: len(line)]):  # else it is torn
+        _decoded(line, path)
+
+
+def _decoded(line: bytes, path: Path) -> _Line:
+    try:
+        return _decode(line)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{str(path)!r} is not an undo log ({error}); give the file that rewrite(undo=…) wrote"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +189,7 @@ def _lines_from_end(path: Path) -> Iterator[_Line]:
             place += len(text)
         for start in reversed(starts):
             file.seek(start)
-            try:
-                yield _decode(file.readline())
-            except msgspec.DecodeError as error:
-                raise UsageError(
-                    f"{str(path)!r} is not an undo log ({error}); give the file that rewrite(undo=…) wrote"
-                ) from None
+            yield _decoded(file.readline(), path)
 
 
 def _undo(line: _Line) -> Steps[str]:

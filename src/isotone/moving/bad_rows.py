@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
 from isotone.errors import BadRow, UsageError
-from isotone.moving.file_names import STANDARD, Place
 from isotone.moving.input_files import Row
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -19,21 +18,15 @@ _encode: Final = msgspec.json.Encoder().encode
 class BadRows:
     """Takes the bad rows of one import. Without a path, the first one becomes the `failure` of the import.
 
-    Raises `UsageError` for a file that the import reads, or that it would read when it is continued.
+    `import_items` has checked that the path may be written.
     """
 
-    def __init__(self, source: Place, path: str | PathLike[str] | None) -> None:
+    def __init__(self, path: str | PathLike[str] | None) -> None:
         self._path = None if path is None else Path(path)
         self._file: BinaryIO | None = None
         self._taken = 0
         self._is_durable = True
         self.failure: BadRow | None = None
-        if self._path is not None and fspath(source) != STANDARD:
-            read, written = Path(fspath(source)).resolve(), self._path.resolve()
-            if written == read or read in written.parents:
-                raise UsageError(
-                    f"bad rows cannot be written to {self._path}, which is being imported; give another file"
-                )
 
     def open(self, size: int) -> None:
         """Begin, or continue a file that had this size when it was saved."""

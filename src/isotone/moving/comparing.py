@@ -167,7 +167,7 @@ def diff(
     check_number("segments", segments, "segments")
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        ends = [stack.enter_context(opened(end)) for end in (source, target)]
+        ends = [stack.enter_context(opened(end, is_read=True)) for end in (source, target)]
         names, missing = _pairs(ends[0], ends[1], tables)
         comparisons = {
             name: compare_table(

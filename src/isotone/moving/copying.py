@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends import opening
+from isotone.backends.addresses import file_of
 from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
@@ -33,7 +34,7 @@ from isotone.errors import Unsupported, UsageError
 from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.job_state import JobState, address_text
+from isotone.moving.job_state import JobState, address_text, state_output
 from isotone.moving.jobs import TICK, check_number, in_thread, silent, state_of
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
@@ -49,6 +50,7 @@ from isotone.moving.table_making import (
     read_definition,
     table_names,
 )
+from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.values.types import Item
 
@@ -68,7 +70,7 @@ class Copied:
 
     `tables` has the progress of each table, by its name at the source. `missing` says what the target does not have.
     `is_complete`: everything was copied; a live copy is complete when it was cut over. `comparisons` are those of a
-    cut-over. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
+    cut-over. `is_caught_up`: a live copy had applied all changes when it ended. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
     us-east-1 (`isotone.prices`); None if neither address is one of its service.
     """
 
@@ -79,6 +81,7 @@ class Copied:
     state: Path | None = None
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     dollars: float | None = None
+    is_caught_up: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -122,6 +125,7 @@ def copy(
     state: str | PathLike[str] | None = None,
     progress: Report | None = None,
     notice: Callable[[str], object] | None = None,
+    on_complete: Callable[[Copied], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Copied:
     """Copy tables, all if none are named, from one address or object to another, as `isotone.connect` takes them.
@@ -136,14 +140,17 @@ def copy(
     changes, compares both sides, and enables the settings. Its result `is_equal`, or something still writes.
 
     `read_units` and `write_units` are budgets of capacity units a second. `notice` is called with everything that the
-    target cannot have, before the first item. With `dry_run`, that is all that happens. `stop` ends the copy early,
-    from another thread, with `is_complete` false.
+    target cannot have, before the first item. With `dry_run`, that is all that happens. `on_complete` is called with the
+    result of a complete copy before its state is forgotten: if the process ends in between, the next call finds
+    the copy complete. `stop` ends it early, from another thread, with `is_complete` false.
 
     Cost: the source is read once with consistent reads, the target written once; a cut-over reads both again.
     Raises `UsageError` for tables that do not exist or do not fit, `InProgress` if another process is at the same copy,
     `ChangesLost` if the stream has dropped changes.
     """
     stop = stop or threading.Event()
+    ends = {"the source": file_of(source), "the target": file_of(target)}
+    check_outputs(state_output(state), inputs=ends)
     saved = state_of("copy", address_text(source), address_text(target), path=state)
     with ExitStack() as stack:
         job = stack.enter_context(_job_between(source, target, saved, segments))
@@ -159,6 +166,7 @@ def copy(
             copies,
             _Wishes(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
             notice or silent,
+            on_complete or silent,
         )
 
 
@@ -212,7 +220,7 @@ def _job_between(
 ) -> Iterator[_Job]:
     check_number("segments", segments, "segments")
     with ExitStack() as stack:
-        ends = [stack.enter_context(opened(end)) for end in (source, target)]
+        ends = [stack.enter_context(opened(end, is_read=end is source)) for end in (source, target)]
         stack.enter_context(state)
         found = [opening.engine_of(end) for end in (source, target)]
         is_amazon = [
@@ -245,7 +253,11 @@ def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
 
 
 def _run(
-    job: _Job, copies: list[_TableCopy], wishes: _Wishes, notice: Callable[[str], object]
+    job: _Job,
+    copies: list[_TableCopy],
+    wishes: _Wishes,
+    notice: Callable[[str], object],
+    on_complete: Callable[[Copied], object],
 ) -> Copied:
     for each in copies:
         each.look(wishes)
@@ -257,7 +269,7 @@ def _run(
             {each.name: each.meter.progress() for each in copies}, missing, is_dry_run=True
         )
     comparisons: dict[str, Comparison] = {}
-    is_complete = False
+    is_complete = is_caught_up = False
     try:
         for each in copies:
             each.prepare(wishes)
@@ -265,21 +277,26 @@ def _run(
             each.copy_items()
         if wishes.is_live:
             comparisons = _follow(job, copies, wishes)
+            is_caught_up = all(each.meter.progress().is_caught_up for each in copies)
         if not wishes.is_live or (comparisons and all(c.is_equal for c in comparisons.values())):
             for each in copies:
                 missing += tuple(each.finish())
-            job.state.drop(*(each.name for each in copies))
             is_complete = True
     except Stopped:
         pass
-    return Copied(
+    done = Copied(
         {each.name: each.meter.progress(is_over=is_complete) for each in copies},
         missing,
         is_complete,
         state=job.state.path,
         comparisons=comparisons,
         dollars=_dollars(job, copies),
+        is_caught_up=is_caught_up,
     )
+    if is_complete:
+        on_complete(done)
+        job.state.drop(*(each.name for each in copies))
+    return done
 
 
 def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
@@ -417,6 +434,7 @@ class _TableCopy:
             items=entry.items,
             read_units=entry.read_units,
             write_units=entry.write_units,
+            changes=0 if entry.stream is None else entry.stream.applied,
         )
 
     # Items

@@ -18,27 +18,36 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
-from isotone.moving.file_names import Place, is_folder, kind_of, table_file
-from isotone.moving.job_state import JobState, address_text, file_text
+from isotone.moving.file_names import (
+    STANDARD,
+    TABLE_FILE,
+    Place,
+    is_folder,
+    kind_of,
+    table_file,
+)
+from isotone.moving.job_state import JobState, address_text, file_text, state_output
 from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
-from isotone.moving.output_files import FileOutput, FolderOutput, Output, write_whole
+from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.scanning import ScannedPage, Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.output_paths import OutputPath, check_outputs, write_whole
 from isotone.values.types import Item
 
 _SEGMENTS: Final = 8  # of a table that a server reads
@@ -81,6 +90,7 @@ class _Entry(msgspec.Struct):
     output: Any = None
     items: int = 0
     read_units: float = 0.0
+    is_over: bool = False  # all is written, and the file may have its name already
 
 
 def export_items(
@@ -96,6 +106,7 @@ def export_items(
     state: str | PathLike[str] | None = None,
     restart: bool = False,
     progress: Report | None = None,
+    on_complete: Callable[[Exported], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Exported:
     """Write the items of a table to a file, a folder, or standard output (`-`).
@@ -107,16 +118,24 @@ def export_items(
     `with_table` writes the table's description beside it (`orders.jsonl.table.json`), by which `import_items` makes the
     table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
     interrupted export, except one to Parquet or standard output; `restart` begins again. `read_units` is a budget of
-    capacity units a second. `stop` ends it early, from another thread.
+    capacity units a second. `on_complete` is called with the result of a complete export before its state is forgotten: if
+    the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
 
     Cost: one consistent read of the table, and of 2,000 items more for CSV and Parquet.
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
     the same export.
     """
     check_number("segments", segments, "segments")
+    check_outputs(
+        _target_output(target, with_table=with_table),
+        state_output(state),
+        inputs={"the source": file_of(source)},
+    )
+    if with_table:
+        _check_description(table_file(target), force=force)
     stop = stop or threading.Event()
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(source))
+        backend = stack.enter_context(opened(source, is_read=True))
         job = stack.enter_context(
             state_of("export", address_text(source), table, file_text(target), path=state)
         )
@@ -124,12 +143,46 @@ def export_items(
             job.drop(*job.names)
         pace = Pace(read_units, stop=stop)
         export = _Export(backend, table, target, format, job, pace, segments)
-        return export.run(with_table=with_table, force=force, report=progress or silent)
+        done = export.run(with_table=with_table, force=force, report=progress or silent)
+        if done.is_complete:
+            (on_complete or silent)(done)
+            job.drop(table)
+        return done
 
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
     """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
     return await in_thread(export_items, source, table, target, **options)
+
+
+def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
+    """What an export writes besides the files in a folder, whose names are new; None for nothing."""
+    if fspath(target) == STANDARD:
+        if with_table:
+            raise UsageError(
+                "the table's description is written beside a file or a folder; name one, or leave out --with-table "
+                "(with_table=)"
+            )
+        return None
+    if not is_folder(target):
+        return OutputPath(
+            "the target", target, beside=(PART, TABLE_FILE) if with_table else (PART,)
+        )
+    if Path(target).exists() and not Path(target).is_dir():
+        raise UsageError(f"the target {fspath(target)} is a file, not a folder; give another name")
+    return OutputPath("the description", table_file(target)) if with_table else None
+
+
+def _check_description(path: Path, *, force: bool) -> None:
+    """Raise `UsageError` if a file has the name of the description, and is none."""
+    if force or not path.exists():
+        return
+    try:
+        msgspec.json.decode(path.read_bytes(), type=TableDefinition)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise UsageError(
+            f"{path} exists, and is not the description of a table; --force (force=True) replaces it"
+        ) from None
 
 
 class _Export:
@@ -183,8 +236,11 @@ class _Export:
         )
 
     def run(self, *, with_table: bool, force: bool, report: Report) -> Exported:
-        output = self._output(force=force)
         entry = self._entry
+        if entry.is_over and self._is_in_place():
+            return self._finished(report)
+        entry.is_over = False
+        output = self._output(force=force)
         if not output.begin(entry.output) and entry.items:
             entry.segments = [_Position() for _ in entry.segments]
             entry.items, entry.read_units = 0, 0.0
@@ -192,11 +248,13 @@ class _Export:
         is_complete = False
         try:
             self._copy(output, report)
-            output.finish()
             if with_table:
                 write_whole(table_file(self._target), msgspec.json.encode(self._definition))
+            entry.is_over = True
+            self._save(output)
+            self._state.set(entry.table, entry)
+            output.finish()
             is_complete = True
-            self._state.drop(entry.table)
         except Stopped:
             self._save(output)
         finally:
@@ -204,6 +262,19 @@ class _Export:
         done = self._meter.progress(is_over=is_complete)
         report(done)
         return Exported(done, is_complete, self._state.path if output.is_resumable else None)
+
+    def _is_in_place(self) -> bool:
+        """Whether the file of a finished export has its name; a folder is finished once more."""
+        if self._is_folder or fspath(self._target) == STANDARD:
+            return False
+        path = Path(self._target)
+        return path.exists() and not path.with_name(path.name + PART).exists()
+
+    def _finished(self, report: Report) -> Exported:
+        """The result of an export that ended before it could be reported."""
+        done = self._meter.progress(is_over=True)
+        report(done)
+        return Exported(done, is_complete=True, state=self._state.path)
 
     # Output
 

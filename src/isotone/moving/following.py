@@ -230,7 +230,7 @@ class Follower:
         records: list[Mapping[str, Any]] = page["Records"]
         if records:
             cost = self._apply(records)
-            self._meter.add(items=len(records), write_units=cost)
+            self._meter.add(changes=len(records), write_units=cost)
         following = page.get("NextShardIterator")
         with self._lock:
             if records:

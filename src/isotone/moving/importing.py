@@ -11,7 +11,7 @@ deletes have the same result again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, UsageError
@@ -28,7 +29,7 @@ from isotone.moving.bad_rows import BadRows
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.file_names import STANDARD, Place, table_file
 from isotone.moving.input_files import Input, Row, check_place, open_input
-from isotone.moving.job_state import JobState, address_text, file_text
+from isotone.moving.job_state import JobState, address_text, file_text, state_output
 from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Progress, Report
@@ -43,6 +44,7 @@ from isotone.moving.table_making import (
     read_definition,
     wait_until_active,
 )
+from isotone.output_paths import OutputPath, check_outputs
 
 _WORKERS: Final = 8  # threads that write to a server
 _ROWS: Final = 2000  # of a chunk for a database in this process
@@ -100,6 +102,7 @@ def import_items(
     state: str | PathLike[str] | None = None,
     restart: bool = False,
     progress: Report | None = None,
+    on_complete: Callable[[Imported], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Imported:
     """Write the items of a file, of standard input (`-`), or of a folder with exports into a table.
@@ -111,9 +114,10 @@ def import_items(
     A missing table is made: with `key` and `sort_key` (`"total:N"` is a number, `:B` binary), or from the description
     that `export_items(…, with_table=True)` wrote. An existing one is written into; equal keys are replaced.
 
-    The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
+    A missing table is made when the first row fits it. The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
     object in a line, and the import continues; an existing file is replaced. The same call continues an interrupted
-    import; `restart` begins again. `write_units` is a budget of capacity units a second. `stop` ends it early, from another thread.
+    import; `restart` begins again. `write_units` is a budget of capacity units a second. `on_complete` is called with the result of a complete import before
+    its state is forgotten. `stop` ends it early, from another thread.
 
     Cost: one write for each row, in batches.
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
@@ -121,7 +125,15 @@ def import_items(
     """
     check_number("workers", workers, "threads")
     check_place(source, format)  # before a file is created
-    bad = BadRows(source, bad_rows)
+    check_outputs(
+        None if bad_rows is None else OutputPath("--bad-rows (bad_rows=)", bad_rows),
+        state_output(state),
+        inputs={
+            "the source": None if fspath(source) == STANDARD else source,
+            "the target": file_of(target),
+        },
+    )
+    bad = BadRows(bad_rows)
     stop = stop or threading.Event()
     with ExitStack() as stack:
         backend = stack.enter_context(opened(target))
@@ -132,24 +144,33 @@ def import_items(
             job.drop(*job.names)
         described = _described(source, table, engine_of(target).recognise())
         plan = _plan(backend, described, table, key, sort_key)
-        definition = (
-            wait_until_active(backend, table) if plan is None else make_table(backend, plan)
+        description = (
+            wait_until_active(backend, table).description if plan is None else plan.request
         )
-        checks = RowChecks(definition.description)
+        checks = RowChecks(description)
         rows = open_input(source, format, types or {}, checks)
         stack.callback(rows.close)
         entry = _continued(job, rows, format or "", table)
-        if plan is not None and plan is described:
-            entry.settings = True
-            job.set(table, entry)  # a run that continues this one finds the table
-        work = _Import(backend, table, job, entry, checks, Pace(write_units, stop=stop), workers)
+
+        def make() -> None:
+            if plan is None:
+                return
+            make_table(backend, plan)
+            if plan is described:
+                entry.settings = True
+                job.set(table, entry)  # a run that continues this one finds the table
+
+        pace = Pace(write_units, stop=stop)
+        work = _Import(backend, table, job, entry, checks, pace, workers, make)
         done = work.run(rows, bad, progress or silent)
         missing = list(described.missing) if entry.settings and described is not None else []
+        if done.is_complete and entry.settings and described is not None:
+            missing += apply_settings(backend, described)
+        done = replace(done, missing=tuple(missing))
         if done.is_complete:
-            if entry.settings and described is not None:
-                missing += apply_settings(backend, described)
+            (on_complete or silent)(done)
             job.drop(table)
-        return replace(done, missing=tuple(missing))
+        return done
 
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
@@ -193,6 +214,11 @@ def _described(source: Place, table: str, capabilities: Capabilities) -> TablePl
 
 
 def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:
+    if "," in key and sort_key is None and _typed(key)[0] == key:
+        first, _, second = key.partition(",")
+        raise UsageError(
+            f"--key (key=) {key!r} is one attribute: write --key {first} --sort-key {second}, or {key}:S if the name has a comma"
+        )
     pairs = [_typed(text) for text in (key, sort_key) if text is not None]
     request: dict[str, Any] = {
         "TableName": table,
@@ -261,6 +287,7 @@ class _Import:
         checks: RowChecks,
         pace: Pace,
         workers: int | None,
+        make_table: Callable[[], None],
     ) -> None:
         is_local = hasattr(backend, "send_many")
         self._workers = workers or (1 if is_local else _WORKERS)
@@ -272,12 +299,15 @@ class _Import:
         self._checks = checks
         self._meter = Meter("import", table, items=entry.items, write_units=entry.write_units)
         self._lock = threading.Lock()
+        self._make_table: Callable[[], None] | None = make_table
 
     def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
         bad.open(self._entry.bad_size)
         try:
             self._import(rows, bad, report)
+            if not self._entry.bad:
+                self._need_table()  # also for an input without rows
             is_complete = True
         except Stopped:
             pass
@@ -341,7 +371,15 @@ class _Import:
         shares: list[list[_Checked]] = [[] for _ in range(self._workers)]
         for key, checked in latest.items():
             shares[hash(key) % self._workers].append(checked)
+        if latest:
+            self._need_table()
         return [pool.submit(self._write, share) for share in shares if share]
+
+    def _need_table(self) -> None:
+        """Make the table, if it is missing: only when a row fits it, so that a refused import leaves none."""
+        make, self._make_table = self._make_table, None
+        if make is not None:
+            make()
 
     def _checked(self, row: Row) -> _Checked:
         if row.known is not None:

@@ -26,10 +26,13 @@ import msgspec
 from isotone.backends.addresses import is_remote, whole
 from isotone.errors import InProgress, UsageError
 from isotone.moving.file_names import STANDARD
+from isotone.output_paths import OutputPath
 
 T = TypeVar("T")
 
 _FORM: Final = 1
+_LOCK: Final = ".lock"
+_NEW: Final = ".new"
 
 
 class _Document(msgspec.Struct):
@@ -52,6 +55,14 @@ def _state_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def state_output(path: str | PathLike[str] | None) -> OutputPath | None:
+    """The state file that a caller has named, as an output; None for the default one."""
+    if path is None:
+        return None
+    beside = (_LOCK, _NEW)
+    return OutputPath("--state (state=)", path, beside=beside, needs_folder=False)
 
 
 def file_text(place: str | PathLike[str]) -> str:
@@ -84,7 +95,7 @@ class JobState:
     def __enter__(self) -> Self:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._held = locked(self._beside(".lock"))
+            self._held = locked(self._beside(_LOCK))
             try:
                 self._entries = self._load(self.path)
             except BaseException:
@@ -150,7 +161,7 @@ class JobState:
         if not self._entries:
             self.path.unlink(missing_ok=True)
             return
-        new = self._beside(".new")
+        new = self._beside(_NEW)
         # The state has keys of items, which are nobody else's business.
         with open(new, "wb", opener=_only_for_the_owner) as file:
             file.write(_encode(_Document(list(self._job), self._entries)))
@@ -167,7 +178,7 @@ class JobState:
             return
         if not self._entries:
             with suppress(OSError):  # Windows does not delete an open file
-                self._beside(".lock").unlink(missing_ok=True)
+                self._beside(_LOCK).unlink(missing_ok=True)
         self._held.close()
         self._held = None
 

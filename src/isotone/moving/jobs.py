@@ -17,6 +17,7 @@ from isotone.moving.progress import Meter, Report
 
 R = TypeVar("R")
 
+_MOST_THREADS: Final = 1000
 TICK: Final = 0.2  # seconds between two reports
 
 
@@ -45,9 +46,9 @@ def state_of(*words: str | None, path: str | PathLike[str] | None) -> JobState:
 
 
 def check_number(name: str, value: int | None, of: str) -> None:
-    """Raise `UsageError` unless a number of segments or threads is None, or 1 or more."""
-    if value is not None and (type(value) is not int or value < 1):
-        raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 or more")
+    """Raise `UsageError` unless a number of segments or threads is None, or 1 or more; each is a thread of its own."""
+    if value is not None and (type(value) is not int or not 1 <= value <= _MOST_THREADS):
+        raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 to {_MOST_THREADS}")
 
 
 def silent(_: object) -> None:

@@ -17,7 +17,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from os import fspath
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -31,6 +30,7 @@ from isotone.exchange.objects import Bucket, Folder
 from isotone.moving.file_names import STANDARD, Place
 from isotone.moving.line_files import Encoder
 from isotone.moving.scanning import ItemOrJson
+from isotone.output_paths import OutputPath, check_output
 
 PART: Final = ".part"
 _UNSAVED: Final = 16 << 20  # bytes, uncompressed, after which a file is saved
@@ -142,10 +142,8 @@ class _TextStream:
 
 def check_free(place: str, *, force: bool) -> None:
     """Raise `UsageError` if a file exists that must not be replaced, or its folder does not."""
-    path = Path(place)
-    if not path.parent.is_dir():
-        raise UsageError(f"the folder {path.parent} does not exist; create it first")
-    if path.exists() and not force:
+    check_output(OutputPath("the target", place, beside=(PART,)))
+    if Path(place).exists() and not force:
         raise UsageError(f"{place} exists; --force (force=True) replaces it")
 
 
@@ -250,17 +248,3 @@ class FolderOutput:
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file, complete or not at all."""
-    part = path.with_name(path.name + PART)
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()

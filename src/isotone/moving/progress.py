@@ -27,8 +27,8 @@ class Progress:
 
     `phase` says what it does: copy, follow, verify, export … `of_items` is an estimate, 0 if there is none:
     DynamoDB updates a table's count every six hours. `seconds` and `items_per_second` are those of this run; the
-    other numbers include the runs that it continues. `lag` is how many seconds a copy is behind its source, None if it
-    does not follow one.
+    other numbers include the runs that it continues. `changes` are those of the source that a live copy has applied, and
+    `lag` is how many seconds it is behind its source: 0 when it is caught up, None if it does not follow one.
     """
 
     phase: str
@@ -41,6 +41,12 @@ class Progress:
     items_per_second: float = 0.0
     lag: float | None = None
     is_over: bool = False
+    changes: int = 0
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether a live copy has applied all changes that were made."""
+        return self.lag == 0.0
 
     @property
     def share(self) -> float:
@@ -67,6 +73,8 @@ class Progress:
         if not self.is_over and self.of_items:
             done = f"{self.items:,} of about {counted(self.of_items, 'item')}"
         parts = [f"{self.phase} {self.table}: {done}"]
+        if self.changes:
+            parts.append(counted(self.changes, "change"))
         if self.items_per_second:
             parts.append(f"{self.items_per_second:,.0f} a second")
         if left := self.seconds_left:
@@ -109,6 +117,7 @@ class Meter:
         items: int = 0,
         read_units: float = 0.0,
         write_units: float = 0.0,
+        changes: int = 0,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.phase = phase
@@ -116,22 +125,30 @@ class Meter:
         self.of_items = of_items
         self.lag: float | None = None
         self._items = items
+        self._changes = changes
         self._read_units = read_units
         self._write_units = write_units
         self._now = now
         self._began = now()
-        self._samples = deque([(self._began, items)])
+        self._samples = deque([(self._began, items + changes)])
         self._lock = threading.Lock()
 
-    def add(self, items: int = 0, read_units: float = 0.0, write_units: float = 0.0) -> None:
+    def add(
+        self,
+        items: int = 0,
+        read_units: float = 0.0,
+        write_units: float = 0.0,
+        changes: int = 0,
+    ) -> None:
         """Add what was done."""
         with self._lock:
             self._items += items
+            self._changes += changes
             self._read_units += read_units
             self._write_units += write_units
             now = self._now()
             if now - self._samples[-1][0] >= _SAMPLE:
-                self._samples.append((now, self._items))
+                self._samples.append((now, self._items + self._changes))
                 while now - self._samples[0][0] > _WINDOW and len(self._samples) > 2:
                     self._samples.popleft()
 
@@ -149,7 +166,8 @@ class Meter:
                 self._read_units,
                 self._write_units,
                 now - self._began,
-                (self._items - before) / seconds if seconds > 0 else 0.0,
+                (self._items + self._changes - before) / seconds if seconds > 0 else 0.0,
                 self.lag,
                 is_over,
+                self._changes,
             )

@@ -1,29 +1,100 @@
-"""Opens the source and the target of a job: files with a small memory map, others as `isotone.connect` does."""
+"""Opens the source and the target of a job: files with a small memory map, others as `isotone.connect` does.
+
+A file that is read must be a database: a missing one is not made, and an empty one stays empty. A file that is written is made
+by the first request that writes, so a job that is refused before that leaves none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from isotone.backends.addresses import is_remote
-from isotone.backends.interface import Backend
+from isotone.backends.addresses import file_of
+from isotone.backends.interface import Backend, Native, Request, Response
 from isotone.backends.opening import Target, open_backend
+
+if TYPE_CHECKING:
+    from isotone.backends.embedded import Database
+    from isotone.errors import ApiError
 
 _MAPPED: Final = (
     32 << 20
 )  # bytes of a file: a job reads all of it once, and would seem to fill the memory
+_READS: Final = ("Describe", "List", "Get", "BatchGet", "Query", "Scan")
 
 
 @contextmanager
-def opened(target: Target) -> Iterator[Backend]:
-    """The backend of an address or an object, for the length of the block; an object stays open."""
-    if isinstance(target, str | PathLike) and not is_remote(target):
-        found = open_backend(target, memory_map=_MAPPED)
-    else:
-        found = open_backend(target)
+def opened(target: Target, *, is_read: bool = False) -> Iterator[Backend]:
+    """The backend of an address or an object, for the length of the block; an object stays open.
+
+    `is_read`: the block only reads it. Raises `UsageError` for a file that is missing or empty then.
+    """
+    path = file_of(target)
+    if path is not None and is_read:
+        from isotone.backends import embedded
+
+        embedded.check_exists(path)
+    if path is not None and _is_new(Path(path)):
+        new = _NewFile(path)
+        try:
+            yield new
+        finally:
+            new.close()
+        return
+    found = open_backend(target) if path is None else open_backend(target, memory_map=_MAPPED)
     try:
         yield found.backend
     finally:
         found.close()
+
+
+def _is_new(path: Path) -> bool:
+    """Whether a database can be made of a path: nothing is there, or an empty file."""
+    if path.exists():
+        return path.is_file() and not path.stat().st_size
+    return path.absolute().parent.is_dir()
+
+
+class _NewFile(Native):
+    """A database that is made in a file by the first request that writes; until then it has no tables."""
+
+    def __init__(self, path: str) -> None:
+        from isotone.backends import embedded
+
+        self._path = path
+        self._nothing = embedded.open()
+        self._made: Database | None = None
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        """Execute one request."""
+        if self._made is None:
+            if operation.startswith(_READS):
+                return self._nothing.execute(operation, request)
+            if operation == "CreateTable":
+                self._nothing.execute(operation, request)  # a request that is refused makes no file
+        return self._database().execute(operation, request)
+
+    def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Execute a Query or a Scan, whose items stay in JSON."""
+        return (self._made or self._nothing).read_json(operation, request)
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+        """Execute requests in one transaction."""
+        return self._database().send_many(requests)
+
+    def _database(self) -> Database:
+        if self._made is None:
+            from isotone.backends import embedded
+
+            self._made = embedded.open(self._path, memory_map=_MAPPED)
+        return self._made
+
+    def close(self) -> None:
+        """Close the file, if it was made."""
+        self._nothing.close()
+        if self._made is not None:
+            self._made.close()

@@ -20,7 +20,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, encode_item, item_of, size_of
 from isotone.engine.table_indexes import Table
 from isotone.engine.transfers import DataFile, Export, Failure
-from isotone.errors import SerializationException, StorageCorrupt, ValidationException
+from isotone.errors import SerializationException, ValidationException
 from isotone.exchange.export_layout import ExportedFile, Layout, summary_of
 from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
 from isotone.exchange.objects import ObjectStore, ObjectStoreError, bucket_of
@@ -44,9 +44,12 @@ def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
     try:
         _step(engine, objects, export)
     except ObjectStoreError as error:
-        _end(engine, export.id, "FAILED", Failure(error.code, error.message))
-    except StorageCorrupt as error:  # an export of the rest would pass for the whole
-        _end(engine, export.id, "FAILED", Failure(type(error).__name__, str(error)))
+        fail(engine, export, Failure(error.code, error.message))
+
+
+def fail(engine: Engine, export: Export, failure: Failure) -> None:
+    """End an export that cannot go on. After damage as well: an export of the rest would pass for the whole."""
+    _end(engine, export.id, "FAILED", failure)
 
 
 def _step(engine: Engine, objects: ObjectStore, export: Export) -> None:

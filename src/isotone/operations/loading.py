@@ -189,13 +189,18 @@ def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> N
     try:
         _step(engine, objects, buffers, job)
     except ObjectStoreError as error:
-        _end(engine, job, "FAILED", Failure(error.code, error.message))
+        fail(engine, job, Failure(error.code, error.message))
     finally:
         # Another thread may end the job between two slices, by cancelling it.
         with engine.reading:
             now = transfers.find(engine, job.id)
         if now is None or now.ended is not None:
             buffers.close(job.id)
+
+
+def fail(engine: Engine, job: Load, failure: Failure) -> None:
+    """End a job that cannot go on; what it has written stays."""
+    _end(engine, job, "FAILED", failure)
 
 
 def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> None:
@@ -291,6 +296,7 @@ class _Refused(NamedTuple):
     item: Item | None = None
     existing: Item | None = None
     kind: str = "ERROR"
+    unreadable: Failure | None = None  # why its whole object cannot be read further
 
 
 def _load(
@@ -333,15 +339,23 @@ def _read(
     except ObjectStoreUnavailable:
         raise  # the other objects cannot be read either: the job ends
     except damage() as error:
-        _refuse(buffer, key, f"The object cannot be read: {error}")
+        code = error.code if isinstance(error, ObjectStoreError) else _FAILED.code
+        message = f"The object cannot be read: {error}"
+        _refuse(buffer, key, message, unreadable=Failure(code, f"{key}: {message}"))
         is_over = True
     buffer.size += buffer.position - begin
     if is_over:
         buffer.next_object(size)
 
 
-def _refuse(buffer: _Buffer, key: str, message: str, item: Item | None = None) -> None:
-    buffer.refused.append(_Refused((key, buffer.number), message, item))
+def _refuse(
+    buffer: _Buffer,
+    key: str,
+    message: str,
+    item: Item | None = None,
+    unreadable: Failure | None = None,
+) -> None:
+    buffer.refused.append(_Refused((key, buffer.number), message, item, unreadable=unreadable))
     buffer.number += 1
 
 
@@ -441,6 +455,7 @@ def _save_position(
     engine: Engine, buffer: _Buffer, job: Load, refused: list[_Refused], usage: _Usage | None
 ) -> None:
     errors = sum(each.kind == "ERROR" for each in refused)
+    unreadable = (each.unreadable for each in refused if each.unreadable is not None)
     lines = b"".join(_line(engine, job, each) for each in refused if _is_wanted(job, each))
     if lines:
         transfers.stage(engine, job.id, job.staged, lines)
@@ -457,6 +472,7 @@ def _save_position(
             size=job.size + buffer.size,
             read=job.read + buffer.read,
             staged=job.staged + bool(lines),
+            unreadable=job.unreadable or next(unreadable, None),
             usage=job.usage if usage is None else usage.sizes,
         ),
     )
@@ -547,14 +563,20 @@ def _finish(engine: Engine, objects: ObjectStore, job: Load) -> None:
 
 
 def _failure(engine: Engine, objects: ObjectStore, job: Load) -> Failure:
-    """Why an import of bad records failed, after its log is written. The service has a log elsewhere, so ours may fail."""
+    """Why an import of bad records failed, after its log is written. The service has a log elsewhere, so ours may fail.
+
+    An object that cannot be read is named; if nothing else was in the bucket, its error is that of the import.
+    """
+    code, message = _FAILED.code, _FAILED.message
+    if job.unreadable is not None:
+        code = job.unreadable.code if job.items == job.errors else code
+        message = f"{message} {job.unreadable.message}"
     try:
         _report(engine, objects, job)
     except ObjectStoreError as error:
         where = f"s3://{LOG_BUCKET}/{_log_key(job)}"
-        message = f"{_FAILED.message} The log cannot be written to {where}: {error.message}"
-        return Failure(_FAILED.code, message)
-    return _FAILED
+        message = f"{message} The log cannot be written to {where}: {error.message}"
+    return Failure(code, message)
 
 
 def _log_key(job: Load) -> str:

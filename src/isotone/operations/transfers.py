@@ -1,25 +1,34 @@
-"""The background work of all exports, imports and bulk operations: a slice of each that runs, in turn.
+"""The background work of all exports, imports and bulk operations: a slice of each that runs.
 
-A job whose records are damaged is logged, and does not hold up the others. While entries of an older format lack their
-checksums, all jobs wait, because damage to these would not be noticed.
+A job ends: it completes, or it fails with a reason, whatever a slice of it has raised. Only what can be over soon is tried again:
+another process that writes, and a disk on which not even the failure can be recorded. A job whose own record is damaged is
+logged. While entries of an older format lack their checksums, all jobs wait, because damage to these would not be noticed.
 
 It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
-network, so this work has a thread of its own, and holds the lock only while it reads or writes the database.
+network, so each job has a thread of its own (`transfer_threads`). One slice computes at a time. While a job waits for a bucket,
+it leaves the turn to the others, and it holds the lock of the database only while it reads or writes it.
 """
 
 from __future__ import annotations
 
+import io
+import logging
 import threading
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Final, cast
 from weakref import WeakKeyDictionary
 
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
-from isotone.engine.transfers import Export
-from isotone.errors import StorageCorrupt
-from isotone.exchange.objects import ObjectStore, ObjectStoreClosed
+from isotone.engine.transfers import Export, Failure
+from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt
+from isotone.exchange.objects import Bucket, ObjectStore, ObjectStoreClosed, StoredObject
 from isotone.operations import export_files, loading
+
+_BUFFER: Final = 256 << 10  # bytes of an object that are read in one turn of waiting
+
+log = logging.getLogger("isotone")
 
 
 def pending(engine: Engine) -> bool:
@@ -30,54 +39,155 @@ def pending(engine: Engine) -> bool:
         return bool(transfers.running(engine))
 
 
+def due(engine: Engine) -> list[str]:
+    """The ids of the jobs that this process can continue now."""
+    if engine.objects is None:
+        return []
+    with engine.reading:
+        return [] if engine.store.is_upgrading() else transfers.running(engine)
+
+
 def step(engine: Engine) -> bool:
     """Do a slice of every job that runs; False if there is none, or none that can go on."""
-    objects = engine.objects
-    if objects is None:
-        return False
-    with engine.reading:
-        identities = transfers.running(engine)
-        if not identities or engine.store.is_upgrading():
-            return False
-    worker = _worker(engine)
     is_going_on = False
-    with worker.lock, suppress(ObjectStoreClosed):
-        for identity in identities:
-            try:
-                _step(engine, objects, worker.buffers, identity)
-            except StorageCorrupt as error:
-                engine.log_damage(error)
-            else:
-                is_going_on = True
+    with suppress(ObjectStoreClosed):
+        for identity in due(engine):
+            is_going_on = step_job(engine, identity) or is_going_on
     return is_going_on
 
 
-def _step(engine: Engine, objects: ObjectStore, buffers: loading.Buffers, identity: str) -> None:
+def step_job(engine: Engine, identity: str) -> bool:
+    """Do a slice of one job; False if it is over, or cannot go on.
+
+    Raises `StorageBusy` if another process is writing, and the error of a job whose failure cannot be recorded.
+    """
+    if engine.objects is None:
+        return False
+    worker = _worker(engine, engine.objects)
+    with worker.alone(identity):
+        try:
+            return _step(engine, worker, identity)
+        except (ObjectStoreClosed, StorageBusy):
+            raise
+        except Exception as error:  # noqa: BLE001 - a job ends with its reason, whatever it is
+            engine.abandon()
+            return _fail(engine, identity, error)
+
+
+def _step(engine: Engine, worker: _Worker, identity: str) -> bool:
     with engine.reading:
         job = transfers.find(engine, identity)
     if job is None or job.ended is not None:
-        return
+        return False
     if isinstance(job, Export):
-        export_files.step(engine, objects, job)
+        export_files.step(engine, worker.objects, job)
     else:
-        loading.step(engine, objects, buffers, job)
+        loading.step(engine, worker.objects, worker.buffers, job)
+    return True
+
+
+def _fail(engine: Engine, identity: str, error: Exception) -> bool:
+    """End a job that cannot go on, with the reason; False if its record is damaged, and nothing can be done."""
+    try:
+        with engine.reading:
+            job = transfers.find(engine, identity)
+        if job is None or job.ended is not None:
+            return False
+        if isinstance(job, Export):
+            export_files.fail(engine, job, _failure_of(error))
+        else:
+            loading.fail(engine, job, _failure_of(error))
+    except StorageCorrupt as damage:
+        engine.log_damage(damage)
+        return False
+    if not isinstance(error, IsotoneError):
+        log.error("job %s failed", identity, exc_info=error)
+    return True
+
+
+def _failure_of(error: Exception) -> Failure:
+    if isinstance(error, IsotoneError):
+        return Failure(type(error).__name__, str(error))
+    return Failure("InternalServerError", f"{type(error).__name__}: {error}")
 
 
 class _Worker:
-    """What one engine's work keeps between two slices; two threads never do a slice at once."""
+    """What one engine's work keeps between two slices. Two threads never do a slice of one job at once."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, engine: Engine, objects: ObjectStore) -> None:
+        self._turn = threading.Lock()
+        self._jobs: dict[str, threading.Lock] = {}
         self.buffers = loading.Buffers()
+        self.objects = _InTurn(objects, self._turn)
         engine.at_close.callback(self.buffers.close_all)
+
+    @contextmanager
+    def alone(self, identity: str) -> Iterator[None]:
+        """Nobody else works on this job in the block, and none of the others computes."""
+        with self._jobs.setdefault(identity, threading.Lock()), self._turn:
+            yield
+
+
+class _InTurn:
+    """An object store that leaves the turn to other jobs while it waits for a bucket."""
+
+    def __init__(self, objects: ObjectStore, turn: threading.Lock) -> None:
+        self._objects = objects
+        self._turn = turn
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let others compute in the block."""
+        self._turn.release()
+        try:
+            yield
+        finally:
+            self._turn.acquire()
+
+    def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
+        with self.waiting():
+            return self._objects.list(bucket, prefix)
+
+    def open(self, bucket: Bucket, key: str) -> BinaryIO:
+        with self.waiting():
+            content = self._objects.open(bucket, key)
+        return cast("BinaryIO", io.BufferedReader(_ContentInTurn(content, self), _BUFFER))
+
+    def put(self, bucket: Bucket, key: str, content: bytes) -> str:
+        with self.waiting():
+            return self._objects.put(bucket, key, content)
+
+    def close(self) -> None:
+        self._objects.close()
+
+
+class _ContentInTurn(io.RawIOBase):
+    """The content of an object, which is waited for without the turn."""
+
+    def __init__(self, content: BinaryIO, objects: _InTurn) -> None:
+        self._content = content
+        self._objects = objects
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._objects.waiting():
+            found = self._content.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._content.close()
+        super().close()
 
 
 _WORKERS: Final[WeakKeyDictionary[Engine, _Worker]] = WeakKeyDictionary()
 
 
-def _worker(engine: Engine) -> _Worker:
+def _worker(engine: Engine, objects: ObjectStore) -> _Worker:
     with engine.lock:
         worker = _WORKERS.get(engine)
         if worker is None:
-            worker = _WORKERS[engine] = _Worker(engine)
+            worker = _WORKERS[engine] = _Worker(engine, objects)
         return worker

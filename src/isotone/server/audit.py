@@ -30,7 +30,9 @@ from isotone.errors import (
     InvalidSignatureException,
     MissingAuthenticationTokenException,
     UnrecognizedClientException,
+    UsageError,
 )
+from isotone.output_paths import OutputPath, check_output
 
 STANDARD_OUTPUT: Final = "-"
 _LONGEST: Final = 256  # characters of what a client made up
@@ -67,8 +69,18 @@ class _Line(msgspec.Struct, frozen=True):
     error: str | None
 
 
+def audit_output(target: str | PathLike[str]) -> OutputPath:
+    """An audit log as an output, to which lines are appended; it may be a pipe, or a terminal."""
+    return OutputPath(
+        "--audit-log (audit_log=)", target, may_stream=True, is_appended=True, needs_folder=False
+    )
+
+
 class AuditLog:
-    """A file to which lines are added, or standard output. Raises OSError if it cannot be opened."""
+    """A file to which lines are added, or standard output.
+
+    Raises OSError if it cannot be opened, and `UsageError` for a file that must not be written.
+    """
 
     def __init__(self, target: str | PathLike[str], clock: Clock) -> None:
         self._target = target
@@ -80,6 +92,7 @@ class AuditLog:
     def _opened(self) -> int:
         if self._target == STANDARD_OUTPUT:
             return os.dup(1)
+        check_output(audit_output(self._target))
         return os.open(self._target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def _ends_within_a_line(self) -> bool:
@@ -99,8 +112,8 @@ class AuditLog:
         """Go on in the file that has the name now: the one until now may have been moved away."""
         try:
             file = self._opened()
-        except OSError as error:
-            log.error("the audit log stays where it is: %s: %s", self._target, error.strerror)
+        except (OSError, UsageError) as error:
+            log.error("the audit log stays where it is: %s", error)
             return
         os.close(self._file)
         self._file = file

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_output
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}")  # IAM's rule
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9_.-]{3,128}")
@@ -134,11 +135,11 @@ def check_name(name: str) -> None:
 def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
     """The users in a credentials file, to be changed in the block; none if there is no file yet.
 
-    Nobody else changes the file meanwhile. It is replaced as a whole, and only its owner can read it. Raises `UsageError`.
+    Nobody else changes the file meanwhile. It is replaced as a whole, and only its owner can read it. A symbolic link stays
+    one: the file behind it is replaced. Raises `UsageError`.
     """
-    file = Path(path)
-    if not file.name:
-        raise UsageError(f"{str(path)!r} cannot be a credentials file; give the path of a file")
+    check_output(OutputPath("--credentials", path, is_appended=True, needs_folder=False))
+    file = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     new = file.with_name(file.name + ".new")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)

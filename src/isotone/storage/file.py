@@ -18,8 +18,10 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 import apsw
 
@@ -37,6 +39,11 @@ from isotone.storage.interface import NOT_BYTES, NoSuchTree
 Durability = Literal["disk", "process", "none"]
 
 MEMORY: Final = ":memory:"
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER: Final = 100  # bytes of a file
+_FIRST_PAGE: Final = 108  # bytes of that and of the header of the first page
+_LOG_HEADER: Final = 32
+_FRAME_HEADER: Final = 24
 APPLICATION_ID: Final = 0x49534F54
 FORMAT: Final = 2
 
@@ -60,14 +67,46 @@ _SETTINGS: Final = (
 _THROUGH_THE_DRIVE: Final = ("PRAGMA fullfsync=ON", "PRAGMA checkpoint_fullfsync=ON")
 
 
+class Header(NamedTuple):
+    """What the first bytes of an SQLite file say of it. A log beside the file may have later ones."""
+
+    application_id: int
+    is_in_wal_mode: bool
+
+
+def header_of(path: str) -> Header | None:
+    """The header of a file; None if it does not begin as a file of SQLite."""
+    page = _first_page(path)
+    if page is None:
+        return None
+    return Header(_mark_of(page), page[18:20] == b"\x02\x02")
+
+
+def check_exists(path: str) -> None:
+    """Raise `UsageError` unless there is a file that may be a database, for a caller that only reads it.
+
+    An empty file is none there, though a program that opens it makes it one.
+    """
+    location = Path(path)
+    if not location.exists():
+        raise UsageError(f"there is no file {path}")
+    _check_path(path)
+    if not location.stat().st_size:
+        raise UsageError(f"{path} is empty, so it is no database of Isotone: give another file")
+
+
 def connect(
     path: str,
     durability: Durability,
     busy_timeout: float,
     memory_map: int,
     waiting: Waiting | None = None,
+    *,
+    read_only: bool = False,
 ) -> apsw.Connection:
     """An open connection to a verified Isotone file, which is created if it does not exist.
+
+    With `read_only`, nothing is written to the file, unless it is of an older format, which must be upgraded to be read.
 
     Raises `StorageCorrupt` for any other file, `StorageError` for one that cannot be used, and `StorageBusy` if
     another process keeps it locked for `busy_timeout` seconds.
@@ -78,6 +117,9 @@ def connect(
     _check_path(path)
     if _is_read_only(path):
         return _connect_read_only(path, memory_map)
+    check_is_ours(path)
+    if read_only and (reading := _connect_for_reading(path, busy_timeout, memory_map)) is not None:
+        return reading
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
@@ -102,7 +144,7 @@ def _is_read_only(path: str) -> bool:
         return False
     if not os.access(location, os.W_OK):
         return True
-    there = [Path(path + end) for end in ("-wal", "-shm")]
+    there = [_beside(path, end) for end in ("-wal", "-shm")]
     return not os.access(location.parent, os.W_OK) and not all(
         os.access(each, os.W_OK) for each in there
     )
@@ -110,7 +152,13 @@ def _is_read_only(path: str) -> bool:
 
 def _has_log_files(path: str) -> bool:
     """Whether there is a log beside a file."""
-    return any(Path(path + end).exists() for end in ("-wal", "-shm"))
+    return any(_beside(path, end).exists() for end in ("-wal", "-shm"))
+
+
+def _beside(path: str, ending: str) -> Path:
+    """A file of SQLite beside a database: if the path is a symbolic link, it is beside the file itself."""
+    file = os.path.realpath(path) if Path(path).is_symlink() else path
+    return Path(file + ending)
 
 
 def state_without_log(path: str) -> tuple[int, ...] | None:
@@ -130,7 +178,9 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     Without a log, SQLite would make one, which a reader may not be able to, and which others could then not write. So
     it is told that nobody writes. Whoever keeps the connection must look whether that is still true.
     """
-    journal = Path(f"{path}-journal")  # of a backup, while it is updated or if that was interrupted
+    journal = _beside(
+        path, "-journal"
+    )  # of a backup, while it is updated or if that was interrupted
     fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"
     connection = None
     try:
@@ -149,7 +199,7 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
         connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
         connection.execute("PRAGMA cell_size_check=ON").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        log = journal if journal.exists() else f"{path}-wal"
+        log = journal if journal.exists() else _beside(path, "-wal")
         raise StorageError(
             f"{path} is read-only and has a log ({log}) that cannot be read there: copy both to a "
             f"folder that can be written ({error})"
@@ -162,6 +212,87 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     finally:
         if connection is not None:
             connection.close(True)
+
+
+def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> apsw.Connection | None:
+    """A connection that writes nothing to a file that could be written; None for one of an older format.
+
+    A log beside the file is read with it, and stays as it is. Without one, SQLite makes an empty log, which a connection
+    that may write deletes at its end.
+    """
+    check_exists(path)
+    log = _beside(path, "-wal")
+    mode = "ro" if log.exists() and log.stat().st_size else "rw"
+    connection = None
+    try:
+        connection = apsw.Connection(
+            f"{Path(path).absolute().as_uri()}?mode={mode}",
+            flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI,
+            statementcachesize=_STATEMENTS,
+        )
+        connection.set_busy_handler(Waiting(busy_timeout))
+        connection.execute("PRAGMA query_only=ON").fetchall()
+        if verify(connection, path):
+            raise StorageCorrupt(f"{path} is an empty database, which Isotone did not make")
+        if connection.execute("PRAGMA user_version").get < FORMAT:
+            return None
+        connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
+        connection.execute("PRAGMA cell_size_check=ON").fetchall()
+    except apsw.Error as error:
+        number = connection.system_errno if connection else 0
+        raise storage_error(error, path, number=number) from error
+    else:
+        opened, connection = connection, None
+        return opened
+    finally:
+        if connection is not None:
+            connection.close(True)
+
+
+def check_is_ours(path: str) -> None:
+    """Raise `StorageCorrupt` for a database of another program, before SQLite takes over its log or its journal."""
+    page = _first_page(path)
+    if page is None or _mark_of(page) == APPLICATION_ID:
+        return
+    pages = [page, *_first_pages_in_log(path)]
+    if all(_mark_of(each) != APPLICATION_ID for each in pages):
+        for each in pages:
+            version, objects = each[60:64], each[103:105]
+            if _mark_of(each) or any(version) or any(objects):
+                raise _of_another_program(path, _mark_of(each))
+
+
+def _mark_of(page: bytes) -> int:
+    return int.from_bytes(page[68:72], "big")
+
+
+def _first_page(path: str) -> bytes | None:
+    """The beginning of the first page of a file; None if it does not begin as a database."""
+    location = Path(path)
+    if path == MEMORY or not location.is_file():
+        return None
+    with location.open("rb") as file:
+        page = file.read(_FIRST_PAGE)
+    return page if page.startswith(_MAGIC) and len(page) >= _HEADER else None
+
+
+def _first_pages_in_log(path: str) -> Iterator[bytes]:
+    """The beginnings of the first pages in a log, whichever of them SQLite would take over."""
+    with suppress(FileNotFoundError), _beside(path, "-wal").open("rb") as log:
+        size = int.from_bytes(log.read(_LOG_HEADER)[8:12], "big")
+        while len(frame := log.read(_FRAME_HEADER)) == _FRAME_HEADER:
+            if frame.startswith(b"\0\0\0\1"):
+                yield log.read(_FIRST_PAGE)
+                log.seek(size - _FIRST_PAGE, os.SEEK_CUR)
+            else:
+                log.seek(size, os.SEEK_CUR)
+
+
+def _of_another_program(path: str, mark: int) -> StorageCorrupt:
+    return StorageCorrupt(
+        f"{path} is an SQLite database that Isotone did not make (application id {mark:#x}): "
+        "give the path of an Isotone file, or of a file that does not exist yet"
+    )
 
 
 class Waiting:
@@ -196,6 +327,10 @@ def _check_path(path: str) -> None:
     location = Path(path)
     if not path or location.is_dir():
         raise StorageError(f"{path!r} is a folder; give the path of a file in it")
+    if location.exists() and not location.is_file():
+        raise StorageError(
+            f"{path} is a device or a pipe, which cannot hold a database: give the path of a file, or {MEMORY!r}"
+        )
     if not location.parent.is_dir():
         raise StorageError(
             f"the folder {location.parent} does not exist; create it before opening {path}"
@@ -226,10 +361,7 @@ def verify(connection: apsw.Connection, path: str) -> bool:
             )
         return False
     if mark or version or objects:
-        raise StorageCorrupt(
-            f"{path} is an SQLite database that Isotone did not make (application id {mark:#x}): "
-            "give the path of an Isotone file, or of a file that does not exist yet"
-        )
+        raise _of_another_program(path, mark)
     return True
 
 

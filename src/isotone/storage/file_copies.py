@@ -27,11 +27,16 @@ from typing import Any, Final
 import apsw
 
 from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
+from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage.checksums import Sums
 from isotone.storage.file import (
+    APPLICATION_ID,
     FORMAT,
     MEMORY_MAP,
+    check_exists,
+    check_is_ours,
     connect,
+    header_of,
     storage_error,
     to_present_format,
     verify,
@@ -43,10 +48,19 @@ from isotone.storage.sqlite import SQLiteStore
 Progress = Callable[[int, int], object]
 """Called with the bytes that are done, and those in all."""
 
+IsEarlier = Callable[[str], bool]
+"""Whether a database is an earlier state of the one that is backed up, by its tables."""
+
+
+def _never(_: str) -> bool:
+    """Take no database for an earlier state: only backups are replaced that no program has opened."""
+    return False
+
+
 _STEP: Final = 512  # pages copied between two calls of the progress
 _LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
-_MAGIC: Final = b"SQLite format 3\0"
+_PART_ENDING: Final = ".part"
 _DAMAGED: Final = (
     "{path} is damaged ({what}), so it was not copied: `isotone check` says what is wrong; use another backup, "
     "or save the rest with `isotone repair`"
@@ -57,6 +71,7 @@ def back_up(
     source: str,
     target: str,
     *,
+    is_earlier: IsEarlier = _never,
     force: bool = False,
     compact: bool = False,
     update: bool = False,
@@ -67,10 +82,10 @@ def back_up(
     `compact` leaves out free pages. `update` changes an earlier backup at the target to the present state, and
     writes only what differs.
     """
-    _check_exists(source)
+    check_exists(source)
     if Path(target).exists() and Path(target).samefile(source):
         raise UsageError(f"{target} is the database itself; give another file")
-    _check_target(target, force=force or update)
+    _check_target(target, is_earlier, force=force or update, source=source)
     if update and Path(target).exists():
         with _part_of(target, force=True):  # its lock keeps other backups away
             return _update(source, target, progress)
@@ -86,9 +101,9 @@ def back_up(
     return Path(target).stat().st_size
 
 
-def write_out(store: Store, target: str, *, force: bool = False) -> int:
+def write_out(store: Store, target: str, *, is_earlier: IsEarlier, force: bool = False) -> int:
     """Write a database in memory to a file; returns its size. The caller holds its lock."""
-    _check_target(target, force=force)
+    _check_target(target, is_earlier, force=force)
     with _part_of(target, force=force) as part:
         _undo_interrupted_update(target)
         part.close()
@@ -112,7 +127,7 @@ def restore(
 
     With `force`, a database that exists at the target gets the content of the backup instead of its own.
     """
-    _check_exists(backup)
+    _check_is_file(backup)
     with _reading_backup(backup) as origin:
         exists = Path(target).exists()
         if exists and Path(target).samefile(backup):
@@ -139,7 +154,7 @@ def compact(path: str, progress: Progress | None = None) -> tuple[int, int]:
 
     Readers continue, writers wait. Raises `StorageBusy` if another process writes to it, or reads it to the end.
     """
-    _check_exists(path)
+    check_exists(path)
     with _reading(path, snapshot=False) as connection:
         before = _size(connection)
         used = _used(connection)
@@ -159,25 +174,45 @@ def compact(path: str, progress: Progress | None = None) -> tuple[int, int]:
 # Checks
 
 
-def _check_exists(path: str) -> None:
+def _check_is_file(path: str) -> None:
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path}")
 
 
-def _check_target(target: str, *, force: bool) -> None:
-    location = Path(target)
-    if location.is_dir():
-        raise UsageError(f"{target} is a folder; give the path of a file in it")
-    if not location.parent.is_dir():
-        raise UsageError(f"the folder {location.parent} does not exist; create it first")
-    if location.exists() and not force:
+def _check_target(
+    target: str, is_earlier: IsEarlier, *, force: bool, source: str | None = None
+) -> None:
+    check_outputs(
+        OutputPath("the target", target, beside=(_PART_ENDING,), is_database=True),
+        inputs={"the database": source},
+    )
+    exists = Path(target).exists()
+    if exists and not force:
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
-    if not location.exists():
+    if not exists:
         _check_leftovers(target, force=force)
     if _has_log(target):
         raise UsageError(
             f"{target}-wal exists, so {target} is a database that is in use, or was not closed; "
             "give another target, or use restore to replace a database"
+        )
+    if exists:
+        _check_is_backup(target, is_earlier)
+
+
+def _check_is_backup(path: str, is_earlier: IsEarlier) -> None:
+    """Raise `UsageError` for a database that a program made or has opened, unless it is an earlier state of the source."""
+    header = header_of(path)
+    if header is None:
+        return  # another file, which force replaces
+    if header.application_id != APPLICATION_ID:
+        raise UsageError(
+            f"{path} is a database of another program, so it is not replaced: give another target, or delete it first"
+        )
+    if header.is_in_wal_mode and not is_earlier(path):
+        raise UsageError(
+            f"{path} is a database with other tables, not an earlier backup of this one: give another target, or use "
+            "restore to replace its content"
         )
 
 
@@ -249,9 +284,7 @@ def _is_intact(connection: Any, name: str) -> bool:
 
 def _is_usable(path: str) -> bool:
     """Whether a file is a database of Isotone that SQLite can write to; a damaged one is replaced whole."""
-    with Path(path).open("rb") as file:
-        head = file.read(16)
-    if head and head != _MAGIC:
+    if Path(path).stat().st_size and header_of(path) is None:
         raise StorageCorrupt(
             f"{path} is not an Isotone file, so it is not replaced: delete it first"
         )
@@ -286,6 +319,7 @@ def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
 def _reading_backup(path: str) -> Iterator[apsw.Connection]:
     """A connection to a backup, which is not changed, wherever it is; nor can an update change it meanwhile."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+    check_is_ours(path)
     connection: apsw.Connection | None = None
     try:
         address = f"{Path(path).absolute().as_uri()}?{_access_to(path)}"
@@ -322,8 +356,8 @@ def _access_to(path: str) -> str:
 
 
 def _is_in_wal_mode(path: str) -> bool:
-    with Path(path).open("rb") as file:
-        return file.read(20)[18:] == b"\x02\x02"
+    header = header_of(path)
+    return header is not None and header.is_in_wal_mode
 
 
 class _Part:
@@ -331,7 +365,7 @@ class _Part:
 
     def __init__(self, target: str, *, force: bool) -> None:
         self.target = target
-        self.path = f"{target}.part"
+        self.path = f"{target}{_PART_ENDING}"
         self._force = force
         self.is_named = False
         self.is_of_another = False

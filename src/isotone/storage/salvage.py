@@ -23,7 +23,7 @@ import apsw
 
 from isotone.errors import StorageError
 from isotone.storage.checksums import Sums
-from isotone.storage.file import PAGE_SIZE, connect
+from isotone.storage.file import APPLICATION_ID, PAGE_SIZE, connect, header_of
 from isotone.storage.file_upgrade import remaining
 
 _LEAF: Final = 0x0A
@@ -101,6 +101,12 @@ def prepare(path: str) -> Found:
         return Found(trees, old, [root for _, root in known], notes)
     finally:
         connection.close(True)
+
+
+def begins_as_ours(path: str) -> bool:
+    """Whether the header of a file says that Isotone made it."""
+    header = header_of(path)
+    return header is not None and header.application_id == APPLICATION_ID
 
 
 def _names_in(path: str) -> list[str]:

@@ -120,6 +120,7 @@ class SQLiteStore:
         *,
         busy_timeout: float = BUSY_TIMEOUT,
         memory_map: int = MEMORY_MAP,
+        read_only: bool = False,
     ) -> None:
         self.path = os.fspath(path)
         self.busy_timeout = busy_timeout
@@ -127,9 +128,11 @@ class SQLiteStore:
         self._memory_map = memory_map
         state = state_without_log(self.path)
         self._connection: Any = connect(
-            self.path, durability, busy_timeout, memory_map, self._waiting
+            self.path, durability, busy_timeout, memory_map, self._waiting, read_only=read_only
         )
-        self.read_only: bool = self._connection.readonly("main")
+        self.read_only: bool = self._connection.readonly("main") or bool(
+            self._connection.execute("PRAGMA query_only").get
+        )
         # A log that was there at first may have been gone when the file was opened, so look again.
         self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
         self._execute: Any = self._connection.cursor().execute

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import guard
 from tests.sdks.install import AZURITE, HOW
 
 _MAIN = AZURITE / "node_modules" / "azurite" / "dist" / "src" / "table" / "main.js"
@@ -29,7 +30,7 @@ def serve(folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-    process = subprocess.Popen(
+    process = guard.start(
         ["node", str(_MAIN), *options, "--tableHost", "127.0.0.1", "--tablePort", str(port)],
         cwd=folder,
         stdout=subprocess.DEVNULL,
@@ -40,7 +41,7 @@ def serve(folder: Path) -> Iterator[str]:
         yield f"azure-table://127.0.0.1:{port}/devstoreaccount1"
     finally:
         process.terminate()
-        process.wait(10)
+        process.communicate()
 
 
 def _wait(process: subprocess.Popen[bytes], port: int) -> None:

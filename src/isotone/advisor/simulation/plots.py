@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from isotone.advisor.simulation.forecast import Forecast
 from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_output
 
 FORMATS: Final = ("png", "svg", "pdf")
 _PLACES: Final = 5
@@ -28,6 +29,7 @@ def save(forecast: Forecast, path: str | PathLike[str]) -> None:
     ending = Path(path).suffix.lstrip(".").lower()
     if ending not in FORMATS:
         raise UsageError(f"{path}: a picture ends in {', '.join(f'.{each}' for each in FORMATS)}")
+    check_output(OutputPath("the picture", path))
     figure = _figure(forecast)
     figure.savefig(
         path, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None

@@ -1,0 +1,107 @@
+"""A thread for each export, import and bulk operation of a database: none waits for a bucket that another one waits for.
+
+One more thread looks which jobs there are, also those that another process has left in the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from isotone.engine.engine import Engine
+from isotone.engine.maintenance import IDLE_INTERVAL
+from isotone.errors import StorageBusy
+from isotone.exchange.objects import ObjectStoreClosed
+from isotone.operations import transfers
+
+_RETRY: Final = 1.0  # seconds until a slice whose failure could not be recorded is tried again
+_BUSY: Final = 0.05  # the same, if another process was writing
+
+log = logging.getLogger("isotone")
+
+
+class TransferThreads:
+    """The threads of one database, in all of its regions. They end with the jobs, or when they are stopped."""
+
+    def __init__(self, home: Engine) -> None:
+        self._home = home
+        self._due = threading.Event()
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._jobs: dict[tuple[str, str], threading.Thread] = {}
+        self._logged: set[str] = set()
+        self._looking = _started(self._look, "isotone-transfers")
+
+    def wake(self) -> None:
+        """Look for new jobs now."""
+        self._due.set()
+
+    def stop(self) -> None:
+        """End all threads, and wait for them. What a job was doing is continued by the next process."""
+        self._stopped.set()
+        self._due.set()
+        self._looking.join()
+        with self._lock:
+            threads = list(self._jobs.values())
+        for thread in threads:
+            thread.join()
+
+    def _look(self) -> None:
+        while not self._stopped.is_set():
+            self._due.clear()
+            delay = IDLE_INTERVAL
+            for engine in list(self._home.regions.values()):
+                try:
+                    identities = transfers.due(engine)
+                except Exception as error:  # noqa: BLE001 - the thread must survive it
+                    self._note(engine, error)
+                    identities, delay = [], _RETRY
+                for identity in identities:
+                    self._begin(engine, identity)
+            self._due.wait(delay)
+
+    def _begin(self, engine: Engine, identity: str) -> None:
+        place = engine.region, identity
+        with self._lock:
+            if place not in self._jobs:
+                self._jobs[place] = _started(
+                    lambda: self._work(engine, identity), f"isotone-transfer-{identity}"
+                )
+
+    def _work(self, engine: Engine, identity: str) -> None:
+        """Do the slices of a job until it is over, or cannot go on."""
+        try:
+            delay: float | None = 0.0
+            while delay is not None and not self._stopped.wait(delay):
+                delay = self._slice(engine, identity)
+        finally:
+            with self._lock:
+                del self._jobs[engine.region, identity]
+
+    def _slice(self, engine: Engine, identity: str) -> float | None:
+        """Do a slice; returns the seconds until the next one, or None if there is none."""
+        try:
+            return 0.0 if transfers.step_job(engine, identity) else None
+        except ObjectStoreClosed:
+            return None
+        except StorageBusy:
+            return _BUSY
+        except Exception as error:  # noqa: BLE001 - the failure could not be recorded, so the job is still there
+            self._note(engine, error)
+            return _RETRY
+
+    def _note(self, engine: Engine, error: Exception) -> None:
+        """Log a failure, each once, and undo what it has left open."""
+        text = f"{type(error).__name__}: {error}"
+        if text not in self._logged:
+            self._logged.add(text)
+            log.error("an export or an import is tried again: %s", text, exc_info=error)
+        engine.abandon()
+
+
+def _started(work: Callable[[], None], name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,260 @@
+"""Which file an option may write: one decision for each option of each command that names an output.
+
+    report = OutputPath("--report", "lost.jsonl", may_stream=True)
+    check_outputs(OutputPath("NEW_FILE", "new.db"), report, inputs={"FILE": "shop.db"})
+    …
+    write_text(report, text)
+
+An output is refused if it is
+
+- an input, under another spelling or through a link as well, or what SQLite keeps beside one (`shop.db-wal`)
+- another output of the same call, or a file that this one writes beside itself (`orders.jsonl.part`)
+- a database of SQLite or one of its logs, whoever made it and whatever is forced
+- not a regular file: a folder, a device, a pipe, a symbolic link
+
+A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
+replaced there. Whether an existing file may be replaced at all is the caller's decision (`--force`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Final, NamedTuple, TextIO
+
+from isotone.errors import UsageError
+
+Place = str | PathLike[str]
+
+LOGS: Final = ("-wal", "-shm", "-journal")
+"""The endings of the files that SQLite keeps beside a database."""
+
+_DATABASE: Final = b"SQLite format 3\0"
+_LOG_HEADS: Final = (
+    b"\x37\x7f\x06\x82",  # a write-ahead log, in either byte order
+    b"\x37\x7f\x06\x83",
+    b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",  # a rollback journal
+)
+_STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+_KINDS: Final = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class OutputPath(NamedTuple):
+    """A file that an option names to be written: `option` is how the caller names the option.
+
+    `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a terminal
+    will do. `is_appended`: what it has stays, so it may be behind a symbolic link. `needs_folder`: its folder must exist.
+    `is_database`: it becomes one, so the caller judges which databases it may replace.
+    """
+
+    option: str
+    path: Place
+    beside: tuple[str, ...] = ()
+    may_stream: bool = False
+    is_appended: bool = False
+    needs_folder: bool = True
+    is_database: bool = False
+
+
+def text_output(option: str, path: Place | None) -> OutputPath | None:
+    """The output of an option whose text is written in one go; None if the option was not given."""
+    return None if path is None else OutputPath(option, path, may_stream=True)
+
+
+def check_outputs(
+    *outputs: OutputPath | None, inputs: Mapping[str, Place | None] | None = None
+) -> None:
+    """Raise `UsageError` for an output that must not be written; None is an option that was not given.
+
+    `inputs` are the files and folders that the same call reads, by the names of their options. A file of the call that does
+    not exist yet, such as a database to be made, is an input here as well.
+    """
+    given = [each for each in outputs if each is not None]
+    read = {option: path for option, path in (inputs or {}).items() if path is not None}
+    for place, output in enumerate(given):
+        _check_name(output)
+        for option, path in read.items():
+            _check_apart(output, option, path)
+        for other in given[:place]:
+            _check_two(output, other)
+        check_output(output)
+
+
+def check_output(output: OutputPath) -> None:
+    """Raise `UsageError` for an output that must not be written, whatever else is read and written."""
+    _check_name(output)
+    path = Path(output.path)
+    if output.needs_folder and not path.parent.is_dir():
+        raise UsageError(
+            f"{output.option} {path}: the folder {path.parent} does not exist; create it first"
+        )
+    for each in _all_of(output):
+        _check_kind(output, each)
+        what = _log_of(each) if output.is_database else _database_of(each) or _log_of(each)
+        if what:
+            raise _refused(output, each, f"is {what}, and is not replaced")
+
+
+def write_text(output: OutputPath, text: str) -> None:
+    """Write a text to an output, in UTF-8, in place of what the file has."""
+    check_output(output)  # again: the work before may have taken long
+    stream = _standard_stream(Path(output.path))
+    if stream is not None:
+        stream.write(text)
+        stream.flush()
+    else:
+        Path(output.path).write_text(text, encoding="utf-8")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file by another content, at once and durably: it has the old one or the new one, never a part."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # nobody has a file of this name
+    try:
+        with new.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+# Kinds of files
+
+
+def _check_name(output: OutputPath) -> None:
+    path = Path(output.path)
+    if not path.name:
+        raise _refused(output, path, "is a folder, not a regular file")
+
+
+def _check_kind(output: OutputPath, path: Path) -> None:
+    """Refuse what is not a regular file. What is written beside an output must be one, whatever that is."""
+    is_itself = path == Path(output.path)
+    may_stream = output.may_stream and is_itself
+    if _is_standard(path):
+        if not may_stream:
+            raise _refused(output, path, "is a stream, not a regular file")
+        return
+    if path.is_symlink() and not (output.is_appended and is_itself):
+        raise _refused(output, path, f"is a symbolic link to {os.path.realpath(path)}")
+    with suppress(OSError):  # there is nothing yet
+        mode = path.stat().st_mode
+        is_stream = may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))
+        if not stat.S_ISREG(mode) and not is_stream:
+            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
+            raise _refused(output, path, f"is {kind}, not a regular file")
+
+
+def _is_standard(path: Path) -> bool:
+    """Whether a path is a name of an open stream of this process, which is a symbolic link on some systems."""
+    return str(path).startswith(_STREAMS)
+
+
+def _standard_stream(path: Path) -> TextIO | None:
+    """Standard output or error, if a path names the same file: opening that again would overwrite what is there."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # the path is new, or the stream has no file
+            if os.path.samestat(path.stat(), os.fstat(stream.fileno())):
+                return stream
+    return None
+
+
+def _database_of(path: Path) -> str:
+    """What a path is, if it is a database; empty for any other."""
+    if _head(path).startswith(_DATABASE):
+        return "a database"
+    for ending in LOGS:
+        if path.is_file() and _head(_beside(path, ending)).startswith(_LOG_HEADS):
+            return f"a database: {path.name}{ending} is its log"
+    return ""
+
+
+def _log_of(path: Path) -> str:
+    """What a path is, if it is or would be the log of a database; empty for any other."""
+    if _head(path).startswith(_LOG_HEADS):
+        return "the log of a database"
+    for ending in LOGS:
+        base = path.with_name(path.name.removesuffix(ending) or path.name)
+        if base != path and _head(base).startswith(_DATABASE):
+            return f"the log of {base}"
+    return ""
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a regular file; none of any other, or of one that cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE))
+    except OSError:
+        return b""
+
+
+# Two files
+
+
+def _check_apart(output: OutputPath, option: str, path: Place) -> None:
+    """Refuse an output that is an input, belongs to it, or is in it."""
+    read = Path(path)
+    for each in _all_of(output):
+        if _is_same(each, read):
+            raise _refused(output, each, f"is the same file as {option} {path}")
+        if any(_is_same(each, log) for log in _logs_of(read)):
+            raise _refused(output, each, f"is the name of a log of {option} {path}")
+        if read.is_dir() and Path(os.path.realpath(read)) in Path(os.path.realpath(each)).parents:
+            raise _refused(output, each, f"is in the folder {option} {path}, which is read")
+
+
+def _check_two(output: OutputPath, other: OutputPath) -> None:
+    for mine in _all_of(output):
+        for theirs in _all_of(other):
+            if _is_same(mine, theirs):
+                raise _refused(output, mine, f"is written by {other.option} {other.path} as well")
+
+
+def _all_of(output: OutputPath) -> Iterator[Path]:
+    """The files that an output writes."""
+    path = Path(output.path)
+    yield path
+    for ending in output.beside:
+        yield _beside(path, ending)
+
+
+def _logs_of(path: Path) -> Iterator[Path]:
+    """Where SQLite keeps the logs of a database: beside the file itself, if the path is a link to it."""
+    for each in {path, Path(os.path.realpath(path))}:
+        for ending in LOGS:
+            yield _beside(each, ending)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return Path(f"{path}{ending}")
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    """Whether two paths are one file, or will be when it is made."""
+    try:
+        return first.samefile(second)
+    except (OSError, ValueError):
+        return os.path.realpath(first) == os.path.realpath(second)
+
+
+def _refused(output: OutputPath, path: Path, reason: str) -> UsageError:
+    """The error for a file that an output is, or that is written beside it."""
+    given = f"{output.option} {os.fspath(output.path)}"
+    what = given if path == Path(output.path) else f"{given} also writes {path}, which"
+    return UsageError(f"{what} {reason}; give another file")

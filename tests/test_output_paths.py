@@ -1,0 +1,137 @@
+"""What may be written, decided for any path by the rules of the one function, and by library calls that take one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import isotone
+from isotone import moving
+from isotone.errors import UsageError
+from isotone.output_paths import OutputPath, check_outputs, write_whole
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="links as POSIX has them")
+LOGS = ("-wal", "-shm", "-journal")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with isotone.open("shop.db") as database:
+        database.client().create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    return tmp_path
+
+
+def test_nothing_else_is_refused() -> None:
+    Path("old.txt").write_text("text")
+    check_outputs(
+        OutputPath("--a", "new.txt", beside=(".part",)),
+        OutputPath("--b", "old.txt"),
+        None,
+        inputs={"FILE": "shop.db", "--c": None, "--d": "missing"},
+    )
+
+
+@pytest.mark.parametrize("ending", ["", *LOGS])
+def test_a_database_without_a_header_is_known_by_its_log(ending: str) -> None:
+    """The header is damaged, and the log has what a repair needs."""
+    log = apsw.Connection("other.db")
+    log.execute("PRAGMA journal_mode=WAL").fetchall()
+    log.execute("CREATE TABLE t (a)")
+    content = Path("other.db-wal").read_bytes()
+    log.close()
+    Path("other.db").write_bytes(b"damaged" + Path("other.db").read_bytes()[7:])
+    Path("other.db-wal").write_bytes(content)
+    if ending in ("", "-wal"):
+        with pytest.raises(UsageError, match="and is not replaced; give another file"):
+            check_outputs(OutputPath("--report", f"other.db{ending}"))
+
+
+def test_a_hot_journal_is_not_replaced() -> None:
+    writer = apsw.Connection("other.db")
+    writer.execute("CREATE TABLE t (a); BEGIN; INSERT INTO t VALUES (1)")
+    writer.cache_flush()
+    journal = Path("other.db-journal").read_bytes()
+    writer.close()
+    Path("moved-away").write_bytes(journal)
+    with pytest.raises(UsageError, match="moved-away is the log of a database"):
+        check_outputs(OutputPath("--report", "moved-away"))
+
+
+@given(st.data())
+def test_two_spellings_of_one_file_are_one(data: st.DataObject) -> None:
+    """However a path goes up and down, and whether the file is there: the same folder and name are the same file."""
+    Path("a/b").mkdir(parents=True, exist_ok=True)
+    ways = ["", "./", "a/../", "a/b/../../", f"{Path.cwd()}/", "a/.././"]
+    name = data.draw(st.sampled_from(["shop.db", "new.db"]))
+    first, second = (data.draw(st.sampled_from(ways)) + name for _ in range(2))
+    with pytest.raises(UsageError, match=r"same file|written by"):
+        check_outputs(OutputPath("--a", first, is_database=True), inputs={"FILE": second})
+    if name == "new.db":
+        with pytest.raises(UsageError, match="is written by --a"):
+            check_outputs(OutputPath("--a", first), OutputPath("--b", second))
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "state.json"
+    write_whole(path, b"old")
+    before = sorted(folder.iterdir())
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_library_calls_refuse_what_the_options_do() -> None:
+    Path("rows.jsonl").write_text('{"id": "a"}\nbad\n')
+    before = Path("shop.db").read_bytes()
+    calls: list[Any] = [
+        lambda: moving.import_items("rows.jsonl", "shop.db", "Orders", bad_rows="shop.db"),
+        lambda: moving.import_items("rows.jsonl", "shop.db", "Orders", bad_rows="rows.jsonl"),
+        lambda: moving.import_items("rows.jsonl", "shop.db", "Orders", state="shop.db-wal"),
+        lambda: moving.export_items("shop.db", "Orders", "shop.db", format="jsonl", force=True),
+        lambda: moving.export_items("shop.db", "Orders", "x.jsonl", state="shop.db"),
+        lambda: moving.copy("shop.db", "new.db", state="new.db"),
+        lambda: isotone.repair("shop.db", "shop.db-wal"),
+        lambda: isotone.connect("shop.db", tape="shop.db-wal"),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="give another file"):
+            call()
+    assert Path("shop.db").read_bytes() == before
+    assert sorted(str(path) for path in Path().iterdir()) == ["rows.jsonl", "shop.db"]
+
+
+def test_a_tape_takes_no_other_file(folder: Path) -> None:
+    Path("tape.json.part").symlink_to("shop.db")
+    before = Path("shop.db").read_bytes()
+    with pytest.raises(UsageError, match=r"tape\.json\.part, which is a symbolic link"):
+        isotone.connect("shop.db", tape="tape.json")
+    assert Path("shop.db").read_bytes() == before
+
+
+def test_an_open_database_is_no_output_of_its_own_jobs() -> None:
+    Path("rows.jsonl").write_text("bad\n")
+    with isotone.open("shop.db") as database:
+        for path in ("shop.db", "shop.db-wal", "shop.db-shm"):
+            with pytest.raises(UsageError, match="is not replaced"):
+                moving.import_items("rows.jsonl", database, "Orders", bad_rows=path)
+        assert database.check() == []
