@@ -98,10 +98,12 @@ def typed(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[st
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
-    if shape.is_strict and isinstance(request, bytes):
-        strict_json.check(request, shape_of(shape))
+    grammar = shape_of(shape)
     try:
-        document: dict[str, Any] = serialization.conform(dict(given), shape_of(shape))
+        if shape.is_strict:
+            body = request if isinstance(request, bytes) else msgspec.json.encode(given, enc_hook=str)
+            strict_json.check(body, grammar)
+        document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:
         raise SerializationException from None
     return document
