@@ -103,7 +103,7 @@ def test_a_wrong_type_comes_before_a_broken_constraint() -> None:
 
 
 CONSTRAINTS = [
-    ("GetItem", {}, [NULL.format("tableName"), NULL.format("key")]),
+    ("GetItem", {}, [NULL.format("key"), NULL.format("tableName")]),
     ("GetItem", {"TableName": None, "Key": KEY}, [NULL.format("tableName")]),
     (
         "Query",
@@ -117,9 +117,9 @@ CONSTRAINTS = [
         "GetItem",
         {"TableName": "a;"},
         [
+            NULL.format("key"),
             "Value 'a;' at 'tableName' failed to satisfy constraint: "
             "Member must have length greater than or equal to 3",
-            NULL.format("key"),
         ],
     ),
     (
@@ -150,10 +150,10 @@ CONSTRAINTS = [
         "Scan",
         {"TableName": "abc", "Segment": -1, "TotalSegments": 1_000_001},
         [
-            "Value at 'TotalSegments' failed to satisfy constraint: "
-            "Member must have value less than or equal to 1000000",
             "Value at 'Segment' failed to satisfy constraint: "
             "Member must have value greater than or equal to 0",
+            "Value at 'TotalSegments' failed to satisfy constraint: "
+            "Member must have value less than or equal to 1000000",
         ],
     ),
     (
@@ -169,12 +169,12 @@ CONSTRAINTS = [
             "KeySchema": [],
         },
         [
+            "Value '[]' at 'keySchema' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 1",
             "Value '' at 'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: "
             "Member must have length greater than or equal to 1",
             "Value 'X' at 'attributeDefinitions.1.member.attributeType' failed to satisfy "
             "constraint: Member must satisfy enum value set: [B, N, S]",
-            "Value '[]' at 'keySchema' failed to satisfy constraint: "
-            "Member must have length greater than or equal to 1",
         ],
     ),
     (
@@ -209,7 +209,7 @@ CONSTRAINTS = [
         "BatchGetItem",
         {"RequestItems": {"abc": {"Keys": []}}},
         [
-            "Value '[]' at 'requestItems.abc.member.keys' failed to satisfy constraint: "
+            "Value at 'RequestItems.abc.member.Keys' failed to satisfy constraint: "
             "Member must have length greater than or equal to 1"
         ],
     ),

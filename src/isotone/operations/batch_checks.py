@@ -11,6 +11,7 @@ from isotone.expressions.messages import EMPTY
 from isotone.operations import batches, legacy
 from isotone.operations.check_order import Asked, Check
 from isotone.operations.request_expressions import (
+    Binding,
     check_mixed,
     check_names_are_used,
     given,
@@ -51,8 +52,14 @@ placeholders_are_well_formed = _each(
 """The keys of ExpressionAttributeNames, and the names, have the right form."""
 attributes_differ = _each(lambda entry: legacy.refuse_repeated_names(entry.attributes_to_get or ()))
 """No name is twice in AttributesToGet."""
-projections_are_sound = _each(batches.projection_of)
-"""Each ProjectionExpression is right, and uses all placeholders."""
+projections_are_sound = _each(
+    lambda entry: Binding(entry.expression_attribute_names, None).projection(
+        entry.projection_expression
+    )
+)
+"""Each ProjectionExpression is right in itself."""
+placeholders_are_used = _each(batches.projection_of)
+"""Every placeholder is used."""
 
 
 def entries_are_not_mixed(asked: Asked) -> None:

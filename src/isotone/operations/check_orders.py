@@ -480,17 +480,18 @@ BATCH_GET_ITEM: Final[Order] = (
     Layer("other broken constraints", members.all_members),
     Layer(_EMPTY_NAMES, values.named(values.of_batch_get)),
     Layer("empty names in AttributesToGet", batches.attributes_have_names),
-    Layer("an empty expression", batches.expressions_are_not_empty),
     Layer("expressions together with legacy parameters", batches.entries_are_not_mixed),
     Layer("ExpressionAttributeNames without an expression", batches.names_have_expressions),
     Layer("malformed placeholders", batches.placeholders_are_well_formed),
+    Layer("an empty expression", batches.expressions_are_not_empty),
     Layer("names that are twice in AttributesToGet", batches.attributes_differ),
     Layer("too many keys over all tables", batches.keys_are_few),
     Layer("a key that is written twice", batches.keys_are_written_once),
     Layer(_CONTENT, values.newer_content(values.of_batch_get)),
     Layer("no such table", batches.tables_exist),
-    Layer("keys that do not fit their table", batches.keys_fit),
     Layer("ProjectionExpression", batches.projections_are_sound),
+    Layer("keys that do not fit their table", batches.keys_fit),
+    Layer("unused placeholders", batches.placeholders_are_used),
 )
 
 BATCH_WRITE_ITEM: Final[Order] = (
@@ -527,8 +528,8 @@ TRANSACT_WRITE_ITEMS: Final[Order] = (
     ),
     Layer("a ClientRequestToken that is too long, alone", transactions.token_fits),
     Layer("broken constraints, all in one list", members.all_members),
-    Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer("an entry without an action, or with several", transactions.entries_have_one_action),
+    Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
     Layer("nesting", values.nesting(_ENTRIES)),
     Layer(

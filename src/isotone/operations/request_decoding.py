@@ -101,7 +101,9 @@ def typed(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[st
     grammar = shape_of(shape)
     try:
         if shape.is_strict:
-            body = request if isinstance(request, bytes) else msgspec.json.encode(given, enc_hook=str)
+            body = (
+                request if isinstance(request, bytes) else msgspec.json.encode(given, enc_hook=str)
+            )
             strict_json.check(body, grammar)
         document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:

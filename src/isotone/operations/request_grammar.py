@@ -151,6 +151,8 @@ def _text(_: Any, meta: msgspec.Meta) -> Scalar:
     extra = meta.extra or {}
     if extra.get("checked") == "as a name":
         return Scalar("String", NAME_CONSTRAINTS)
+    if extra.get("checked") == "by a layer":
+        return Scalar("String")
     values = extra.get("enum")
     return Scalar("String", _one_of(values, decoding=False) if values else text_constraints(meta))
 

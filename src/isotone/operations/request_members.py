@@ -36,6 +36,14 @@ AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
 # Data-plane calls take a name or an ARN; `member_checks` and `table_lookup.table_name` check it.
 TableName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
+# The name in an entry of a transaction has a layer of its own.
+EntryTableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "by a layer"})
+]
+# Actions with the older checks list what is wrong with a name together with other members.
+ListedTableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "as a name"})
+]
 _NAME: Final = "[a-zA-Z0-9_.-]"
 NAME_PATTERN: Final = f"{_NAME}+"
 """What names of tables, indexes and backups consist of."""

@@ -48,13 +48,13 @@ from isotone.operations.request_identity import (
 )
 from isotone.operations.request_members import (
     AttributeMap,
+    EntryTableName,
     ExpressionNames,
     ExpressionValues,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValuesOnConditionCheckFailure,
     Structure,
-    TableName,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
@@ -69,7 +69,7 @@ class Get(Structure, frozen=True):
     """One read of a transaction."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     projection_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
 
@@ -93,7 +93,7 @@ class ConditionCheck(Structure, frozen=True):
     """A condition on an item that the transaction does not write."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -104,7 +104,7 @@ class Put(Structure, frozen=True):
     """One put of a transaction."""
 
     item: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -115,7 +115,7 @@ class Delete(Structure, frozen=True):
     """One delete of a transaction."""
 
     key: AttributeMap
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None
@@ -127,7 +127,7 @@ class Update(Structure, frozen=True):
 
     key: AttributeMap
     update_expression: str
-    table_name: TableName
+    table_name: EntryTableName
     condition_expression: str | None = None
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: ExpressionValues | None = None

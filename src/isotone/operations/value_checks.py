@@ -76,7 +76,7 @@ def of_updates(asked: Asked) -> Iterator[tuple[str, Values]]:
 def of_batch_get(asked: Asked) -> Iterator[tuple[str, Values]]:
     """The keys of a BatchGetItem."""
     for entry in (asked.document.get("RequestItems") or {}).values():
-        for key in entry.get("Keys") or ():
+        for key in filter(None, entry.get("Keys") or ()):
             yield "Key", key
 
 
