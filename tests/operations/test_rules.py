@@ -267,6 +267,26 @@ SEVERAL: list[tuple[str, dict[str, Any], str | None]] = [
         {"TransactItems": [{"Get": {**TRANSACT_DELETE, "ExpressionAttributeNames": NAMES}}]},
         NAMES_ONLY,
     ),
+    (
+        "TransactGetItems",
+        {"TransactItems": [{"Get": {**TRANSACT_DELETE, "ExpressionAttributeNames": {}}}]},
+        None,
+    ),
+    (
+        "TransactWriteItems",
+        {
+            "TransactItems": [
+                {
+                    "Delete": {
+                        **TRANSACT_DELETE,
+                        "ExpressionAttributeNames": {},
+                        "ExpressionAttributeValues": {},
+                    }
+                }
+            ]
+        },
+        None,
+    ),
 ]
 
 TAGS: list[tuple[str, dict[str, Any], str | None]] = [

@@ -464,7 +464,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("actions", nargs="*", default=list(BASES_OF))
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--faults", type=int, default=3)
-    parser.add_argument("--shown", type=int, default=3)
+    parser.add_argument(
+        "--shown", type=int, default=3, help="examples of each look of a difference"
+    )
     given = parser.parse_args(arguments)
     dice = random.Random(given.seed)
     found: dict[str, list[str]] = defaultdict(list)

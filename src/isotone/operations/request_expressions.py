@@ -225,6 +225,7 @@ class Parameters(msgspec.Struct, frozen=True):
     with_values: tuple[str, ...] = ()
     legacy: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()  # what ConditionalOperator joins
+    without_any: bool = False  # whether placeholders may be empty where no expression is
 
 
 def checker(parameters: Parameters) -> Callable[[Structure], None]:
@@ -291,10 +292,15 @@ def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]
 def check_names_are_used(request: Any, parameters: Parameters) -> None:
     """Refuse ExpressionAttributeNames without an expression."""
     names = request.expression_attribute_names
-    if names is not None and not given(request, parameters.expressions):
+    if _are_useless(names, parameters) and not given(request, parameters.expressions):
         raise ValidationException(
             "ExpressionAttributeNames can only be specified when using expressions"
         )
+
+
+def _are_useless(placeholders: Mapping[str, Any] | None, parameters: Parameters) -> bool:
+    """Whether placeholders need an expression."""
+    return placeholders is not None and (bool(placeholders) or not parameters.without_any)
 
 
 def check_values_are_used(request: Any, parameters: Parameters) -> None:
@@ -302,7 +308,7 @@ def check_values_are_used(request: Any, parameters: Parameters) -> None:
     with_values = parameters.with_values
     if (
         not with_values
-        or request.expression_attribute_values is None
+        or not _are_useless(request.expression_attribute_values, parameters)
         or given(request, with_values)
     ):
         return

@@ -160,9 +160,13 @@ Reason = dict[str, Any]
 
 _ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
 _ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
-_check_get: Final = checker(Parameters(expressions=("projection_expression",)))
+_check_get: Final = checker(Parameters(expressions=("projection_expression",), without_any=True))
 _check_conditional: Final = checker(
-    Parameters(expressions=("condition_expression",), with_values=("condition_expression",))
+    Parameters(
+        expressions=("condition_expression",),
+        with_values=("condition_expression",),
+        without_any=True,
+    )
 )
 _check_update: Final = checker(
     Parameters(
