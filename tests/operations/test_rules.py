@@ -170,18 +170,17 @@ SELECTED: list[tuple[str, dict[str, Any], str | None]] = [
     (
         "Scan",
         {"Select": "ALL_PROJECTED_ATTRIBUTES", "ProjectionExpression": "a"},
-        COUNT
-        + "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
+        "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
     ),
     (
         "Scan",
         {"Select": "COUNT", "ProjectionExpression": "a"},
-        COUNT + "Cannot specify the ProjectionExpression when choosing to get only the Count",
+        "Cannot specify the ProjectionExpression when choosing to get only the Count",
     ),
     (
         "Scan",
         {"Select": "ALL_PROJECTED_ATTRIBUTES"},
-        COUNT + "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+        "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
     ),
     ("Scan", {"Select": "ALL_PROJECTED_ATTRIBUTES", "IndexName": "idx"}, None),
     ("Scan", {"Segment": 3, "TotalSegments": 4}, None),
@@ -268,6 +267,26 @@ SEVERAL: list[tuple[str, dict[str, Any], str | None]] = [
         {"TransactItems": [{"Get": {**TRANSACT_DELETE, "ExpressionAttributeNames": NAMES}}]},
         NAMES_ONLY,
     ),
+    (
+        "TransactGetItems",
+        {"TransactItems": [{"Get": {**TRANSACT_DELETE, "ExpressionAttributeNames": {}}}]},
+        None,
+    ),
+    (
+        "TransactWriteItems",
+        {
+            "TransactItems": [
+                {
+                    "Delete": {
+                        **TRANSACT_DELETE,
+                        "ExpressionAttributeNames": {},
+                        "ExpressionAttributeValues": {},
+                    }
+                }
+            ]
+        },
+        None,
+    ),
 ]
 
 TAGS: list[tuple[str, dict[str, Any], str | None]] = [
@@ -340,6 +359,7 @@ def global_(*indexes: Any, attributes: str = "a", **members: Any) -> dict[str, A
 
 
 FIRST_NOT_HASH = "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
+UNDEFINED_KEY = "Invalid KeySchema: Some index key attribute have no definition"
 SAME_NAME = "Both the Hash Key and the Range Key element in the KeySchema have the same name"
 
 TABLES: list[tuple[dict[str, Any], str | None]] = [
@@ -368,10 +388,12 @@ TABLES: list[tuple[dict[str, Any], str | None]] = [
         table("ab", keys("ab")),
         "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
     ),
-    (table("a", keys("a", "a")), SAME_NAME),
+    (table("a", keys("a", "a")), UNDEFINED_KEY),
+    (table("ab", keys("a", "a")), UNDEFINED_KEY),
     (
         table("a", keys("b")),
-        "Invalid KeySchema: Some index key attribute have no definition",
+        INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
+        "Keys: [b], AttributeDefinitions: [a]",
     ),
     (
         table("ab"),
@@ -414,11 +436,11 @@ TABLES: list[tuple[dict[str, Any], str | None]] = [
     (global_(index(schema=keys("abcd", "efgh")), attributes="abcdefgh"), None),
     (
         global_(index(schema=keys("abcde")), attributes="abcde"),
-        "Too many partition keys. GSI can have at most 4 partition keys",
+        INVALID + "The KeySchema exceeds the maximum allowed number of HASH key attributes",
     ),
     (
         global_(index(schema=keys("a", "bcdef")), attributes="abcdef"),
-        "Too many sort keys. GSI can have at most 4 sort keys",
+        INVALID + "The KeySchema exceeds the maximum allowed number of RANGE key attributes",
     ),
     (
         global_(*(index(f"idx{n}") for n in range(21))),

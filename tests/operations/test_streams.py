@@ -510,12 +510,12 @@ def test_constraints_are_listed(ask: Asker) -> None:
     error = ask.refused("GetShardIterator", StreamArn="x", ShardIteratorType="FIRST")
     assert error.message == (
         "3 validation errors detected: "
-        "Value 'x' at 'streamArn' failed to satisfy constraint: "
-        "Member must have length greater than or equal to 37; "
         "Value null at 'shardId' failed to satisfy constraint: Member must not be null; "
         "Value 'FIRST' at 'shardIteratorType' failed to satisfy constraint: "
         "Member must satisfy enum value set: "
-        "[AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON, AT_TIMESTAMP]"
+        "[AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON, AT_TIMESTAMP]; "
+        "Value 'x' at 'streamArn' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 37"
     )
 
 

@@ -57,19 +57,28 @@ def test_a_filter_is_read_before_the_table_is_looked_up(ask: Asker) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"ProjectionExpression": "a, a.b"}, "Invalid ProjectionExpression: Two document paths"),
         (
             {"Select": "COUNT", "ProjectionExpression": "a"},
-            COUNT + "Cannot specify the ProjectionExpression when choosing to get only the Count",
+            "Cannot specify the ProjectionExpression when choosing to get only the Count",
         ),
         ({"ExclusiveStartKey": {"p": NO_NUMBER}}, NUMERIC),
-        ({"FilterExpression": "a = :u"}, "Invalid FilterExpression: An expression attribute value"),
+        ({"FilterExpression": "a ="}, "Invalid FilterExpression: Syntax error"),
     ],
 )
-def test_a_scan_tells_its_segment_last(ask: Asker, more: dict[str, Any], message: str) -> None:
+def test_what_a_scan_reports_before_its_segment(
+    ask: Asker, more: dict[str, Any], message: str
+) -> None:
     ask.table()
     error = ask.refused("Scan", TableName="tab", Segment=5, TotalSegments=2, **more)
     assert error.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "more", [{"ProjectionExpression": "a, a.b"}, {"FilterExpression": "a = :u"}, {"IndexName": "i"}]
+)
+def test_what_a_scan_reports_after_its_segment(ask: Asker, more: dict[str, Any]) -> None:
+    error = ask.refused("Scan", TableName="absent", Segment=5, TotalSegments=2, **more)
+    assert error.message.startswith("The Segment parameter is zero-based")
 
 
 def test_a_query_tells_a_wrong_start_before_a_filter_of_its_key(ask: Asker) -> None:
@@ -84,10 +93,15 @@ def test_a_query_tells_a_wrong_start_before_a_filter_of_its_key(ask: Asker) -> N
         assert error.message.startswith(message)
 
 
-def test_a_wrong_return_value_is_told_before_useless_placeholders(ask: Asker) -> None:
-    for operation, more in (("PutItem", {"Item": KEY}), ("DeleteItem", {"Key": KEY})):
-        error = ask.refused(operation, TableName="tab", ReturnValues="ALL_NEW", **NAMES, **more)
-        assert error.message == COUNT + "ReturnValues can only be ALL_OLD or NONE"
+def test_useless_placeholders_and_a_return_value_of_other_actions(ask: Asker) -> None:
+    """A put reports the placeholders first, a delete the value."""
+    asked: dict[str, Any] = {"TableName": "tab", "ReturnValues": "ALL_NEW", **NAMES}
+    error = ask.refused("PutItem", Item=KEY, **asked)
+    assert error.message.endswith(
+        "ExpressionAttributeNames can only be specified when using expressions"
+    )
+    error = ask.refused("DeleteItem", Key=KEY, **asked)
+    assert error.message == COUNT + "ReturnValues can only be ALL_OLD or NONE"
 
 
 @pytest.mark.parametrize(

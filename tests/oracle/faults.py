@@ -147,9 +147,10 @@ def wrong_values(model: Model, name: str) -> Iterator[tuple[str, Any]]:
         yield "empty", {}
 
 
-def members(model: Model, action: str, depth: int = 3) -> Iterator[tuple[Path_, str]]:
+def members(
+    model: Model, action: str, base: Request, depth: int = 3
+) -> Iterator[tuple[Path_, str]]:
     """The path and the shape of every member of a request, to a depth of structures."""
-    base = BASES[action]
 
     def inside(path: Path_, name: str, value: Any, left: int) -> Iterator[tuple[Path_, str]]:
         shape = model.shapes[name]
@@ -161,9 +162,9 @@ def members(model: Model, action: str, depth: int = 3) -> Iterator[tuple[Path_, 
                 content = value.get(member) if isinstance(value, dict) else None
                 yield from inside((*path, member), each, content, left - 1)
         elif shape["type"] == "list":
-            content = value[0] if isinstance(value, list) and value else None
-            yield (*path, 0), shape["member"]
-            yield from inside((*path, 0), shape["member"], content, left)
+            for place, content in enumerate(value if isinstance(value, list) and value else [None]):
+                yield (*path, place), shape["member"]
+                yield from inside((*path, place), shape["member"], content, left)
         elif shape["type"] == "map":
             key, content = next(iter(value.items())) if value else ("tab", None)
             yield (*path, key), shape["value"]
@@ -189,8 +190,10 @@ def replaced(model: Model, action: str, request: Request, path: Path_, value: An
     if value is ABSENT:
         if isinstance(place, dict):
             place.pop(last, None)
+        else:
+            del place[last:]
     elif isinstance(place, list):
-        place[last:] = [value]
+        place[last : last + 1] = [value]
     else:
         place[last] = value
     return request
@@ -209,7 +212,7 @@ def _shape_at(model: Model, name: str, element: str | int) -> str:
 def single_faults(model: Model, action: str) -> Iterator[tuple[str, Request]]:
     """Every request of an action with one fault."""
     base = BASES[action]
-    for path, name in members(model, action):
+    for path, name in members(model, action, base):
         where = ".".join(map(str, path))
         yield f"{where}: absent", replaced(model, action, base, path, ABSENT)
         for label, value in wrong_values(model, name):
@@ -223,7 +226,7 @@ def double_faults(model: Model, action: str) -> Iterator[tuple[str, Request]]:
     """Requests with one fault in each of two members of the request."""
     base = BASES[action]
     faults: list[tuple[Path_, str, Any]] = []
-    for path, name in members(model, action, depth=1):
+    for path, name in members(model, action, base, depth=1):
         kinds = dict(wrong_values(model, name))
         faults.extend((path, label, kinds[label]) for label in REPRESENTATIVE if label in kinds)
         if path[0] in base:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import ValidationException
-from isotone.values.number import add, canonical_number, subtract
+from isotone.values.number import add, canonical_number, check_as_int, subtract
 
 OVERFLOW = (
     "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -25,6 +25,8 @@ def numbers(draw: st.DrawFn) -> Decimal:
     digits = draw(st.integers(1, 10**38 - 1) | st.integers(1, 1000))
     magnitude = draw(st.integers(-130, 125) | st.integers(-3, 12))
     sign = draw(st.sampled_from([1, -1, 0]))
+    if sign == 0:  # the exponent of a zero counts, too
+        return Decimal(0)
     with localcontext(prec=200):
         return Decimal(sign * digits).scaleb(magnitude - len(str(digits)) + 1)
 
@@ -54,7 +56,9 @@ def spellings(draw: st.DrawFn) -> tuple[Decimal, str]:
         ("0", "0"),
         ("-0", "0"),
         ("-0.0", "0"),
-        ("0e999", "0"),
+        ("0e125", "0"),
+        ("0e-130", "0"),
+        ("1e0000000000005", "100000"),
         ("000", "0"),
         ("1", "1"),
         ("+1", "1"),
@@ -92,16 +96,21 @@ def test_normal_form(text: str, normal: str) -> None:
             for text in (
                 *("b", "-", "+", ".", "e5", "1e", "1e+", "--1", "1 ", " 1", "1\n", "1,5", "1_0"),
                 *("0x10", "NaN", "Infinity", "-Infinity", "inf", "١", "1٣", "½", "1e1.5", "1.2.3"),
-                "1e99999999999",
             )
         ),
         ("1e126", OVERFLOW),
         ("-10e125", OVERFLOW),
         ("1" + "0" * 126, OVERFLOW),
         ("1e999999999", OVERFLOW),
+        ("1e99999999999", OVERFLOW),
+        ("1e" + "9" * 5000, OVERFLOW),
+        ("0e126", OVERFLOW),
+        ("-0e999", OVERFLOW),
         ("1e-131", UNDERFLOW),
         ("-9.9e-131", UNDERFLOW),
         ("1e-999999999", UNDERFLOW),
+        ("1e-99999999999", UNDERFLOW),
+        ("0e-131", UNDERFLOW),
         ("1" * 39, DIGITS),
         ("-0." + "1" * 39, DIGITS),
         ("1" + "0" * 37 + ".1", DIGITS),
@@ -169,3 +178,31 @@ def test_overflow_of_a_sum() -> None:
     with pytest.raises(ValidationException) as refusal:
         add(largest, largest)
     assert refusal.value.message == OVERFLOW
+
+
+@given(spellings())
+def test_in_range_both_generations_agree(spelling: tuple[Decimal, str]) -> None:
+    check_as_int(spelling[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1e126", OVERFLOW),
+        ("1e-131", UNDERFLOW),
+        ("0e126", OVERFLOW),
+        ("1e2147483647", UNDERFLOW),
+        ("10e2147483647", UNDERFLOW),
+        ("1e1073741824", OVERFLOW),
+        ("1e2147483648", f"{NOT_NUMERIC}: 1e2147483648"),
+        ("1e-2147483647", UNDERFLOW),
+        ("1e-2147483648", f"{NOT_NUMERIC}: 1e-2147483648"),
+        ("0.1e-2147483647", f"{NOT_NUMERIC}: 0.1e-2147483647"),
+        ("1e99999999999", f"{NOT_NUMERIC}: 1e99999999999"),
+        ("x", f"{NOT_NUMERIC}: x"),
+    ],
+)
+def test_the_older_actions_compute_in_an_int(text: str, message: str) -> None:
+    with pytest.raises(ValidationException) as refusal:
+        check_as_int(text)
+    assert refusal.value.message == message

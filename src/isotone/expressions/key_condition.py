@@ -85,6 +85,10 @@ class KeyCondition(Expression):
         self._tree = tree
         self._plans: dict[_Schema, _Plan] = {}
 
+    def check_terms(self) -> None:
+        """Raise `ValidationException` unless it has one allowed comparison for each attribute. O(nodes)."""
+        _terms(self._tree)
+
     def resolve(
         self,
         values: ValueMap | None,
@@ -196,16 +200,18 @@ def _check_simple_key(
     terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]
 ) -> None:
     """The rules for a key of one partition attribute and at most one sort attribute."""
-    if len(terms) > 2:
-        raise _refused(messages.KEY_TOO_MANY)
     key = (*partition, *sort)
-    if len(terms) > len(key):
-        raise _refused(messages.KEY_UNSUPPORTED)
+    _check_count(terms, key)
     for name in key[: len(terms)]:
         if name not in terms:
             raise _refused(messages.KEY_MISSED, attribute=name)
     if terms[partition[0]].operator != "=":
         raise _refused(messages.KEY_UNSUPPORTED)
+
+
+def _check_count(terms: Mapping[str, _Term], key: tuple[str, ...]) -> None:
+    if len(terms) > len(key):
+        raise _refused(messages.KEY_TOO_MANY, count=len(terms), attributes=len(key))
 
 
 def _check_composed_key(
@@ -215,8 +221,7 @@ def _check_composed_key(
     missed = _without_equality(terms, partition)
     if missed:
         raise _refused(messages.KEY_PARTITION_PARTS, attributes=", ".join(missed))
-    if len(terms) > len(partition) + len(sort):
-        raise _refused(messages.KEY_UNSUPPORTED)
+    _check_count(terms, (*partition, *sort))
     if not terms.keys() <= {*partition, *sort}:
         absent = next(name for name in sort if name not in terms)
         raise _refused(messages.KEY_MISSED, attribute=absent)

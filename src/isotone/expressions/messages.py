@@ -164,14 +164,25 @@ WRONG_TYPE: Final = "An operand in the update expression has an incorrect data t
 MISSING: Final = "The provided expression refers to an attribute that does not exist in the item"
 TOO_NESTED: Final = "Nesting Levels have exceeded supported limits"
 
-# Key conditions; these do not name the parameter
+# Key conditions
 KEY_MISSED: Final = "Query condition missed key schema element: {attribute}"
 KEY_UNSUPPORTED: Final = "Query key condition not supported"
-KEY_TOO_MANY: Final = "Conditions can be of length 1 or 2 only"
-KEY_TWICE: Final = "KeyConditionExpressions must only contain one condition per key"
+KEY_TOO_MANY: Final = (
+    "The number of query conditions ({count}) exceeds "
+    "the number of key attributes defined in the schema ({attributes})"
+)
+KEY_TWICE: Final = (
+    "Invalid KeyConditionExpression: "
+    "KeyConditionExpressions must only contain one condition per key"
+)
 KEY_OPERATOR: Final = "Invalid operator used in KeyConditionExpression: {operator}"
-KEY_NESTED_PATH: Final = "KeyConditionExpressions cannot have conditions on nested attributes"
-KEY_NESTED_OPERATION: Final = "KeyConditionExpressions cannot contain nested operations"
+KEY_NESTED_PATH: Final = (
+    "Invalid KeyConditionExpression: "
+    "KeyConditionExpressions cannot have conditions on nested attributes"
+)
+KEY_NESTED_OPERATION: Final = (
+    "Invalid KeyConditionExpression: KeyConditionExpressions cannot contain nested operations"
+)
 KEY_NO_ATTRIBUTE: Final = "Invalid condition in KeyConditionExpression: No key attribute specified"
 KEY_MANY_ATTRIBUTES: Final = (
     "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition"

@@ -29,7 +29,7 @@ class Action(msgspec.Struct, frozen=True):
 
     `grouped` actions are small writes: a server collects waiting ones and commits them together.
     `starts_work` actions can give background work to do: an index to fill, items that expire, a stream.
-    `check` raises what the service refuses before it reads the table, if `run` also finds some of it later.
+    `run` may find the faults of a request in any order: which one is reported is in `check_orders`.
     """
 
     name: str
@@ -37,7 +37,6 @@ class Action(msgspec.Struct, frozen=True):
     run: Callable[[Engine, Any], Answer | Later]
     grouped: bool
     starts_work: bool
-    check: Callable[[Any], object] | None
 
 
 NO_BODY: Final[Answer] = cast(Answer, msgspec.Raw(b""))
@@ -51,13 +50,12 @@ def action(
     *,
     grouped: bool = False,
     starts_work: bool = False,
-    check: Callable[[Any], object] | None = None,
 ) -> Callable[[Run], Run]:
     """Register the decorated function as an action; its `request` is annotated with the structure."""
 
     def register(run: Run) -> Run:
         request = get_annotations(run, eval_str=True)["request"]
-        ACTIONS[name] = Action(name, request, run, grouped, starts_work, check)
+        ACTIONS[name] = Action(name, request, run, grouped, starts_work)
         return run
 
     return register

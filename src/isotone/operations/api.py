@@ -54,11 +54,12 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     vector_search,
 )
 from isotone.operations.action import ACTIONS, Action, Later
-from isotone.operations.fault_wording import worded
+from isotone.operations.check_order import first_fault
+from isotone.operations.check_orders import order_of
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_writes import evaluating_ahead
 from isotone.operations.permissions import Access, accesses, has_policies
-from isotone.operations.request_decoding import convert, decode, explain
+from isotone.operations.request_decoding import convert, decode
 from isotone.values.plain_json import plain
 
 log = logging.getLogger("isotone")
@@ -99,7 +100,7 @@ class Api:
         try:
             answer = action.run(self.engine, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
-            raise _told(action, body, error) from None
+            raise _reported(self.engine, action, body, error) from None
         return encode_response(answer.finish() if type(answer) is Later else answer)
 
     def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
@@ -121,7 +122,7 @@ class Api:
         try:
             answer = action.run(self.engine, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
-            raise _told(action, body, error) from None
+            raise _reported(self.engine, action, body, error) from None
         return partial(_finish, answer) if type(answer) is Later else encode_response(answer)
 
     def send_long(self, operation: str, body: bytes) -> bytes:
@@ -154,7 +155,7 @@ class Api:
                     answer = answer.finish()
             except ApiError as error:
                 if isinstance(error, _EXPLAINED):
-                    error = _told(action, request, error)
+                    error = _reported(self.engine, action, request, error)
                 if error.members:
                     error.members = _decode(encode_plain(error.members))
                 raise error from None
@@ -190,7 +191,7 @@ class Api:
         try:
             return accesses(self.engine, operation, decode(action.request, body))
         except (ValidationException, ResourceNotFoundException) as error:
-            raise _told(action, body, error) from None
+            raise _reported(self.engine, action, body, error) from None
 
     def has_policies(self, operation: str) -> bool:
         """Whether the policy of a table or a stream may forbid a request."""
@@ -301,27 +302,12 @@ def _finish(rest: Later) -> bytes:
         return encode_response(rest.finish())
 
 
-def _told(action: Action, request: bytes | Mapping[str, Any], error: ApiError) -> ApiError:
-    """The error that the service would report for a request whose action raised `error`.
-
-    The service checks a whole request first; msgspec left some of it to the action.
-    """
-    first = explain(action.request, request)
-    if first is not None:
-        return first
-    in_parameters = False
-    if action.check is not None:
-        try:
-            action.check(
-                decode(action.request, request)
-                if isinstance(request, bytes)
-                else convert(action.request, request)
-            )
-        except ValidationException as found:
-            error, in_parameters = found, True
-    if isinstance(error, ValidationException):
-        return worded(action.name, error, in_parameters=in_parameters)
-    return error
+def _reported(
+    engine: Engine, action: Action, request: bytes | Mapping[str, Any], error: ApiError
+) -> ApiError:
+    """The error that the service would report for a request whose action raised `error`."""
+    first = first_fault(engine, action.name, action.request, request, order_of(action.name))
+    return error if first is None else first
 
 
 def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:

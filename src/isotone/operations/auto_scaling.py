@@ -20,9 +20,9 @@ from isotone.operations.request_members import (
     Double,
     Flag,
     IndexName,
+    ListedTableName,
     PositiveLong,
     Structure,
-    TableName,
 )
 from isotone.operations.table_lookup import changed_table, described_table, partition_of
 
@@ -85,7 +85,7 @@ class ReplicaAutoScalingUpdate(Structure, frozen=True):
 class UpdateTableReplicaAutoScaling(Structure, frozen=True):
     """Change the scaling of a table and its replicas."""
 
-    table_name: TableName
+    table_name: ListedTableName
     global_secondary_index_updates: (
         Annotated[list[GlobalSecondaryIndexAutoScalingUpdate], Meta(min_length=1)] | None
     ) = None
@@ -96,7 +96,7 @@ class UpdateTableReplicaAutoScaling(Structure, frozen=True):
 class DescribeTableReplicaAutoScaling(Structure, frozen=True):
     """Ask for the scaling of a table and its replicas."""
 
-    table_name: TableName
+    table_name: ListedTableName
 
 
 _ROLE: Final = (

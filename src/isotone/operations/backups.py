@@ -32,8 +32,8 @@ from isotone.operations.request_members import (
     BackupName,
     BillingMode,
     EntityName,
+    ListedTableName,
     Structure,
-    TableName,
     Timestamp,
 )
 from isotone.operations.restored_table import check_overrides, check_target, restored_schema
@@ -51,7 +51,7 @@ from isotone.operations.table_requests import (
 class CreateBackup(Structure, frozen=True):
     """Copy a table as it is now."""
 
-    table_name: TableName
+    table_name: ListedTableName
     backup_name: BackupName
 
 
@@ -64,7 +64,7 @@ class DescribeBackup(Structure, frozen=True):
 class ListBackups(Structure, frozen=True):
     """Ask for the backups of one table or of all, a page at a time."""
 
-    table_name: TableName | None = None
+    table_name: ListedTableName | None = None
     limit: Annotated[int, Meta(ge=1, le=limits.LIST_BACKUPS)] | None = None
     time_range_lower_bound: Timestamp | None = None
     time_range_upper_bound: Timestamp | None = None

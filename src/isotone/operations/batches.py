@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from isotone.operations.capacity import Charged, add_capacity, collections_metri
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import Change, delete_change, execute, put_change
-from isotone.operations.request_expressions import Binding, Parameters, checker
+from isotone.operations.request_expressions import Binding, Parameters, checker, mixed
 from isotone.operations.request_members import (
     AttributeMap,
     AttributeNames,
@@ -31,8 +32,7 @@ from isotone.operations.request_members import (
     TableName,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.values import attribute_validation
-from isotone.values.attribute_validation import Item, canonical_item
+from isotone.values.attribute_validation import MANY_TYPES, Item, canonical_item
 
 
 class KeysAndAttributes(Structure, frozen=True):
@@ -88,26 +88,12 @@ class BatchWriteItem(Structure, frozen=True):
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
 
 
-_check_keys: Final = checker(
-    Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
-)
+BATCH_GET: Final = Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+_check_keys: Final = checker(BATCH_GET)
 DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 
-def _check_batch_get(request: BatchGetItem) -> None:
-    _projections(request)
-    for entry in request.request_items.values():
-        seen: list[Item] = []
-        for key in entry.keys:
-            canonical_item(key)
-            if (
-                key in seen
-            ):  # equal as written; keys of equal value are found when the table is read
-                raise ValidationException(DUPLICATES)
-            seen.append(key)
-
-
-@action("BatchGetItem", check=_check_batch_get)
+@action("BatchGetItem")
 def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
     """Read items of several tables by their keys, up to 16 MB."""
     projections = _projections(request)
@@ -116,7 +102,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
     meters: list[Charged | None] = []
     room = limits.BATCH_GET_SIZE
     with engine.reading:
-        keyed = [_keys(engine, name, entry) for name, entry in request.request_items.items()]
+        keyed = [keys_of(engine, name, entry) for name, entry in request.request_items.items()]
         for (name, entry), projection, (table, keys) in zip(
             request.request_items.items(), projections, keyed, strict=True
         ):
@@ -144,19 +130,28 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
     return completed(answer, waiting)
 
 
+def check_entries_are_not_mixed(entries: Collection[KeysAndAttributes]) -> None:
+    """Refuse a ProjectionExpression for one table and AttributesToGet for another."""
+    if any(entry.projection_expression is not None for entry in entries) and any(
+        entry.attributes_to_get is not None for entry in entries
+    ):
+        raise mixed(BATCH_GET.legacy, BATCH_GET.expressions)
+
+
 def _projections(request: BatchGetItem) -> list[Projection | None]:
     """What each entry reads of its items; raises what is wrong with the parameters but for the keys."""
     entries = request.request_items.values()
+    if len(entries) > 1:
+        check_entries_are_not_mixed(entries)
     for entry in entries:
         _check_keys(entry)
         if entry.attributes_to_get is not None:
             legacy.refuse_repeated_names(entry.attributes_to_get)
-    count = sum(len(entry.keys) for entry in entries)
-    _refuse_too_many(count, limits.BATCH_GET_ITEMS, "BatchGetItem")
-    return [_projection(entry) for entry in entries]
+    check_count_of_keys(request)
+    return [projection_of(entry) for entry in entries]
 
 
-def _projection(entry: KeysAndAttributes) -> Projection | None:
+def projection_of(entry: KeysAndAttributes) -> Projection | None:
     if entry.attributes_to_get is not None:
         return legacy.projection_of(entry.attributes_to_get)
     binding = Binding(entry.expression_attribute_names, None)
@@ -165,8 +160,8 @@ def _projection(entry: KeysAndAttributes) -> Projection | None:
     return projection
 
 
-def _keys(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, list[bytes]]:
-    """The table of an entry, and the physical keys of its items."""
+def keys_of(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, list[bytes]]:
+    """The table of an entry of BatchGetItem, and the physical keys of its items."""
     table = open_table(engine, name)
     keys = [requested_key(table.keyspace, key)[0] for key in entry.keys]
     if len(set(keys)) < len(keys):
@@ -189,10 +184,8 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
     """
     for writes in request.request_items.values():
         for write in writes:
-            _check_write(write)
-    _refuse_too_many(
-        sum(map(len, request.request_items.values())), limits.BATCH_WRITE_ITEMS, "BatchWriteItem"
-    )
+            check_write(write)
+    check_count_of_writes(request)
     checked = {
         name: [_checked(write) for write in writes]
         for name, writes in request.request_items.items()
@@ -222,14 +215,22 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
     return answer
 
 
-def _check_write(write: WriteRequest) -> None:
+def check_write(write: WriteRequest) -> None:
+    """Refuse a write that is neither a put nor a delete, or both; the service calls both too many types of a value."""
     if (write.put_request is None) == (write.delete_request is None):
-        # The service treats the entry as it treats an attribute value.
-        raise ValidationException(
-            attribute_validation.NO_TYPE
-            if write.put_request is None
-            else attribute_validation.MANY_TYPES
-        )
+        raise ValidationException(MANY_TYPES)
+
+
+def check_count_of_keys(request: BatchGetItem) -> None:
+    """Refuse too many keys over all tables."""
+    count = sum(len(entry.keys) for entry in request.request_items.values())
+    _refuse_too_many(count, limits.BATCH_GET_ITEMS, "BatchGetItem")
+
+
+def check_count_of_writes(request: BatchWriteItem) -> None:
+    """Refuse too many writes over all tables."""
+    count = sum(map(len, request.request_items.values()))
+    _refuse_too_many(count, limits.BATCH_WRITE_ITEMS, "BatchWriteItem")
 
 
 def _refuse_too_many(count: int, limit: int, action: str) -> None:

@@ -22,7 +22,7 @@ from isotone.errors import (
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import Structure, TableName
+from isotone.operations.request_members import ListedTableName, Structure
 from isotone.operations.table_lookup import changed_table
 from isotone.operations.transfer_requests import (
     Bucket,
@@ -75,7 +75,7 @@ class StartBulkPutItems(Structure, frozen=True, kw_only=True):
     client_token: ClientToken | None = None
     input_s3_configuration: InputS3Configuration
     output_s3_configuration: OutputS3Configuration
-    table_name: TableName
+    table_name: ListedTableName
     max_write_request_units: Annotated[int, Meta(ge=1024, le=2**63 - 1)] | None = None
     performance_tier: Literal["STANDARD", "ACCELERATED"] | None = None
 

@@ -21,8 +21,8 @@ from isotone.operations.request_members import (
     ContributorInsightsAction,
     ContributorInsightsMode,
     IndexName,
+    ListedTableName,
     Structure,
-    TableName,
 )
 from isotone.operations.table_lookup import changed_table, described_table
 
@@ -30,7 +30,7 @@ from isotone.operations.table_lookup import changed_table, described_table
 class UpdateContributorInsights(Structure, frozen=True):
     """Switch the insights of a table or an index."""
 
-    table_name: TableName
+    table_name: ListedTableName
     contributor_insights_action: ContributorInsightsAction
     index_name: IndexName | None = None
     contributor_insights_mode: ContributorInsightsMode | None = None
@@ -39,14 +39,14 @@ class UpdateContributorInsights(Structure, frozen=True):
 class DescribeContributorInsights(Structure, frozen=True):
     """Ask for the insights of a table or an index."""
 
-    table_name: TableName
+    table_name: ListedTableName
     index_name: IndexName | None = None
 
 
 class ListContributorInsights(Structure, frozen=True):
     """Ask for the insights of all tables and indexes, or of one table, a page at a time."""
 
-    table_name: TableName | None = None
+    table_name: ListedTableName | None = None
     next_token: str | None = None
     max_results: Annotated[int, Meta(le=limits.LIST_INSIGHTS)] | None = None
 

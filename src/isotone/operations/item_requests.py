@@ -90,25 +90,22 @@ class DeleteItem(Structure, frozen=True):
 
 Write = PutItem | DeleteItem | UpdateItem
 
-_check_write: Final = checker(
-    Parameters(
-        expressions=("condition_expression",),
-        with_values=("condition_expression",),
-        legacy=("expected", "conditional_operator"),
-        filters=("expected",),
-    )
+PUT_OR_DELETE: Final = Parameters(
+    expressions=("condition_expression",),
+    with_values=("condition_expression",),
+    legacy=("expected", "conditional_operator"),
+    filters=("expected",),
 )
-check_get: Final = checker(
-    Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+READ: Final = Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+UPDATE: Final = Parameters(
+    expressions=("update_expression", "condition_expression"),
+    with_values=("update_expression", "condition_expression"),
+    legacy=("attribute_updates", "expected", "conditional_operator"),
+    filters=("expected",),
 )
-check_update: Final = checker(
-    Parameters(
-        expressions=("update_expression", "condition_expression"),
-        with_values=("update_expression", "condition_expression"),
-        legacy=("attribute_updates", "expected", "conditional_operator"),
-        filters=("expected",),
-    )
-)
+_check_write: Final = checker(PUT_OR_DELETE)
+check_get: Final = checker(READ)
+check_update: Final = checker(UPDATE)
 # Most puts, deletes and reads have none of these: to compare them once takes less time than to check each.
 _WRITE_OPTIONS: Final = (
     "condition_expression",

@@ -95,14 +95,35 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
         if plain is not None:
             return plain, key
     canonical, _ = canonical_item(key)
-    parts = keyspace.schema.parts
-    if len(canonical) != len(parts) or any(
-        part.type not in canonical.get(part.name, ()) for part in parts
-    ):
-        raise ValidationException(MISMATCH)
-    if not keyspace.fits(canonical):
-        raise _key_error(keyspace, canonical)
+    if not keyspace.fits(canonical) or len(canonical) != keyspace.length:
+        raise _misfit(keyspace, canonical)
     return keyspace.key(canonical), canonical
+
+
+def _misfit(keyspace: Keyspace, key: Item) -> ValidationException:
+    """The error for a `Key` that does not fit a table: first of its names, then of each attribute."""
+    schema = keyspace.schema
+    if key.keys() != set(schema.names):
+        return ValidationException(MISMATCH)
+    for part, kind, limit in _limited_parts(schema):
+        value = key[part.name]
+        if part.type not in value:
+            return ValidationException(MISMATCH)
+        error = _value_error(part, value, kind, limit)
+        if error is not None:
+            return error
+    raise AssertionError("the key fits the table")
+
+
+def _value_error(
+    part: KeyPart, value: AttributeValue, kind: str, limit: int
+) -> ValidationException | None:
+    """The error for a key attribute of the right type that is empty or too long."""
+    if not value[part.type]:
+        return empty_key(part.name, part.type)
+    if value_size(value) > limit:
+        return ValidationException(_SIZES[kind].format(limit=limit))
+    return None
 
 
 def require_key(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> None:
@@ -140,7 +161,10 @@ def check_updated(table: Table, before: Item, item: Item, size: int) -> None:
 def _check(table: Table, item: Item, size: int, sentences: Sentences) -> None:
     for index in table.secondary:
         if not index.keyspace.is_plain(item):
-            _check_index(index, item, sentences)
+            # Of several indexes, the service checks the global ones first.
+            for each in sorted(table.secondary, key=lambda index: index.kind != "global"):
+                _check_index(each, item, sentences)
+            break
     if table.local:
         size = table.weight(item, size)
     if size > limits.ITEM_SIZE:
@@ -149,7 +173,7 @@ def _check(table: Table, item: Item, size: int, sentences: Sentences) -> None:
 
 def _key_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
     """The error for an item that does not fit the key of a table."""
-    for part in keyspace.schema.parts:
+    for part, kind, limit in _limited_parts(keyspace.schema):
         value = item.get(part.name)
         if value is None:
             return ValidationException(f"{INVALID}Missing the key {part.name} in the item")
@@ -158,19 +182,15 @@ def _key_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> Valida
                 f"{INVALID}Type mismatch for key {part.name} "
                 f"expected: {part.type} actual: {next(iter(value))}"
             )
-        if not value[part.type]:
-            return empty_key(part.name, part.type)
-    return key_value_error(keyspace, item)
+        error = _value_error(part, value, kind, limit)
+        if error is not None:
+            return error
+    raise AssertionError("the item fits the key")
 
 
 def key_value_error(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> ValidationException:
     """The error for key attributes of the right types, one of which is empty or too long."""
-    for part, kind, limit in _limited_parts(keyspace.schema):
-        if not item[part.name][part.type]:
-            return empty_key(part.name, part.type)
-        if value_size(item[part.name]) > limit:
-            return ValidationException(_SIZES[kind].format(limit=limit))
-    raise AssertionError("the item fits the key")
+    return _key_error(keyspace, item)
 
 
 def _limited_parts(schema: KeySchema) -> Iterator[tuple[KeyPart, str, int]]:

@@ -29,11 +29,7 @@ from isotone.operations.item_requests import (
     write_options_of,
 )
 from isotone.operations.item_responses import LARGE, item_in_response, returned
-from isotone.operations.item_validation import (
-    check_size,
-    check_statement_size,
-    requested_key,
-)
+from isotone.operations.item_validation import check_statement_size, requested_key
 from isotone.operations.item_writes import (
     Change,
     delete_change,
@@ -44,26 +40,6 @@ from isotone.operations.item_writes import (
 from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
-
-
-def _check_put(request: PutItem) -> None:
-    check_put_or_delete(request)
-    _, size = canonical_item(request.item)
-    check_size(size)
-    _condition_of(request)
-
-
-def _check_delete(request: DeleteItem) -> None:
-    check_put_or_delete(request)
-    canonical_item(request.key)
-    _condition_of(request)
-
-
-def _check_get_item(request: GetItem) -> None:
-    check_get(request)
-    if request.attributes_to_get is not None:
-        legacy.refuse_repeated_names(request.attributes_to_get)
-    canonical_item(request.key)
 
 
 def _compiled_update(request: UpdateItem) -> tuple[Binding, Update | None, Matches | None]:
@@ -80,12 +56,7 @@ def _compiled_update(request: UpdateItem) -> tuple[Binding, Update | None, Match
     return binding, update, matches
 
 
-def _check_update_item(request: UpdateItem) -> None:
-    canonical_item(request.key)
-    _compiled_update(request)
-
-
-@action("PutItem", grouped=True, check=_check_put)
+@action("PutItem", grouped=True)
 def put_item(engine: Engine, request: PutItem) -> Answer:
     """Put a whole item, replacing any with its key."""
     binding, matches = _condition_of(request)
@@ -100,7 +71,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("DeleteItem", grouped=True, check=_check_delete)
+@action("DeleteItem", grouped=True)
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
     """Delete one item by its key; not an error if it does not exist."""
     binding, matches = _condition_of(request)
@@ -114,7 +85,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("UpdateItem", grouped=True, check=_check_update_item)
+@action("UpdateItem", grouped=True)
 def update_item(engine: Engine, request: UpdateItem) -> Answer:
     """Change attributes of an item, or create it."""
     binding, update, matches = _compiled_update(request)
@@ -153,7 +124,7 @@ def _execute_and_answer(
     return answer
 
 
-@action("GetItem", check=_check_get_item)
+@action("GetItem")
 def get_item(engine: Engine, request: GetItem) -> Answer | Later:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS

@@ -18,8 +18,8 @@ from isotone.errors import ValidationException
 from isotone.operations.action import Answer, action
 from isotone.operations.request_members import (
     ApproximateCreationDateTimePrecision,
+    ListedTableName,
     Structure,
-    TableName,
 )
 from isotone.operations.table_lookup import changed_table, described_table
 
@@ -41,7 +41,7 @@ class UpdateKinesisStreamingConfiguration(Structure, frozen=True):
 class EnableKinesisStreamingDestination(Structure, frozen=True):
     """Send a table's changes to a data stream."""
 
-    table_name: TableName
+    table_name: ListedTableName
     stream_arn: KinesisStreamArn
     enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
 
@@ -49,7 +49,7 @@ class EnableKinesisStreamingDestination(Structure, frozen=True):
 class DisableKinesisStreamingDestination(Structure, frozen=True):
     """Send no more changes to a data stream."""
 
-    table_name: TableName
+    table_name: ListedTableName
     stream_arn: KinesisStreamArn
     enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
 
@@ -57,7 +57,7 @@ class DisableKinesisStreamingDestination(Structure, frozen=True):
 class UpdateKinesisStreamingDestination(Structure, frozen=True):
     """Change how exact the times of records are."""
 
-    table_name: TableName
+    table_name: ListedTableName
     stream_arn: KinesisStreamArn
     update_kinesis_streaming_configuration: UpdateKinesisStreamingConfiguration | None = None
 
@@ -65,7 +65,7 @@ class UpdateKinesisStreamingDestination(Structure, frozen=True):
 class DescribeKinesisStreamingDestination(Structure, frozen=True):
     """Ask for a table's data streams."""
 
-    table_name: TableName
+    table_name: ListedTableName
 
 
 _STREAM_ARN: Final = re.compile(r"arn:[a-z-]+:kinesis:[a-z0-9-]+:[0-9]+:stream/[a-zA-Z0-9_.-]+")

@@ -8,7 +8,7 @@ condition, in the service's words; `expressions` evaluates them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -217,6 +217,26 @@ def type_of(value: AttributeValue) -> str:
     return next(iter(value))
 
 
+def check_operator(conditions: Mapping[str, Any], operator: str | None) -> None:
+    """Check the ConditionalOperator of conditions: it joins at least two. The first of the values is AWS's."""
+    if operator is not None and len(conditions) < 2:
+        raise ValidationException(
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
+    if operator not in (None, "AND", "OR"):
+        raise ValidationException(
+            "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
+        )
+
+
+def values_of(condition: Any) -> Iterator[AttributeValue]:
+    """The values of a legacy condition or update, as they are written."""
+    value = getattr(condition, "value", None)
+    if value is not None:
+        yield value
+    yield from getattr(condition, "attribute_value_list", None) or ()
+
+
 def _joined(
     translate: Callable[[str, Any], ConditionNode],
     conditions: Mapping[str, Any] | None,
@@ -226,15 +246,11 @@ def _joined(
     if not conditions:
         return None
     spend(_EFFORT * sum(1 + len(each.attribute_value_list or ()) for each in conditions.values()))
+    check_operator(conditions, operator)
+    for condition in conditions.values():
+        for value in values_of(condition):
+            canonical_value(value)
     nodes = tuple(translate(name, condition) for name, condition in conditions.items())
-    if operator is not None and len(nodes) < 2:
-        raise ValidationException(
-            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
-        )
-    if operator not in (None, "AND", "OR"):
-        raise ValidationException(
-            "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
-        )
     join = Or if operator == "OR" else And
     node = nodes[0] if len(nodes) == 1 else join(nodes)
     return _LegacyCondition.from_node(node, parameter=parameter)

@@ -22,6 +22,7 @@ from isotone.operations.capacity import Charged, Meter, meter_for
 from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
     INVALID,
+    MISMATCH,
     check_key_condition,
     key_value_error,
 )
@@ -46,14 +47,9 @@ from isotone.operations.request_members import (
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
 
-_AT: Final = "Value at '{}' failed to satisfy constraint: {{sentence}}"
-Limit = Annotated[int, Meta(ge=1, le=2**31 - 1, extra={"told": _AT.format("Limit")})]
-Segment = Annotated[
-    int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1, extra={"told": _AT.format("Segment")})
-]
-TotalSegments = Annotated[
-    int, Meta(ge=1, le=limits.TOTAL_SEGMENTS, extra={"told": _AT.format("TotalSegments")})
-]
+Limit = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
+TotalSegments = Annotated[int, Meta(ge=1, le=limits.TOTAL_SEGMENTS)]
 
 
 class Query(Structure, frozen=True):
@@ -99,28 +95,26 @@ class Scan(Structure, frozen=True):
     consistent_read: Flag | None = None
 
 
-_INVALID_START: Final = "The provided starting key is invalid"
+INVALID_START: Final = "The provided starting key is invalid"
 # Most queries have none of these, and save the calls that look at each.
 _options_of: Final = attrgetter(
     "filter_expression", "query_filter", "projection_expression", "attributes_to_get", "select"
 )
 _NO_OPTIONS: Final = (None,) * 5
-_check_query: Final = checker(
-    Parameters(
-        expressions=("projection_expression", "filter_expression", "key_condition_expression"),
-        with_values=("filter_expression", "key_condition_expression"),
-        legacy=("attributes_to_get", "query_filter", "conditional_operator", "key_conditions"),
-        filters=("query_filter",),
-    )
+QUERY: Final = Parameters(
+    expressions=("projection_expression", "filter_expression", "key_condition_expression"),
+    with_values=("filter_expression", "key_condition_expression"),
+    legacy=("attributes_to_get", "query_filter", "conditional_operator", "key_conditions"),
+    filters=("query_filter",),
 )
-_check_scan: Final = checker(
-    Parameters(
-        expressions=("projection_expression", "filter_expression"),
-        with_values=("filter_expression",),
-        legacy=("attributes_to_get", "scan_filter", "conditional_operator"),
-        filters=("scan_filter",),
-    )
+SCAN: Final = Parameters(
+    expressions=("projection_expression", "filter_expression"),
+    with_values=("filter_expression",),
+    legacy=("attributes_to_get", "scan_filter", "conditional_operator"),
+    filters=("scan_filter",),
 )
+_check_query: Final = checker(QUERY)
+_check_scan: Final = checker(SCAN)
 
 
 @action("Query")
@@ -151,7 +145,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, B
     except ResourceNotFoundException:
         if written is None:
             legacy.key_conditions(request.key_conditions)
-        _check_choice(request)
+        check_choice(request)
         raise
     source = source_of(engine, table, request)
     # The service checks these only now, in this order.
@@ -163,7 +157,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, B
     binding.check()
     keys = legacy.key_conditions(request.key_conditions) if written is None else written
     if has_options:
-        _check_choice(request)
+        check_choice(request)
     binding.check_keys(table)
     keyspace = source.keyspace
     wanted = keys.resolve(binding.values, keyspace.partition_names, keyspace.sort_names)
@@ -171,9 +165,9 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, B
     bounds = keyspace.bounds(wanted)
     start = None
     if request.exclusive_start_key is not None:
-        start = _query_start(source, request.exclusive_start_key, wanted, bounds)
+        start = query_start(source, request.exclusive_start_key, wanted, bounds)
     if filters is not None:
-        _refuse_key_filter(source, filters.attributes, request)
+        refuse_key_filter(source, filters.attributes, request)
     selection = Selection(source, request, filters, projection, binding.values)
     # No variable refers to the entries, so their cursor is closed before the lock is released.
     page = selection.reader.read(
@@ -194,8 +188,8 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
         try:
             table = open_table(engine, request.table_name)
         except ResourceNotFoundException:
-            _check_choice(request)
-            _check_segment(request.segment, request.total_segments)
+            check_choice(request)
+            check_segment(request.segment, request.total_segments)
             raise
         source = source_of(engine, table, request)
         # The service checks these only now, in this order.
@@ -203,11 +197,11 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
             canonical_item(request.exclusive_start_key)
         projection = _projection(request, filters, binding)
         binding.check()
-        _check_choice(request)
-        _check_segment(request.segment, request.total_segments)
+        check_choice(request)
+        check_segment(request.segment, request.total_segments)
         binding.check_keys(table)
         bounds = segment_bounds(request.segment, request.total_segments)
-        start = _scan_start(source, request, bounds)
+        start = scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
         page = selection.reader.read(source.records(bounds, start, expected=request.limit))
     if page.is_long:
@@ -233,11 +227,17 @@ def _index(table: Table, name: str) -> SecondaryIndex:
     return index
 
 
-def _query_start(
+def query_start(
     source: Source, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
 ) -> bytes:
+    """The position after which a Query begins; it is in the partition, among other items."""
     key = start_position(source, requested)
     if _within(key, bounds):
+        if _has_one_item(source):
+            raise ValidationException(
+                "The provided exclusive start key is invalid: ExclusiveStartKey cannot be specified "
+                "for a Query of a table without a sort key"  # of the sentence, AWS's beginning is known
+            )
         return key
     raise ValidationException(
         "The provided starting key is outside query boundaries based on provided conditions"
@@ -246,18 +246,42 @@ def _query_start(
     )
 
 
-def _scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
+def _has_one_item(source: Source) -> bool:
+    """Whether a Query can find no more than one item: that of a key without a sort key."""
+    return source.index is None and not source.keyspace.sort_names
+
+
+def scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
     requested: dict[str, Any] | None = request.exclusive_start_key
     if requested is None:
         return None
-    key = start_position(source, requested)
+    try:
+        key = start_position(source, requested)
+    except ValidationException as error:
+        if error.message == INVALID_START:
+            raise _misfit_of_scan(source, requested) from None
+        raise
     if not _within(key, bounds):
         raise ValidationException(
-            f"{_INVALID_START}: Invalid ExclusiveStartKey. Please use "
+            f"{INVALID_START}: Invalid ExclusiveStartKey. Please use "
             "ExclusiveStartKey with correct Segment. TotalSegments: "
             f"{request.total_segments} Segment: {request.segment}"
         )
     return key
+
+
+def _misfit_of_scan(source: Source, requested: dict[str, Any]) -> ValidationException:
+    """The error of a Scan for a start key that does not fit: a Query says less about it."""
+    parts = (*source.keyspace.schema.parts, *source.table.keyspace.schema.parts)
+    if source.index is not None and requested.keys() == {part.name for part in parts}:
+        for part in parts:
+            if part.type not in requested[part.name]:
+                actual = next(iter(requested[part.name]))
+                return ValidationException(
+                    f"{INVALID}Type mismatch for Index Key {part.name} Expected: {part.type} "
+                    f"Actual: {actual} IndexName: {source.index.name}"
+                )
+    return ValidationException(f"{INVALID_START}: {MISMATCH}")
 
 
 def _within(key: bytes, bounds: Bounds) -> bool:
@@ -271,13 +295,13 @@ def start_position(source: Source, requested: dict[str, Any]) -> bytes:
     table = source.table.keyspace
     types = {part.name: part.type for part in table.schema.parts + source.keyspace.schema.parts}
     if start.keys() != types.keys() or any(kind not in start[name] for name, kind in types.items()):
-        raise ValidationException(_INVALID_START)
+        raise ValidationException(INVALID_START)
     if not table.fits(start):
-        raise ValidationException(f"{_INVALID_START}: {key_value_error(table, start).message}")
+        raise ValidationException(f"{INVALID_START}: {key_value_error(table, start).message}")
     return source.position(start)
 
 
-def _refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
+def refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
     """Refuse a filter on the key of the Query, which belongs in the key condition."""
     for name in source.keyspace.names:
         if name in attributes:
@@ -360,7 +384,7 @@ class Selection:
             answer["Items"] = JsonItems(page.items)
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
-        if page.last is not None:
+        if page.last is not None and self._has_more():
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
         meter = self.meter
         if meter is not None:
@@ -368,6 +392,10 @@ class Selection:
         if type(meter) is Meter:
             answer["ConsumedCapacity"] = meter.report()
         return answer
+
+    def _has_more(self) -> bool:
+        """Whether there can be another page, so that a later request may begin at the end of this one."""
+        return isinstance(self.request, Scan) or not _has_one_item(self.source)
 
     def charge(self, meter: Charged, page: Page) -> None:
         """Charge the reads of a page."""
@@ -426,7 +454,7 @@ def _check_projected(
         )
 
 
-def _check_choice(request: Query | Scan) -> None:
+def check_choice(request: Query | Scan) -> None:
     """Refuse a Select that contradicts the requested attributes; the service checks it after expressions."""
     select = request.select
     if select is None:
@@ -454,7 +482,7 @@ def _chosen(request: Query | Scan) -> str | None:
     return None if request.attributes_to_get is None else "AttributesToGet"
 
 
-def _check_segment(segment: int | None, total: int | None) -> None:
+def check_segment(segment: int | None, total: int | None) -> None:
     if segment is None and total is None:
         return
     if total is None:

@@ -26,8 +26,8 @@ from isotone.operations.request_members import (
     BillingMode,
     EntityName,
     Flag,
+    ListedTableName,
     Structure,
-    TableName,
     Timestamp,
 )
 from isotone.operations.restored_table import check_overrides, check_target, restored_schema
@@ -52,20 +52,20 @@ class PointInTimeRecoverySpecification(Structure, frozen=True):
 class UpdateContinuousBackups(Structure, frozen=True):
     """Turn point-in-time recovery on or off."""
 
-    table_name: TableName
+    table_name: ListedTableName
     point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
 class DescribeContinuousBackups(Structure, frozen=True):
     """Ask to which moments a table can be restored."""
 
-    table_name: TableName
+    table_name: ListedTableName
 
 
 class RestoreTableToPointInTime(Structure, frozen=True, kw_only=True):
     """Create a table with the items that another had at a moment."""
 
-    source_table_arn: TableName | None = None
+    source_table_arn: ListedTableName | None = None
     source_table_name: EntityName | None = None
     target_table_name: EntityName
     use_latest_restorable_time: Flag | None = None

@@ -2,10 +2,8 @@
 
 msgspec decodes a valid request in one pass. A request that it refuses is read again, slowly: its types are checked
 (`serialization`), then the constraints on its members (`request_validation`), then the table name of a control-plane
-call. A request that passes these checks is valid after all, in a form that the service accepts.
-
-msgspec leaves attribute values and names of tables to the action. So if an action fails, its request is read again
-too (`explain`): an error that these checks find comes before that of the action.
+call. A request that passes these checks is valid after all, in a form that the service accepts. Which of several errors a
+caller gets is decided by the order of its action (`check_order`).
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 
 import msgspec
 
-from isotone.effort import LARGE_PIECE, Postponed, give_way, spend, this_thread
-from isotone.errors import ApiError, SerializationException
+from isotone.effort import LARGE_PIECE, give_way, spend, this_thread
+from isotone.errors import SerializationException
 from isotone.operations import request_validation, serialization, strict_json, table_lookup
 from isotone.operations.request_grammar import Record, shape_of
 from isotone.operations.request_members import Structure
@@ -40,7 +38,7 @@ def decode(shape: type[Request], body: bytes) -> Request:
             return _decoded_in_pieces(shape, body)
         decoded: Request = decoders[shape].decode(body)
     except REFUSED:
-        return _converted(_forgiven(shape, body), shape)
+        return converted(shape, _forgiven(shape, body))
     return decoded
 
 
@@ -68,39 +66,39 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
     """The request in a mapping, whose expressions may be trees; raises the same errors as `decode`."""
     accepting: type[Request] = accepting_trees(shape)
     try:
-        converted: Request = msgspec.convert(request, accepting)
+        request_: Request = msgspec.convert(request, accepting)
     except REFUSED:
-        return _converted(_forgiven(shape, request), accepting)
-    return converted
+        return converted(accepting, _forgiven(shape, request))
+    return request_
 
 
-def explain(shape: type[Structure], request: bytes | Mapping[str, Any]) -> ApiError | None:
-    """The error that the service would raise before it reads any table; None if there is none."""
+def converted(shape: type[Request], document: Any) -> Request:
+    """The request in a document without a wrong member."""
     try:
-        _forgiven(shape, request)
-    except Postponed:
-        raise
-    except ApiError as error:
-        return error
-    return None
-
-
-def _converted(document: Any, shape: type[Request]) -> Request:
-    try:
-        converted: Request = msgspec.convert(document, shape)
+        request: Request = msgspec.convert(document, shape)
     except REFUSED:  # a value that JSON cannot represent
         raise SerializationException from None
-    return converted
+    return request
 
 
 def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request that msgspec refused but the service accepts."""
-    grammar = shape_of(shape)
+    document, grammar = typed(shape, request), shape_of(shape)
+    error = request_validation.error_of(document, grammar)
+    if error is not None:
+        raise error
+    check_last(document, grammar)
+    return document
+
+
+def typed(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a request with the types of its structure, whatever is wrong with it otherwise."""
     if isinstance(request, bytes):
         spend(_READ * len(request))
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
+    grammar = shape_of(shape)
     try:
         if shape.is_strict:
             body = (
@@ -110,14 +108,11 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
         document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:
         raise SerializationException from None
-    error = request_validation.error_of(document, grammar)
-    if error is not None:
-        raise error
-    _check_last(document, grammar)
     return document
 
 
-def _check_last(document: dict[str, Any], grammar: Record) -> None:
+def check_last(document: dict[str, Any], grammar: Record) -> None:
+    """Refuse the name of a table in a control-plane call, which has sentences of its own."""
     for member in grammar.members.values():
         if member.checked_last:
             table_lookup.check_control_name(member.name, document.get(member.name))

@@ -66,6 +66,7 @@ class Binding:
 
     __slots__ = (
         "_compiled",
+        "_level",
         "_names",
         "_nested",
         "_placeholders",
@@ -75,7 +76,11 @@ class Binding:
         "work",
     )
 
-    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None, level: int = 1
+    ) -> None:
+        """`level` is that of the values among those that may be nested."""
+        self._level = level
         self._placeholders = names is not None or values is not None
         self._names = names
         self._compiled: tuple[Compiled, ...] = ()
@@ -173,7 +178,7 @@ class Binding:
         """Add values in normal form."""
         for name, value in values:
             try:
-                self.values[name], size = canonical_value(value)
+                self.values[name], size = canonical_value(value, self._level)
             except ValidationException as error:
                 raise ValidationException(
                     "ExpressionAttributeValues contains invalid value: "
@@ -220,6 +225,7 @@ class Parameters(msgspec.Struct, frozen=True):
     with_values: tuple[str, ...] = ()
     legacy: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()  # what ConditionalOperator joins
+    without_any: bool = False  # whether placeholders may be empty where no expression is
 
 
 def checker(parameters: Parameters) -> Callable[[Structure], None]:
@@ -256,19 +262,25 @@ def given(request: Structure, names: Sequence[str]) -> list[str]:
 
 
 def _check(request: Structure, parameters: Parameters) -> None:
-    expressions = given(request, parameters.expressions)
-    legacy = given(request, parameters.legacy)
+    check_mixed(given(request, parameters.legacy), given(request, parameters.expressions))
+    check_names_are_used(request, parameters)
+    check_values_are_used(request, parameters)
+    check_conditional_operator(request, parameters)
+
+
+def check_mixed(legacy: Sequence[str], expressions: Sequence[str]) -> None:
+    """Refuse expressions together with the legacy parameters that they replaced: those that a request has."""
     if expressions and _conflicting(legacy, expressions):
-        raise ValidationException(
-            "Can not use both expression and non-expression parameters in the same request: "
-            f"Non-expression parameters: {{{_listed(_conflicting(legacy, expressions))}}} "
-            f"Expression parameters: {{{_listed(expressions)}}}"
-        )
-    _check_names(request, expressions)
-    if parameters.with_values:
-        _check_values(request, parameters.with_values)
-    if parameters.filters and "conditional_operator" in legacy:
-        _check_conditional_operator(request, parameters.filters)
+        raise mixed(_conflicting(legacy, expressions), expressions)
+
+
+def mixed(legacy: Sequence[str], expressions: Sequence[str]) -> ValidationException:
+    """The error for legacy parameters and expressions in one request."""
+    return ValidationException(
+        "Can not use both expression and non-expression parameters in the same request: "
+        f"Non-expression parameters: {{{_listed(legacy)}}} "
+        f"Expression parameters: {{{_listed(expressions)}}}"
+    )
 
 
 def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]:
@@ -277,15 +289,28 @@ def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]
     return [name for name in legacy if not (keys_apart and name == "key_conditions")]
 
 
-def _check_names(request: Any, expressions: Sequence[str]) -> None:
-    if request.expression_attribute_names is not None and not expressions:
+def check_names_are_used(request: Any, parameters: Parameters) -> None:
+    """Refuse ExpressionAttributeNames without an expression."""
+    names = request.expression_attribute_names
+    if _are_useless(names, parameters) and not given(request, parameters.expressions):
         raise ValidationException(
             "ExpressionAttributeNames can only be specified when using expressions"
         )
 
 
-def _check_values(request: Any, with_values: Sequence[str]) -> None:
-    if request.expression_attribute_values is None or given(request, with_values):
+def _are_useless(placeholders: Mapping[str, Any] | None, parameters: Parameters) -> bool:
+    """Whether placeholders need an expression."""
+    return placeholders is not None and (bool(placeholders) or not parameters.without_any)
+
+
+def check_values_are_used(request: Any, parameters: Parameters) -> None:
+    """Refuse ExpressionAttributeValues without an expression that may contain values."""
+    with_values = parameters.with_values
+    if (
+        not with_values
+        or not _are_useless(request.expression_attribute_values, parameters)
+        or given(request, with_values)
+    ):
         return
     verb = "is" if len(with_values) == 1 else "are"
     raise ValidationException(
@@ -293,9 +318,11 @@ def _check_values(request: Any, with_values: Sequence[str]) -> None:
     )
 
 
-def _check_conditional_operator(request: Structure, filters: Sequence[str]) -> None:
-    # `legacy` checks that it joins at least two conditions, after the conditions themselves.
-    if not any(getattr(request, name) for name in filters):
+def check_conditional_operator(request: Any, parameters: Parameters) -> None:
+    """Refuse a ConditionalOperator without conditions; `legacy` checks that it joins at least two."""
+    if not parameters.filters or request.conditional_operator is None:
+        return
+    if not any(getattr(request, name) for name in parameters.filters):
         raise ValidationException("ConditionalOperator cannot be used without Filter or Expected")
 
 

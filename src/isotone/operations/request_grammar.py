@@ -25,6 +25,7 @@ from typing import (
 
 import msgspec
 
+from isotone.operations.java_order import hashed
 from isotone.operations.request_members import NAME_PATTERN, AttributeValue, Structure
 
 _INTEGER_MAX: Final = 2**31 - 1
@@ -32,11 +33,11 @@ _ARN_LENGTH: Final = 1024
 
 
 class Constraint(msgspec.Struct, frozen=True):
-    """One rule on a member, and its sentence in an error; `told` is the whole entry, if it is not the usual."""
+    """One rule on a member, and its sentence in an error; `decoding` enforces it, unless an action does."""
 
     sentence: str
     holds: Callable[[Any], bool]
-    told: str | None = None
+    decoding: bool = True
 
 
 Constraints: TypeAlias = tuple[Constraint, ...]
@@ -80,10 +81,11 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A structure."""
+    """A structure; `listed` are its members in the order in which a list of faults has them."""
 
     name: str
     members: dict[str, Member]
+    listed: tuple[Member, ...]
     constraints: Constraints = ()
 
 
@@ -101,7 +103,33 @@ def shape_of(structure: type[Structure]) -> Record:
         members[field.encode_name] = Member(
             field.encode_name, _shape(annotation), field.required, checked_last=last
         )
-    return Record(structure.__name__, members)
+    return Record(structure.__name__, members, _listed(structure.__name__, members))
+
+
+# As seen: these structures are not listed in the order of a hash table.
+_LISTED: Final = {
+    "CreateTable": (
+        *("BillingMode", "ProvisionedThroughput", "TableName", "KeySchema"),
+        *("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
+    ),
+    "GlobalSecondaryIndex": ("KeySchema", "Projection", "IndexName", "ProvisionedThroughput"),
+}
+
+
+def _listed(structure: str, members: dict[str, Member]) -> tuple[Member, ...]:
+    """The members of a structure in the order in which the service lists their faults: that of a `HashMap` of Java.
+
+    The lists of Scan, Query, UpdateItem and ProvisionedThroughput that were seen have this order.
+    """
+    names = {decapitalized(name): member for name, member in members.items()}
+    first = _LISTED.get(structure, ())
+    rest = [names[name] for name in hashed(names, fewest=4) if names[name].name not in first]
+    return (*(members[name] for name in first), *rest)
+
+
+def decapitalized(name: str) -> str:
+    """A member as a path in an error names it: `keySchema`, but `sSESpecification`."""
+    return name[0].lower() + name[1:]
 
 
 def text_constraints(meta: msgspec.Meta) -> Constraints:
@@ -120,31 +148,27 @@ def _shape(annotation: Any) -> Shape:
 
 
 def _text(_: Any, meta: msgspec.Meta) -> Scalar:
-    kind = (meta.extra or {}).get("checked")
-    if kind in _NAME_RULES:
-        return Scalar("String", _NAME_RULES[kind])
-    return Scalar("String", text_constraints(meta))
+    extra = meta.extra or {}
+    if extra.get("checked") == "as a name":
+        return Scalar("String", NAME_CONSTRAINTS)
+    if extra.get("checked") == "by a layer":
+        return Scalar("String")
+    values = extra.get("enum")
+    return Scalar("String", _one_of(values, decoding=False) if values else text_constraints(meta))
 
 
-def _enum(annotation: Any, meta: msgspec.Meta) -> Scalar:
-    values = get_args(annotation)
+def _enum(annotation: Any, _: msgspec.Meta) -> Scalar:
+    return Scalar("String", _one_of(get_args(annotation)))
+
+
+def _one_of(values: tuple[str, ...], *, decoding: bool = True) -> Constraints:
     sentence = f"Member must satisfy enum value set: [{', '.join(values)}]"
-    return Scalar("String", _told((Constraint(sentence, frozenset(values).__contains__),), meta))
-
-
-def _told(rules: Constraints, meta: msgspec.Meta) -> Constraints:
-    """The rules of a member that has an entry of its own in the list of faults."""
-    entry = (meta.extra or {}).get("told")
-    if entry is None:
-        return rules
-    return tuple(
-        msgspec.structs.replace(rule, told=entry.format(sentence=rule.sentence)) for rule in rules
-    )
+    return (Constraint(sentence, frozenset(values).__contains__, decoding),)
 
 
 def _number(_: Any, meta: msgspec.Meta) -> Scalar:
     java = "Integer" if meta.le is not None and meta.le <= _INTEGER_MAX else "Long"
-    return Scalar(java, _told(_range(meta), meta))
+    return Scalar(java, _range(meta))
 
 
 def _decimal(_: Any, meta: msgspec.Meta) -> Scalar:
@@ -245,39 +269,16 @@ def at_most(length: int) -> Constraint:
     return Constraint(sentence, lambda value: len(value) <= length)
 
 
-def _unless_arn(rule: Constraint) -> Constraint:
+def unless_arn(rule: Constraint) -> Constraint:
+    """The rule for names, which an ARN need not keep."""
+
     def holds(text: str) -> bool:
         return rule.holds(text) or (text.startswith("arn:") and len(text) <= _ARN_LENGTH)
 
     return Constraint(rule.sentence, holds)
 
 
-def _if_long_enough(rule: Constraint) -> Constraint:
-    """The rule for names that no rule on the length refuses."""
-
-    def holds(text: str) -> bool:
-        return not 3 <= len(text) <= 255 or rule.holds(text)
-
-    return Constraint(rule.sentence, holds)
-
-
-# The rules of a data-plane call on a name that is not an ARN: all that are broken are told.
 NAME_CONSTRAINTS: Final[Constraints] = tuple(
-    _unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
+    unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
 )
-# Of the TableName of a single write or read, one is told; an empty name in words of its own.
-_SINGLE_NAME: Final[Constraints] = (
-    Constraint(
-        "",
-        bool,
-        "Value at 'TableName' failed to satisfy constraint: "
-        "Member must have length greater than or equal to 1",
-    ),
-    Constraint(at_least(3).sentence, lambda text: not text or len(text) >= 3),
-    _unless_arn(at_most(255)),
-    _unless_arn(_if_long_enough(_pattern(NAME_PATTERN))),
-)
-_NAME_RULES: Final[dict[Any, Constraints]] = {
-    "name": _SINGLE_NAME,
-    "name of an entry": (*NAME_CONSTRAINTS[1:], NAME_CONSTRAINTS[0]),
-}
+"""The rules of a table's name where it is not an ARN."""

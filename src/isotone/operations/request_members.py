@@ -34,12 +34,15 @@ AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
-# Data-plane calls take a name or an ARN; `table_lookup.table_name` checks it.
-TableName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=1024, extra={"checked": "name"})
-]
+# Data-plane calls take a name or an ARN; `member_checks` and `table_lookup.table_name` check it.
+TableName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
+# The name in an entry of a transaction has a layer of its own.
 EntryTableName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=1024, extra={"checked": "name of an entry"})
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "by a layer"})
+]
+# Actions with the older checks list what is wrong with a name together with other members.
+ListedTableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "as a name"})
 ]
 _NAME: Final = "[a-zA-Z0-9_.-]"
 NAME_PATTERN: Final = f"{_NAME}+"
@@ -49,6 +52,11 @@ NAME_PATTERN: Final = f"{_NAME}+"
 ControlTableName: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
+]
+# CreateTable lists what is wrong with a name together with its other members.
+NewTableName: TypeAlias = Annotated[
+    str,
+    Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "as a name"}),
 ]
 ResourceArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1283)]
 RevisionId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -74,25 +82,16 @@ ExpressionValues: TypeAlias = dict[str, AttributeValue]
 ApproximateCreationDateTimePrecision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
 AttributeAction: TypeAlias = Literal["ADD", "DELETE", "PUT"]
 BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
-# Legacy conditions are checked as a whole: see `legacy`.
+# Legacy conditions are checked as a whole: see `legacy`. Older checks list a wrong ConditionalOperator.
 ComparisonOperator: TypeAlias = str
-ConditionalOperator: TypeAlias = str
+ConditionalOperator: TypeAlias = Annotated[str, Meta(extra={"enum": ("OR", "AND")})]
 ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]
 ContributorInsightsMode: TypeAlias = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
 KeyType: TypeAlias = Literal["HASH", "RANGE"]
 ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]
 ReturnItemCollectionMetrics: TypeAlias = Literal["SIZE", "NONE"]
-# Single writes and reads have constraints that the service words in another way: "told" is the whole entry.
-ReturnValue: TypeAlias = Annotated[
-    Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"],
-    Meta(
-        extra={
-            "told": "Failed to satisfy constraint: Member must satisfy enum value set: "
-            "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
-        }
-    ),
-]
+ReturnValue: TypeAlias = Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"]
 ReturnValuesOnConditionCheckFailure: TypeAlias = Literal["ALL_OLD", "NONE"]
 ScalarAttributeType: TypeAlias = Literal["B", "N", "S"]
 Select: TypeAlias = Literal[

@@ -1,31 +1,39 @@
 """Checks the members of a request against the constraints of the API: "1 validation error detected: …".
 
-Whether an item fits its table is checked later, by `item_validation`. The service checks all constraints before anything else, counts the violations and lists the
-first ten, each with the value as Java prints it and the path of the member.
+Whether an item fits its table is checked later, by `item_validation`. Where the service lists several violations, it counts
+all and shows the first ten, each with the value as Java prints it and the path of the member. Which of an action's
+constraints are listed together is in `check_orders`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
-from zlib import crc32
-
-import msgspec
 
 from isotone.errors import ValidationException
 from isotone.operations.request_grammar import (
     Constraints,
     Mapping,
+    Member,
     Record,
     Scalar,
     Sequence,
     Shape,
     Value,
+    decapitalized,
 )
+from isotone.values.shape import decode_base64, known_members
 
 _LISTED: Final = 10
 _NULL: Final = "Member must not be null"
-_VALUE_CLASS: Final = "com.amazonaws.dynamodb.v20120810.AttributeValue"
+# The service's own model has members that its public one lacks.
+_VALUE_MEMBERS: Final = (
+    *("s", "n", "b", "iNT", "dECIMAL", "dOUBLE", "sS", "nS", "bS", "iNTSET", "dECIMALSET"),
+    *("dOUBLESET", "m", "l", "nULL", "bOOL"),
+)
+_WITH_PROFILE: Final = frozenset(
+    {"PutRequest", "DeleteRequest", "Get", "Put", "Delete", "Update", "ConditionCheck"}
+)
 
 
 def error_of(document: Any, shape: Record) -> ValidationException | None:
@@ -40,7 +48,7 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
         yield problem("null", path, _NULL)
         return
     yield from (
-        rule.told or problem(f"'{java_text(value, shape)}'", path, rule.sentence)
+        problem(f"'{java_text(value, shape)}'", path, rule.sentence)
         for rule in shape.constraints
         if not rule.holds(value)
     )
@@ -84,12 +92,17 @@ def _mapping(value: Any, shape: Mapping, path: str) -> Iterator[str]:
 
 
 def _record(value: Any, shape: Record, path: str) -> Iterator[str]:
-    for member in shape.members.values():
-        place = f"{path}.{_decapitalized(member.name)}".lstrip(".")
-        content = value.get(member.name)
-        if member.checked_last or (content is None and not member.required):
-            continue
-        yield from violations(content, member.shape, place)
+    for member in shape.listed:
+        yield from of_member(value, member, path)
+
+
+def of_member(document: Any, member: Member, path: str = "") -> Iterator[str]:
+    """A sentence for each constraint that a member of a structure violates."""
+    content = document.get(member.name)
+    if not member.checked_last and (content is not None or member.required):
+        yield from violations(
+            content, member.shape, f"{path}.{decapitalized(member.name)}".lstrip(".")
+        )
 
 
 _INSIDE: Final[dict[type, Callable[[Any, Any, str], Iterator[str]]]] = {
@@ -122,19 +135,41 @@ def java_text(value: Any, shape: Shape) -> str:
         case Scalar():
             return str(value).lower() if isinstance(value, bool) else str(value)
         case Value():
-            return f"{_VALUE_CLASS}@{crc32(msgspec.json.encode(value)):x}"
+            return _value_text(value)
         case Sequence():
             return f"[{', '.join(java_text(member, shape.member) for member in value)}]"
         case Mapping():
             entries = (f"{key}={java_text(item, shape.value)}" for key, item in value.items())
             return f"{{{', '.join(entries)}}}"
         case Record():
-            members = (
-                f"{_decapitalized(name)}={java_text(value.get(name), member.shape)}"
+            members = [
+                f"{decapitalized(name)}={java_text(value.get(name), member.shape)}"
                 for name, member in shape.members.items()
-            )
+            ]
+            if shape.name in _WITH_PROFILE:
+                members.append("workloadProfileName=null")
             return f"{shape.name}({', '.join(members)})"
 
 
-def _decapitalized(name: str) -> str:
-    return name[0].lower() + name[1:]
+def _value_text(value: Any) -> str:
+    texts = {
+        decapitalized(code): _content_text(code, content)
+        for code, content in known_members(value).items()
+    }
+    members = ", ".join(f"{name}={texts.get(name, 'null')}" for name in _VALUE_MEMBERS)
+    return f"AttributeValue({members})"
+
+
+def _content_text(code: str, content: Any) -> str:
+    match code:
+        case "B":
+            size = len(decode_base64(content))
+            return f"java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]"
+        case "M":
+            entries = (f"{name}={_value_text(each or {})}" for name, each in content.items())
+            return f"{{{', '.join(entries)}}}"
+        case "L":
+            return f"[{', '.join(_value_text(each or {}) for each in content)}]"
+        case "SS" | "NS" | "BS":
+            return f"[{', '.join(_content_text(code[0], each) for each in content)}]"
+    return str(content).lower() if isinstance(content, bool) else str(content)

@@ -22,6 +22,7 @@ from isotone.operations.request_members import NAME_PATTERN
 from isotone.operations.request_validation import detected, problem
 
 IN_USE: Final = "Attempt to change a resource which is still in use: "
+REQUIRED: Final = "The parameter '{member}' is required but was not present in the request"
 _PARTITIONS: Final = {
     "cn-": "aws-cn",
     "us-gov-": "aws-us-gov",
@@ -64,9 +65,7 @@ def check_arn(arn: str) -> None:
 def check_control_name(member: str, text: str | None) -> None:
     """Refuse a missing, short, long or malformed name, as control-plane calls do."""
     if text is None:
-        raise ValidationException(
-            f"The parameter '{member}' is required but was not present in the request"
-        )
+        raise ValidationException(REQUIRED.format(member=member))
     if not text.startswith("arn:") and not 3 <= len(text) <= 255:
         raise ValidationException(
             f"{member} must be at least 3 characters long and at most 255 characters long"

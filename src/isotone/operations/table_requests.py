@@ -10,6 +10,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
 from isotone.operations.item_validation import INVALID
+from isotone.operations.java_order import hashed
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.request_members import (
     AttributeName,
@@ -21,6 +22,7 @@ from isotone.operations.request_members import (
     KeyAttributeName,
     KeyType,
     Long,
+    NewTableName,
     PositiveLong,
     ProjectionType,
     ScalarAttributeType,
@@ -163,7 +165,7 @@ class CreateTable(Structure, frozen=True):
     """Create a table with its indexes."""
 
     attribute_definitions: list[AttributeDefinition]
-    table_name: ControlTableName
+    table_name: NewTableName
     key_schema: KeySchema
     local_secondary_indexes: list[LocalSecondaryIndex] | None = None
     global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
@@ -358,13 +360,9 @@ def check_create_table(request: CreateTable) -> None:
     _check_billing(request)
     _check_bounds(request.provisioned_throughput)
     _check_maximums(request.on_demand_throughput, request.billing_mode != "PAY_PER_REQUEST")
-    _check_stream(request.stream_specification)
-    types = {each.attribute_name for each in request.attribute_definitions}
-    if len(types) < len(request.attribute_definitions):
-        raise ValidationException("Cannot have two attributes with the same name")
+    _check_definitions(request.key_schema, request.attribute_definitions)
     check_key_schema(request.key_schema)
-    if not {each.attribute_name for each in request.key_schema} <= types:
-        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    _check_lists(request)
     check_local_indexes(request)
     check_global_indexes(request)
     check_tags(request.tags or ())
@@ -419,17 +417,31 @@ def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> N
             )
 
 
-def _check_stream(stream: StreamSpecification | None) -> None:
-    if stream is None:
+def check_new_stream(stream: StreamSpecification | None) -> None:
+    """Check that a new table has a view type if and only if it has a stream."""
+    if stream is None or stream.stream_enabled == (stream.stream_view_type is not None):
         return
-    if stream.stream_enabled and stream.stream_view_type is None:
-        raise ValidationException(
-            "Invalid StreamViewType: Stream ViewType must not be null or empty when enabling streams."
+    raise ValidationException(
+        f"{INVALID}Table is being created with a stream "
+        + (
+            "enabled, UpdateViewType is required"
+            if stream.stream_enabled
+            else "disabled, UpdateViewType should not be specified"
         )
-    if not stream.stream_enabled and stream.stream_view_type is not None:
-        raise ValidationException(
-            "Invalid StreamViewType: Stream StreamEnabled was false but a StreamViewType was present."
+    )
+
+
+def _check_changed_stream(stream: StreamSpecification | None) -> None:
+    if stream is None or stream.stream_enabled == (stream.stream_view_type is not None):
+        return
+    raise ValidationException(
+        f"{INVALID}If stream is being "
+        + (
+            "enabled then UpdateViewType is required"
+            if stream.stream_enabled
+            else "disabled, then UpdateViewType must not be specified"
         )
+    )
 
 
 def check_update_table(request: UpdateTable) -> None:
@@ -441,7 +453,7 @@ def check_update_table(request: UpdateTable) -> None:
         )
     _check_new_billing(request)
     _check_bounds(request.provisioned_throughput)
-    _check_stream(request.stream_specification)
+    _check_changed_stream(request.stream_specification)
     created = _created_indexes(request.global_secondary_index_updates or [])
     for index in created:
         check_defined(index.key_schema, request.attribute_definitions)
@@ -505,10 +517,6 @@ IndexAction = (
     | DeleteGlobalSecondaryIndexAction
     | UpdateGlobalSecondaryIndexAction
 )
-_KEY_TYPES: Final = {
-    "HASH": "Too many partition keys. GSI can have at most 4 partition keys",
-    "RANGE": "Too many sort keys. GSI can have at most 4 sort keys",
-}
 
 
 class _Projecting(Protocol):
@@ -516,34 +524,61 @@ class _Projecting(Protocol):
     def projection(self) -> Projection: ...
 
 
+def _check_definitions(
+    keys: Sequence[KeySchemaElement], definitions: Sequence[AttributeDefinition]
+) -> None:
+    """Check that each attribute of a table's key is defined, and nothing is defined twice."""
+    defined: set[str] = set()
+    for name in (each.attribute_name for each in definitions):
+        if name in defined:
+            raise ValidationException(f"Attribute Name is duplicated: {name}")
+        defined.add(name)
+    names = [each.attribute_name for each in keys]
+    found = defined.intersection(names)
+    if len(names) > max(1, len(found)) or not defined:
+        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    if not found:
+        raise _undefined(names, [each.attribute_name for each in definitions])
+
+
 def check_key_schema(elements: Sequence[KeySchemaElement], *, parts_of_index: bool = False) -> None:
     """Check that a key is a HASH attribute and optionally a RANGE one; a global index may have more."""
-    if elements[0].key_type != "HASH":
+    kinds: list[str] = [each.key_type for each in elements]
+    if kinds[0] != "HASH":
         raise ValidationException(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
         )
     if parts_of_index:
-        _check_parts(elements)
-    elif len(elements) > 1 and elements[1].key_type != "RANGE":
+        _check_parts(kinds)
+    elif len(elements) > 1 and kinds[1] != "RANGE":
         raise ValidationException(
             "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"
         )
     if len({each.attribute_name for each in elements}) < len(elements):
         raise ValidationException(
             "Both the Hash Key and the Range Key element in the KeySchema have the same name"
+            if kinds == ["HASH", "RANGE"]
+            else "The KeySchema contains multiple key attributes with the same name"
         )
 
 
-def _check_parts(elements: Sequence[KeySchemaElement]) -> None:
-    kinds: list[str] = [each.key_type for each in elements]
+def _check_parts(kinds: list[str]) -> None:
     if kinds != sorted(kinds):
         raise ValidationException(
-            "Invalid key order. Hash Key must be specified first in key schema, "
-            "Range Key must be specifed second"
+            f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema"
         )
-    for kind, refusal in _KEY_TYPES.items():
+    for kind in ("HASH", "RANGE"):
         if kinds.count(kind) > limits.INDEX_KEY_PARTS:
-            raise ValidationException(refusal)
+            raise ValidationException(
+                f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes"
+            )
+
+
+def _check_lists(request: CreateTable) -> None:
+    if request.local_secondary_indexes == []:
+        raise ValidationException(f"{INVALID}List of LocalSecondaryIndexes is empty")
+    if request.global_secondary_indexes == []:
+        raise ValidationException(f"{INVALID}List of GlobalSecondaryIndexes is empty")
 
 
 def check_local_indexes(request: CreateTable) -> None:
@@ -551,8 +586,6 @@ def check_local_indexes(request: CreateTable) -> None:
     indexes = request.local_secondary_indexes
     if indexes is None:
         return
-    if not indexes:
-        raise ValidationException(f"{INVALID}List of LocalSecondaryIndexes is empty")
     if len(request.key_schema) < 2:
         raise ValidationException(
             f"{INVALID}Table KeySchema does not have a range key, "
@@ -590,8 +623,6 @@ def check_global_indexes(request: CreateTable) -> None:
     indexes = request.global_secondary_indexes
     if indexes is None:
         return
-    if not indexes:
-        raise ValidationException(f"{INVALID}List of GlobalSecondaryIndexes is empty")
     seen = {index.index_name for index in request.local_secondary_indexes or ()}
     for index in indexes:
         check_defined(index.key_schema, request.attribute_definitions)
@@ -622,13 +653,17 @@ def check_defined(
     elements: Iterable[KeySchemaElement], definitions: Iterable[AttributeDefinition] | None
 ) -> None:
     """Check that the request defines the types of the attributes of an index key."""
-    keys = [each.attribute_name for each in elements]
-    defined = [each.attribute_name for each in definitions or ()]
+    keys = hashed(each.attribute_name for each in elements)
+    defined = hashed(each.attribute_name for each in definitions or ())
     if not set(keys) <= set(defined):
-        raise ValidationException(
-            f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "
-            f"Keys: {_listed(keys)}, AttributeDefinitions: {_listed(defined)}"
-        )
+        raise _undefined(keys, defined)
+
+
+def _undefined(keys: list[str], defined: list[str]) -> ValidationException:
+    return ValidationException(
+        f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. "
+        f"Keys: {_listed(keys)}, AttributeDefinitions: {_listed(defined)}"
+    )
 
 
 def check_unique_name(name: str, seen: set[str]) -> None:
@@ -671,15 +706,14 @@ def check_attributes(request: CreateTable) -> None:
     """Check that every defined attribute is part of some key."""
     local = request.local_secondary_indexes or ()
     global_ = request.global_secondary_indexes or ()
-    schemas = [request.key_schema, *(each.key_schema for each in (*local, *global_))]
+    of_indexes = [each.key_schema for each in (*local, *global_)]
     searched = [each.search_schema for each in request.vector_indexes or () if each.search_schema]
-    used = list(
-        dict.fromkeys(each.attribute_name for schema in (*schemas, *searched) for each in schema)
-    )
-    defined = [each.attribute_name for each in request.attribute_definitions]
-    if set(defined) <= set(used):
+    others = hashed(each.attribute_name for schema in (*of_indexes, *searched) for each in schema)
+    used = dict.fromkeys((*(each.attribute_name for each in request.key_schema), *others))
+    defined = hashed(each.attribute_name for each in request.attribute_definitions)
+    if used.keys() >= set(defined):
         return
-    if len(schemas) == 1 and not searched:
+    if not of_indexes and not searched:
         raise ValidationException(
             f"{INVALID}Number of attributes in KeySchema does not exactly match "
             "number of attributes defined in AttributeDefinitions"

@@ -56,6 +56,7 @@ from isotone.operations.table_requests import (
     UpdateTable,
     check_attributes,
     check_create_table,
+    check_new_stream,
     check_projected_count,
     check_update_table,
 )
@@ -67,6 +68,7 @@ def create_table(engine: Engine, request: CreateTable) -> Answer:
     check_create_table(request)
     vector_indexes.check_created(request)
     check_attributes(request)
+    check_new_stream(request.stream_specification)
     if request.resource_policy is not None:
         check_policy(request.resource_policy)
     name = table_name(request.table_name)
@@ -459,13 +461,8 @@ def _with_new_index(
     wanted: CreateGlobalSecondaryIndexAction,
     types: dict[str, str],
 ) -> TableSchema:
-    taken = schema.index(wanted.index_name)
-    if taken is not None or schema.vector_index(wanted.index_name) is not None:
-        raise ValidationException(
-            f"{INVALID}Duplicate index name: {wanted.index_name}"
-            if taken is not None and taken.kind == "local"
-            else "Attempting to create an index which already exists"
-        )
+    if schema.index(wanted.index_name) or schema.vector_index(wanted.index_name):
+        raise ValidationException("Attempting to create an index which already exists")
     if schema.has_filling_index:
         raise LimitExceededException(ONE_AT_A_TIME)
     index = _index_schema(engine, wanted, "global", types, "CREATING")

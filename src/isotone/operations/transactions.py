@@ -61,6 +61,9 @@ from isotone.values.attribute_validation import canonical_item
 
 ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
 
+# As seen: the values of a transaction may have one level more than an item. An update that writes one is then cancelled.
+_VALUES_LEVEL: Final = 0
+
 
 class Get(Structure, frozen=True):
     """One read of a transaction."""
@@ -157,9 +160,13 @@ Reason = dict[str, Any]
 
 _ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
 _ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
-_check_get: Final = checker(Parameters(expressions=("projection_expression",)))
+_check_get: Final = checker(Parameters(expressions=("projection_expression",), without_any=True))
 _check_conditional: Final = checker(
-    Parameters(expressions=("condition_expression",), with_values=("condition_expression",))
+    Parameters(
+        expressions=("condition_expression",),
+        with_values=("condition_expression",),
+        without_any=True,
+    )
 )
 _check_update: Final = checker(
     Parameters(
@@ -306,7 +313,7 @@ def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks over several tables, all of them or none."""
-    entries = [_entry(item) for item in request.transact_items]
+    entries = [entry_of(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
     used = use_of(request.client_request_token, request.transact_items)
@@ -398,7 +405,7 @@ def _check_parameters(
             raise
 
 
-def _entry(item: TransactWriteItem) -> Entry:
+def entry_of(item: TransactWriteItem) -> Entry:
     """The only action of an entry."""
     present = [getattr(item, name) for name in _ENTRY_ACTIONS]
     actions: list[Entry] = [entry for entry in present if entry is not None]
@@ -419,7 +426,9 @@ def _prepare(entry: Entry) -> MakeChange:
     binding = (
         Binding(None, None)  # placeholders without an expression are told by `_check_parameters`
         if entry.condition_expression is None and update_expression is None
-        else Binding(entry.expression_attribute_names, entry.expression_attribute_values)
+        else Binding(
+            entry.expression_attribute_names, entry.expression_attribute_values, _VALUES_LEVEL
+        )
     )
     update = binding.update(update_expression)
     matches = bound(binding.condition(entry.condition_expression), binding.values)

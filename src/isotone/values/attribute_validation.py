@@ -80,10 +80,13 @@ def canonical_item(item: Item) -> tuple[Item, int]:
         raise
 
 
-def canonical_value(value: AttributeValue) -> Measured:
-    """One value in normal form, and its size in bytes without a name; raises as `canonical_item`."""
+def canonical_value(value: AttributeValue, level: int = 1) -> Measured:
+    """One value in normal form, and its size in bytes without a name; raises as `canonical_item`.
+
+    `level` is that of the value among the levels that may be nested.
+    """
     try:
-        return _measured(value, 1)
+        return _measured(value, level)
     except (_Misshapen, ValidationException):
         shape.check_value(value)
         raise

@@ -27,7 +27,10 @@ UNDERFLOW: Final = (
 _is_plain: Final = re.compile(
     r"0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,17})\.[0-9]{0,18}[1-9]"
 ).fullmatch
-_parse: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,10}))?").fullmatch
+_parse: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)0*([0-9]+))?").fullmatch
+# The service holds an exponent in an `int`. One with more digits is beyond every range.
+_EXPONENT_DIGITS: Final = 10
+_INT: Final = 2**31
 
 # A sum spans at most 126 digits before the point and 168 after it, so this context never rounds.
 _EXACT: Final = Context(prec=300)
@@ -48,20 +51,51 @@ def canonical_number(text: str) -> str:
 
 
 def _normal_form(text: str) -> str:
+    sign, unpadded, scale = _parts(text)
+    digits = unpadded.rstrip("0")
+    point = len(unpadded) - scale
+    _check_range(point - 1, len(digits))
+    if not digits:
+        return "0"
+    plain = _place_point(digits, point)
+    return "-" + plain if sign == "-" else plain
+
+
+def _parts(text: str) -> tuple[str, str, int]:
+    """The sign, the digits from the first that counts, and how many of them are after the point.
+
+    A zero has one digit: its exponent is checked as that of any other number.
+    """
     if not text:
         raise ValidationException(NOT_A_NUMBER)
     match = _parse(text)
     if match is None or not (match[2] or match[3]):
-        raise ValidationException(f"{NOT_A_NUMBER}: {text}")
-    sign, whole, fraction, exponent = match.groups("")
-    unpadded = (whole + fraction).lstrip("0")
-    if not unpadded:
-        return "0"
-    digits = unpadded.rstrip("0")
-    point = len(unpadded) - len(fraction) + int(exponent or 0)
-    _check_range(point - 1, len(digits))
-    plain = _place_point(digits, point)
-    return "-" + plain if sign == "-" else plain
+        raise _not_a_number(text)
+    sign, whole, fraction, direction, exponent = match.groups("")
+    shift = int(exponent[: _EXPONENT_DIGITS + 1] or 0)
+    scale = len(fraction) + (shift if direction == "-" else -shift)
+    return sign, (whole + fraction).lstrip("0") or "0", scale
+
+
+def _not_a_number(text: str) -> ValidationException:
+    return ValidationException(f"{NOT_A_NUMBER}: {text}")
+
+
+def check_as_int(text: str) -> None:
+    """Refuse a number in the words of the older actions, which compute its magnitude in an `int`.
+
+    So an exponent beyond an `int` is no number, and one at its end overflows to the other side.
+
+    >>> check_as_int("1e2147483647")
+    Traceback (most recent call last):
+    isotone.errors.ValidationException: Number underflow. Attempting to store a number with magnitude smaller than supported range
+    """
+    _, digits, scale = _parts(text)
+    exponent = len(_parse(text)[3] or "") - scale  # type: ignore[index] # `_parts` has matched it
+    if not (-_INT <= exponent < _INT and -_INT <= scale < _INT):
+        raise _not_a_number(text)
+    magnitude = (len(digits) - scale + _INT) % (2 * _INT) - _INT
+    _check_range(magnitude - 1, len(digits.rstrip("0")))
 
 
 def _check_range(magnitude: int, digits: int) -> None:

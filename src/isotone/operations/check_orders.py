@@ -1,0 +1,571 @@
+"""Each action's order of checks, as data: which layer of faults the service finds before which.
+
+`check_order` walks an order after a refusal. The page `docs/design/order-of-checks.md` is made of this file, and
+`python -m tests.observed.orders` sends pairs and triples of faults: the answer is always that of the first layer.
+
+In 2026 AWS moved the actions on single items, Query, Scan and BatchGetItem to newer checks: a fault is counted like a
+broken constraint, and each action has an order of its own. The older ones list all broken constraints at once. They are
+behind batches of writes, transactions and tables, and take over where the newer ones cannot decode a request: when it
+is nested too deeply, or, in some actions, when a required member is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from isotone.operations import batch_checks as batches
+from isotone.operations import member_checks as members
+from isotone.operations import read_checks as reads
+from isotone.operations import request_checks as requests
+from isotone.operations import transaction_checks as transactions
+from isotone.operations import value_checks as values
+from isotone.operations.check_order import Branch, Layer, Order
+from isotone.operations.item_requests import PUT_OR_DELETE, READ, UPDATE
+from isotone.operations.member_checks import member
+from isotone.operations.query_and_scan import QUERY, SCAN
+from isotone.operations.request_expressions import Parameters
+from isotone.operations.value_checks import PLACEHOLDERS, newly
+from isotone.values.attribute_validation import (
+    EMPTY_SET,
+    MANY_TYPES,
+    NO_TYPE,
+    NULL_NOT_TRUE,
+    TOO_DEEP,
+)
+
+_ITEM: Final = values.of("Item")
+_KEY: Final = values.of("Key")
+
+
+def _options(*names: str) -> tuple[members.Entry, ...]:
+    return tuple(map(member, names))
+
+
+_RETURNED: Final = ("ReturnItemCollectionMetrics", "ReturnValuesOnConditionCheckFailure")
+
+
+# What several orders share
+
+
+_DECODED: Final = "attribute values without a type or with several, bad numbers, false NULLs"
+
+
+def _decoded(source: values.Source, *, counted: bool = False) -> Layer:
+    return Layer(_DECODED, values.decoded(source), counted=counted)
+
+
+def _counted(*layers: Layer) -> tuple[Layer, ...]:
+    return tuple(Layer(each.says, each.check, counted=True) for each in layers)
+
+
+_NO_NAME: Final = Layer("an empty TableName, alone", members.alone(members.empty_table_name))
+
+
+def _named(*names: str) -> Layer:
+    """No attribute has an empty name, nor a member of a map in it."""
+    check = values.named(values.of(*names, PLACEHOLDERS, "Expected", "AttributeUpdates"))
+    return Layer("empty names of attributes", check)
+
+
+_EMPTY_NAMES: Final = "empty names of attributes"
+_NAMES: Final = Layer("empty names in ExpressionAttributeNames", requests.names_are_not_empty)
+_CONTENT: Final = "duplicates in sets, empty sets, nesting"
+_NO_EMPTY_SETS: Final = Layer("empty sets in Key", values.without_empty_sets(_KEY))
+_TABLE: Final = Layer("no such table", requests.table_exists)
+_KEY_FITS: Final = Layer("a Key that does not fit the table", requests.key_fits)
+_MALFORMED: Final = Layer("malformed placeholders", requests.placeholders_are_well_formed)
+
+
+def _combined(parameters: Parameters, *, shortly: bool) -> tuple[Layer, ...]:
+    """Which parameters can be combined."""
+    return (
+        Layer("expressions together with legacy parameters", requests.not_mixed(parameters)),
+        Layer(
+            "ExpressionAttributeNames without an expression",
+            requests.names_have_expressions(parameters),
+        ),
+        Layer(
+            "ExpressionAttributeValues without an expression",
+            requests.values_have_expressions(parameters, shortly=shortly),
+        ),
+        Layer(
+            "ConditionalOperator without two conditions, or neither AND nor OR",
+            requests.operator_joins(parameters),
+        ),
+    )
+
+
+_NOT_RETURNED: Final = Layer(
+    "ReturnValues other than ALL_OLD and NONE", members.bare(members.returned_by_put_or_delete)
+)
+
+
+_OF_PLACEHOLDERS: Final = "values of placeholders"
+_PLACEHOLDERS_BEFORE: Final = Layer(_OF_PLACEHOLDERS, values.placeholders_as_before)
+
+
+def _older(
+    checks: tuple[Layer, ...],
+    source: values.Source,
+    *more: Layer,
+    with_placeholder: bool = True,
+    name: members.Entry = members.one_of_table_name,
+) -> tuple[Branch, Branch]:
+    """The older checks, for requests that the newer ones cannot decode; `checks` come last, and nothing is counted."""
+    first = (
+        _NO_NAME,
+        Layer("broken constraints, all in one list", members.listed_as_before(name)),
+        *more,
+    )
+    last = tuple(
+        _PLACEHOLDERS_BEFORE if each.says == _OF_PLACEHOLDERS else Layer(each.says, each.check)
+        for each in checks
+    )
+    nesting = (
+        Layer("nesting", values.nesting(values.of("Item", "Key"))),
+        Layer("nesting of legacy values", requests.legacy_nesting),
+        _PLACEHOLDERS_BEFORE,
+        Layer("nesting of ExclusiveStartKey", reads.nesting_of_start),
+    )
+    decoded = Layer(_DECODED, values.decoded_as_before(source, with_placeholder=with_placeholder))
+    return (
+        Branch(
+            "a value with several types: the older checks",
+            values.has_a_value_of_several_types,
+            (decoded, *first, *last),
+        ),
+        Branch(
+            "values in more than 62 lists or maps: the older checks",
+            values.is_deep,
+            (*first, *nesting, *last),
+        ),
+    )
+
+
+# Single items
+
+_PUT: Final = (
+    *_counted(
+        _named("Item"),
+        _NAMES,
+        Layer(_CONTENT, values.newer_content(_ITEM)),
+        *_combined(PUT_OR_DELETE, shortly=True),
+        _MALFORMED,
+        Layer(_OF_PLACEHOLDERS, values.placeholders()),
+        Layer("an empty expression", requests.not_empty("condition_expression")),
+        Layer("nesting of Expected", requests.legacy_nesting),
+        Layer(
+            "ConditionExpression, but for undefined placeholders",
+            requests.compiled("condition_expression", defined=False),
+        ),
+        _NOT_RETURNED,
+        Layer("values of Expected", newly(requests.values_of("expected"))),
+        Layer("Expected", requests.expected_is_sound),
+        Layer("undefined values", requests.compiled("condition_expression")),
+        Layer("unused placeholders", requests.placeholders_are_used("condition_expression")),
+    ),
+    Layer("an item that is too large", values.item_is_small),
+    _TABLE,
+    Layer("an Item that does not fit the table and its indexes", requests.item_fits),
+)
+_PUT_VALUES: Final = values.of("Item", PLACEHOLDERS)
+_OLDER_PUT: Final = _older(_PUT, _PUT_VALUES, with_placeholder=False)
+
+PUT_ITEM: Final[Order] = (
+    _OLDER_PUT[0],
+    _decoded(_PUT_VALUES, counted=True),
+    _OLDER_PUT[1],
+    _NO_NAME,
+    Layer(
+        "other broken constraints, all in one list",
+        members.listed(
+            members.one_of_table_name,
+            *_options("Item", "ReturnConsumedCapacity"),
+            members.return_values,
+            *_options(*_RETURNED, "Expected", "ExpressionAttributeNames", PLACEHOLDERS),
+        ),
+    ),
+    *_PUT,
+)
+
+_DELETE: Final = (
+    *_counted(
+        _named("Key"),
+        _NAMES,
+        *_combined(PUT_OR_DELETE, shortly=True),
+        _MALFORMED,
+        Layer(_OF_PLACEHOLDERS, values.placeholders(types_named=True)),
+        Layer("nesting of Expected", requests.legacy_nesting),
+    ),
+    _NO_EMPTY_SETS,
+    *_counted(
+        Layer(_CONTENT, values.newer_content(_KEY)),
+        Layer("values of Expected", newly(requests.values_of("expected"))),
+        Layer("Expected", requests.expected_is_sound),
+        Layer("ConditionExpression", requests.compiled("condition_expression")),
+        Layer("unused placeholders", requests.placeholders_are_used("condition_expression")),
+    ),
+    _TABLE,
+    _KEY_FITS,
+)
+_OLDER_DELETE: Final = _older(_DELETE, _KEY, _NOT_RETURNED)
+
+DELETE_ITEM: Final[Order] = (
+    _OLDER_DELETE[0],
+    _decoded(_KEY, counted=True),
+    _OLDER_DELETE[1],
+    _NO_NAME,
+    Layer(
+        "other broken constraints, all in one list",
+        members.listed(
+            members.one_of_table_name,
+            *_options("Key", "ReturnConsumedCapacity"),
+            members.return_values,
+            *_options(*_RETURNED, "Expected", "ExpressionAttributeNames", PLACEHOLDERS),
+            members.returned_by_put_or_delete,
+        ),
+    ),
+    *_DELETE,
+)
+
+_UPDATE: Final = (
+    *_counted(
+        _named("Key"),
+        _NAMES,
+        *_combined(UPDATE, shortly=True),
+        _MALFORMED,
+        Layer(_OF_PLACEHOLDERS, values.placeholders(empty_sets_named=False)),
+    ),
+    _NO_EMPTY_SETS,
+    Layer("empty sets in AttributeUpdates", requests.no_empty_sets_in_updates),
+    *_counted(
+        Layer(_CONTENT, values.newer_content(_KEY)),
+        Layer("values of AttributeUpdates", newly(requests.values_of("attribute_updates"))),
+        Layer(
+            "an empty expression",
+            requests.not_empty("condition_expression", "update_expression"),
+        ),
+        Layer("the actions of AttributeUpdates", requests.actions_exist),
+    ),
+    Layer("AttributeUpdates", requests.updates_are_sound),
+    *_counted(
+        Layer("values of Expected", newly(requests.values_of("expected"))),
+        Layer("Expected", requests.expected_is_sound),
+        Layer("UpdateExpression", requests.compiled("update_expression")),
+        Layer("ConditionExpression", requests.compiled("condition_expression")),
+        Layer(
+            "unused placeholders",
+            requests.placeholders_are_used("update_expression", "condition_expression"),
+        ),
+    ),
+    _TABLE,
+    _KEY_FITS,
+)
+_OLDER_UPDATE: Final = _older(_UPDATE, values.of_updates, name=members.all_of_table_name)
+
+UPDATE_ITEM: Final[Order] = (
+    _OLDER_UPDATE[0],
+    _decoded(values.of_updates, counted=True),
+    _OLDER_UPDATE[1],
+    Layer(
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded(),
+    ),
+    _NO_NAME,
+    Layer("a wrong TableName", members.listed(members.all_of_table_name)),
+    Layer("a wrong ReturnValues", members.alone(members.return_values)),
+    Layer(
+        "a wrong ReturnValuesOnConditionCheckFailure",
+        members.bare(member("ReturnValuesOnConditionCheckFailure")),
+    ),
+    Layer(
+        "a wrong ReturnItemCollectionMetrics",
+        members.alone(member("ReturnItemCollectionMetrics")),
+    ),
+    Layer("a wrong ReturnConsumedCapacity", members.bare(member("ReturnConsumedCapacity"))),
+    Layer(
+        "other broken constraints",
+        members.listed(
+            *_options("Key", "Expected", "ExpressionAttributeNames"),
+            member(PLACEHOLDERS),
+        ),
+    ),
+    *_UPDATE,
+)
+
+GET_ITEM: Final[Order] = (
+    _decoded(_KEY),
+    _NO_NAME,
+    Layer(
+        "other broken constraints, all in one list",
+        members.listed(
+            member("Key"),
+            members.one_of_table_name,
+            *_options("ReturnConsumedCapacity", "AttributesToGet", "ExpressionAttributeNames"),
+        ),
+    ),
+    Layer("nesting that cannot be decoded", values.shallow),
+    _named("Key"),
+    Layer("empty names in AttributesToGet", requests.attributes_have_names),
+    _NAMES,
+    *_combined(READ, shortly=False)[:2],
+    _MALFORMED,
+    Layer(_CONTENT, values.newer_content(_KEY)),
+    Layer("an empty expression", requests.not_empty("projection_expression")),
+    Layer("names that are twice in AttributesToGet", requests.attributes_differ),
+    _TABLE,
+    _KEY_FITS,
+    Layer("ProjectionExpression", requests.compiled("projection_expression")),
+    Layer("unused placeholders", requests.placeholders_are_used("projection_expression")),
+)
+
+
+# Query and Scan
+
+_READ_EXPRESSIONS: Final = ("filter_expression", "projection_expression")
+
+_OLDER_READ: Final = _older((), values.of(PLACEHOLDERS), with_placeholder=False)
+
+QUERY_ORDER: Final[Order] = (
+    _decoded(values.of(PLACEHOLDERS)),
+    _OLDER_READ[1],
+    Layer(
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded(),
+    ),
+    Layer(
+        "Limit and an empty TableName",
+        members.listed(members.placed("Limit"), members.empty_table_name),
+    ),
+    Layer(
+        "a wrong TableName or ReturnConsumedCapacity, or a condition without an operator",
+        members.listed(
+            members.one_of_table_name,
+            *_options("ReturnConsumedCapacity", "KeyConditions", "QueryFilter"),
+        ),
+    ),
+    _named("ExclusiveStartKey"),
+    Layer("empty names in AttributesToGet", requests.attributes_have_names),
+    _NAMES,
+    *_combined(QUERY, shortly=False)[:3],
+    Layer(
+        "ConditionalOperator without two conditions, or neither AND nor OR",
+        requests.operator_joins(QUERY),
+    ),
+    _MALFORMED,
+    Layer(_OF_PLACEHOLDERS, values.placeholders()),
+    Layer("a wrong Select", members.alone(member("Select"))),
+    Layer(
+        "other broken constraints",
+        members.listed(
+            *_options("AttributesToGet", "ExpressionAttributeNames", PLACEHOLDERS),
+            member("ExclusiveStartKey"),
+        ),
+    ),
+    Layer("values of QueryFilter", newly(requests.values_of("query_filter"))),
+    Layer("QueryFilter", requests.filter_is_sound("query_filter")),
+    Layer("KeyConditions", reads.key_conditions_are_sound),
+    Layer("names that are twice in AttributesToGet", requests.attributes_differ),
+    Layer("values of ExclusiveStartKey", reads.start_of(NO_TYPE, MANY_TYPES)),
+    Layer(
+        "an empty KeyConditionExpression or FilterExpression",
+        requests.not_empty("key_condition_expression", "filter_expression"),
+    ),
+    Layer(
+        "FilterExpression, but for undefined values",
+        requests.compiled("filter_expression", defined=False),
+    ),
+    Layer("an empty ProjectionExpression", requests.not_empty("projection_expression")),
+    Layer("no key condition", reads.there_is_a_key_condition),
+    Layer(
+        "a Select that contradicts the rest",
+        reads.choice_is_possible,
+        counted=True,
+    ),
+    Layer(
+        "KeyConditionExpression, but for undefined values",
+        requests.compiled("key_condition_expression", defined=False),
+    ),
+    Layer("two conditions on one key", reads.key_condition_is_single),
+    _TABLE,
+    Layer("no such index, or a consistent read of a global one", reads.index_is_readable),
+    Layer("an ExclusiveStartKey that does not fit the keys", reads.start_fits_query),
+    Layer("undefined values", requests.compiled("key_condition_expression")),
+    Layer("a key condition that does not fit the key", reads.key_condition_fits),
+    Layer(
+        "an ExclusiveStartKey outside the condition, or where no item can follow it",
+        reads.start_is_within,
+    ),
+    Layer("a filter on the key", reads.filter_is_of_others),
+    Layer("ProjectionExpression", requests.compiled("projection_expression")),
+    Layer("undefined values of the filter", requests.compiled("filter_expression")),
+    Layer(
+        "unused placeholders",
+        requests.placeholders_are_used("key_condition_expression", *_READ_EXPRESSIONS),
+    ),
+)
+
+SCAN_ORDER: Final[Order] = (
+    _decoded(values.of(PLACEHOLDERS)),
+    _OLDER_READ[1],
+    Layer(
+        "broken constraints, all in one list, if a required member is missing or an int is another number",
+        members.all_members_if_not_decoded("ScanFilter"),
+    ),
+    Layer(
+        "Limit, Segment, TotalSegments and an empty TableName",
+        members.listed(
+            *map(members.placed, ("Limit", "Segment", "TotalSegments")),
+            members.empty_table_name,
+        ),
+    ),
+    Layer(
+        "a wrong TableName or ReturnConsumedCapacity, or a condition without an operator",
+        members.listed(
+            members.one_of_table_name, *_options("ReturnConsumedCapacity", "ScanFilter")
+        ),
+    ),
+    _named("ExclusiveStartKey"),
+    Layer("empty names in AttributesToGet", requests.attributes_have_names),
+    _NAMES,
+    *_combined(SCAN, shortly=False),
+    _MALFORMED,
+    Layer(_OF_PLACEHOLDERS, values.placeholders()),
+    Layer("values of ScanFilter", newly(requests.values_of("scan_filter"))),
+    Layer("ScanFilter", requests.filter_is_sound("scan_filter")),
+    Layer("names that are twice in AttributesToGet", requests.attributes_differ),
+    Layer(
+        "values of ExclusiveStartKey",
+        reads.start_of(
+            *(NO_TYPE, MANY_TYPES, TOO_DEEP, NULL_NOT_TRUE), EMPTY_SET["SS"], EMPTY_SET["BS"]
+        ),
+    ),
+    Layer("an empty FilterExpression", requests.not_empty("filter_expression")),
+    Layer(
+        "FilterExpression, but for undefined values",
+        requests.compiled("filter_expression", defined=False),
+    ),
+    Layer("an empty ProjectionExpression", requests.not_empty("projection_expression")),
+    Layer("a wrong Select", members.alone(member("Select"))),
+    Layer(
+        "other broken constraints",
+        members.listed(
+            *_options("AttributesToGet", "ExpressionAttributeNames", PLACEHOLDERS),
+            member("ExclusiveStartKey"),
+        ),
+    ),
+    Layer("a Select that contradicts the rest", reads.choice_is_possible),
+    Layer("Segment and TotalSegments", reads.segments_fit),
+    _TABLE,
+    Layer("no such index, or a consistent read of a global one", reads.index_is_readable),
+    Layer("an ExclusiveStartKey that does not fit the keys", reads.start_fits_scan),
+    Layer("paths into keys", reads.keys_are_scalars),
+    Layer("ProjectionExpression", requests.compiled("projection_expression")),
+    Layer("undefined values of the filter", requests.compiled("filter_expression")),
+    Layer("unused placeholders", requests.placeholders_are_used(*_READ_EXPRESSIONS)),
+)
+
+
+# Batches and transactions
+
+BATCH_GET_ITEM: Final[Order] = (
+    Layer("nesting that cannot be decoded", values.shallow),
+    _decoded(values.of_batch_get),
+    Layer("no table, alone", members.alone(members.request_items)),
+    Layer("no keys for a table, or too many, alone", members.alone(members.keys_of_entries)),
+    Layer(
+        "names that no table can have, and ReturnConsumedCapacity",
+        members.listed(members.names_as_json, member("ReturnConsumedCapacity")),
+    ),
+    Layer("other broken constraints", members.all_members),
+    Layer(_EMPTY_NAMES, values.named(values.of_batch_get)),
+    Layer("empty names in AttributesToGet", batches.attributes_have_names),
+    Layer("expressions together with legacy parameters", batches.entries_are_not_mixed),
+    Layer("ExpressionAttributeNames without an expression", batches.names_have_expressions),
+    Layer("malformed placeholders", batches.placeholders_are_well_formed),
+    Layer("an empty expression", batches.expressions_are_not_empty),
+    Layer("names that are twice in AttributesToGet", batches.attributes_differ),
+    Layer("too many keys over all tables", batches.keys_are_few),
+    Layer("a key that is written twice", batches.keys_are_written_once),
+    Layer(_CONTENT, values.newer_content(values.of_batch_get)),
+    Layer("no such table", batches.tables_exist),
+    Layer("ProjectionExpression", batches.projections_are_sound),
+    Layer("keys that do not fit their table", batches.keys_fit),
+    Layer("unused placeholders", batches.placeholders_are_used),
+)
+
+BATCH_WRITE_ITEM: Final[Order] = (
+    Layer(_DECODED, values.decoded_as_before(values.of_batch_write)),
+    Layer("no table, alone", members.alone(members.request_items)),
+    Layer("broken constraints, all in one list", members.all_members),
+    Layer("names that no table can have", members.alone(members.names_as_java)),
+    Layer("a write that is neither a put nor a delete, or both", batches.writes_are_one_each),
+    Layer("too many writes over all tables", batches.writes_are_few),
+    Layer(_EMPTY_NAMES, values.named(values.of_batch_write, nested=False)),
+    Layer("nesting", values.nesting(values.of_batch_write)),
+    Layer(
+        "duplicates in sets, empty sets, empty names in maps, the size of items",
+        values.content(values.of_batch_write, sized=True),
+    ),
+)
+
+_ENTRIES: Final = values.of_transaction("Item", "Key")
+
+TRANSACT_GET_ITEMS: Final[Order] = (
+    Layer("nesting that cannot be decoded", values.shallow),
+    Layer(_DECODED, values.decoded_as_before(_ENTRIES)),
+    Layer("broken constraints, all in one list", members.all_members),
+    Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
+    Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
+    Layer("nesting", values.nesting(_ENTRIES)),
+    Layer("duplicates in sets, empty sets, empty names in maps", values.content(_ENTRIES)),
+)
+
+TRANSACT_WRITE_ITEMS: Final[Order] = (
+    Layer(
+        _DECODED,
+        values.decoded_as_before(values.of_transaction("Item", "Key", PLACEHOLDERS)),
+    ),
+    Layer("a ClientRequestToken that is too long, alone", transactions.token_fits),
+    Layer("broken constraints, all in one list", members.all_members),
+    Layer("an entry without an action, or with several", transactions.entries_have_one_action),
+    Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
+    Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
+    Layer("nesting", values.nesting(_ENTRIES)),
+    Layer(
+        "duplicates in sets, empty sets, empty names in maps, the size of items",
+        values.content(_ENTRIES, sized=True),
+    ),
+)
+
+
+# Tables
+
+CREATE_TABLE: Final[Order] = (
+    Layer("no TableName", members.control_name_is_there),
+    Layer("broken constraints, all in one list", members.all_members),
+)
+OTHERS: Final[Order] = (
+    Layer("broken constraints, all in one list", members.all_members),
+    Layer("the name of the table", members.control_name),
+)
+"""The order of an action that has none of its own."""
+
+ORDERS: Final[dict[str, Order]] = {
+    "PutItem": PUT_ITEM,
+    "DeleteItem": DELETE_ITEM,
+    "UpdateItem": UPDATE_ITEM,
+    "GetItem": GET_ITEM,
+    "Query": QUERY_ORDER,
+    "Scan": SCAN_ORDER,
+    "BatchGetItem": BATCH_GET_ITEM,
+    "BatchWriteItem": BATCH_WRITE_ITEM,
+    "TransactGetItems": TRANSACT_GET_ITEMS,
+    "TransactWriteItems": TRANSACT_WRITE_ITEMS,
+    "CreateTable": CREATE_TABLE,
+}
+
+
+def order_of(action: str) -> Order:
+    """The order in which an action's faults are reported."""
+    return ORDERS.get(action, OTHERS)

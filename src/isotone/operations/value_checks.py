@@ -1,0 +1,306 @@
+"""Layers about the attribute values of a request: as they are decoded, and what is wrong in them afterwards.
+
+A source lists the maps from names to values in a request, in the order of the document, each with the member that it is.
+The newer actions and the older ones (batches of writes, transactions) have words of their own for a bad number, a
+duplicate in a set, and a bad value of a placeholder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from isotone import limits
+from isotone.errors import ValidationException
+from isotone.operations.check_order import Asked, Check
+from isotone.operations.item_validation import INVALID, check_size
+from isotone.values.attribute_validation import (
+    DUPLICATE_NUMBERS,
+    EMPTY_SET,
+    MANY_TYPES,
+    NO_TYPE,
+    TOO_DEEP,
+    canonical_item,
+    canonical_value,
+)
+from isotone.values.number import NOT_A_NUMBER, check_as_int
+from isotone.values.size import item_size
+from isotone.values.value_layers import (
+    check_decoded,
+    check_names,
+    check_nesting,
+    check_sets,
+    has_several_types,
+)
+
+Values: TypeAlias = Mapping[str, Any]
+Source: TypeAlias = Callable[[Asked], Iterator[tuple[str, Values]]]
+"""The maps of values in a request, each with the name of its member."""
+
+PLACEHOLDERS: Final = "ExpressionAttributeValues"
+
+_DUPLICATES: Final = re.compile(
+    r"(.*Input collection )\[(.*)\]( |of type BS )contains duplicates\.", re.DOTALL
+)
+_EMPTY_SETS: Final = frozenset(EMPTY_SET.values())
+
+
+# Sources
+
+
+def of(*members: str) -> Source:
+    """Members of the request itself."""
+
+    def source(asked: Asked) -> Iterator[tuple[str, Values]]:
+        for name, value in asked.document.items():
+            if name in members:
+                yield name, value
+
+    return source
+
+
+def of_updates(asked: Asked) -> Iterator[tuple[str, Values]]:
+    """The values of AttributeUpdates, and those of the members `Key` and `ExpressionAttributeValues`."""
+    for name, value in asked.document.items():
+        if name in ("Key", PLACEHOLDERS):
+            yield name, value
+        elif name == "AttributeUpdates":
+            yield (
+                name,
+                {each: change["Value"] for each, change in value.items() if "Value" in change},
+            )
+
+
+def of_batch_get(asked: Asked) -> Iterator[tuple[str, Values]]:
+    """The keys of a BatchGetItem."""
+    for entry in (asked.document.get("RequestItems") or {}).values():
+        for key in filter(None, entry.get("Keys") or ()):
+            yield "Key", key
+
+
+def of_batch_write(asked: Asked) -> Iterator[tuple[str, Values]]:
+    """The items and keys of a BatchWriteItem."""
+    for writes in (asked.document.get("RequestItems") or {}).values():
+        for write in filter(None, writes):
+            for request, member in (("PutRequest", "Item"), ("DeleteRequest", "Key")):
+                if write.get(request) and member in write[request]:
+                    yield member, write[request][member]
+
+
+def of_transaction(*members: str) -> Source:
+    """The items, keys or values of placeholders in the entries of a transaction."""
+
+    def source(asked: Asked) -> Iterator[tuple[str, Values]]:
+        for entry in filter(None, asked.document.get("TransactItems") or ()):
+            for content in entry.values():
+                for name, value in content.items():
+                    if name in members:
+                        yield name, value
+
+    return source
+
+
+# Words
+
+
+def newer(error: ValidationException) -> ValidationException:
+    """A fault of a value in the words of the newer actions: members of a set are quoted, and sorted up to the repeat."""
+    message = error.message
+    found = _DUPLICATES.fullmatch(message)
+    if found is not None:
+        message = _quoted(found)
+    elif message == DUPLICATE_NUMBERS:
+        message = f"{INVALID}{DUPLICATE_NUMBERS}."
+    elif message == NOT_A_NUMBER:
+        message = f"{NOT_A_NUMBER}: "
+    return error if message == error.message else ValidationException(message)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    before, listed, kind = found.groups()
+    members = listed.split(", ")
+    repeat = next(place for place, each in enumerate(members) if each in members[:place])
+    separator = ", " if kind == " " else ","
+    quoted = separator.join(map(json.dumps, [*sorted(members[:repeat]), *members[repeat:]]))
+    return f"{before}[{quoted}]{kind}contains duplicates."
+
+
+def of_placeholder(name: str, error: ValidationException) -> ValidationException:
+    """A fault of the value of a placeholder in the words of the older actions."""
+    return ValidationException(
+        f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
+    )
+
+
+def newly(check: Check) -> Check:
+    """A layer with its faults of values in the words of the newer actions."""
+
+    def reworded(asked: Asked) -> None:
+        try:
+            check(asked)
+        except ValidationException as error:
+            raise newer(error) from None
+
+    return reworded
+
+
+# Layers
+
+
+def decoded(source: Source) -> Check:
+    """What the service finds while it decodes values: types, numbers, false NULLs."""
+
+    def check(asked: Asked) -> None:
+        for _, values in source(asked):
+            for value in values.values():
+                check_decoded(value)
+
+    return newly(check)
+
+
+def decoded_as_before(source: Source, *, with_placeholder: bool = True) -> Check:
+    """The same for the older actions; `with_placeholder`: a fault is reported with the placeholder."""
+
+    def check(asked: Asked) -> None:
+        for member, values in source(asked):
+            for name, value in values.items():
+                try:
+                    check_decoded(value, check_number=check_as_int)
+                except ValidationException as error:
+                    if member == PLACEHOLDERS and with_placeholder:
+                        raise of_placeholder(name, error) from None
+                    raise
+
+    return check
+
+
+def named(source: Source, *, nested: bool = True) -> Check:
+    """No attribute has an empty name."""
+
+    def check(asked: Asked) -> None:
+        for member, values in source(asked):
+            if member == PLACEHOLDERS:
+                check_names({name: value for name, value in values.items() if name})
+            else:
+                check_names(values, nested=nested)
+
+    return check
+
+
+def without_empty_sets(source: Source) -> Check:
+    """No value is an empty set, nor has one in it."""
+
+    def check(asked: Asked) -> None:
+        for _, values in source(asked):
+            check_sets(values)
+
+    return check
+
+
+def nesting(source: Source) -> Check:
+    """No value is nested too deeply."""
+
+    def check(asked: Asked) -> None:
+        for _, values in source(asked):
+            for value in values.values():
+                check_nesting(value)
+
+    return check
+
+
+def content(source: Source, *, sized: bool = False) -> Check:
+    """Everything else in a value, such as an empty set or one with duplicates; `sized`: also the size of an item."""
+
+    def check(asked: Asked) -> None:
+        for member, values in source(asked):
+            _, size = canonical_item(dict(values))
+            if sized and member == "Item":
+                check_size(size)
+
+    return check
+
+
+def newer_content(source: Source) -> Check:
+    """The same in the words of the newer actions."""
+
+    return newly(content(source))
+
+
+def placeholders(*, empty_sets_named: bool = True, types_named: bool = False) -> Check:
+    """The values of placeholders. A fault is reported without the placeholder, with two exceptions.
+
+    `empty_sets_named`: a value that is an empty set; `types_named`: one without a type, or with several.
+    """
+
+    def is_named(message: str, value: Any) -> bool:
+        if message in (NO_TYPE, MANY_TYPES):
+            return types_named
+        return empty_sets_named and message in _EMPTY_SETS and [] in value.values()
+
+    def check(asked: Asked) -> None:
+        size = 0
+        for name, value in (asked.document.get(PLACEHOLDERS) or {}).items():
+            try:
+                size += canonical_value(value)[1]
+            except ValidationException as error:
+                if is_named(error.message, value):
+                    raise of_placeholder(name, error) from None
+                raise newer(error) from None
+        check_size_of_values(size)
+
+    return check
+
+
+def placeholders_as_before(asked: Asked) -> None:
+    """The values of placeholders, whose faults are reported with the placeholder."""
+    size = 0
+    for name, value in (asked.document.get(PLACEHOLDERS) or {}).items():
+        try:
+            size += canonical_value(value)[1]
+        except ValidationException as error:
+            raise of_placeholder(name, error) from None
+    check_size_of_values(size)
+
+
+def check_size_of_values(size: int) -> None:
+    """Refuse values of placeholders that are too large together."""
+    if size > limits.EXPRESSION_VALUES_SIZE:
+        raise ValidationException("ExpressionAttributeValues size exceeds the maximum allowed size")
+
+
+def item_is_small(asked: Asked) -> None:
+    """An item is no larger than any table allows."""
+    check_size(item_size(canonical_item(asked.request.item)[0]))
+
+
+def has_a_value_of_several_types(asked: Asked) -> bool:
+    """Whether a value of the request has several types, which the newer checks cannot decode."""
+    return any(
+        has_several_types(value)
+        for _, values in of("Item", "Key", PLACEHOLDERS)(asked)
+        for value in values.values()
+    )
+
+
+_DEEPEST: Final = 127
+"""The objects and arrays in each other that the newer checks decode."""
+
+
+def is_deep(asked: Asked) -> bool:
+    """Whether the JSON of a request is nested more deeply than the newer checks decode: a value in more than 62 lists."""
+    pending: list[tuple[int, Any]] = [(1, asked.document)]
+    while pending:
+        level, each = pending.pop()
+        if level > _DEEPEST:
+            return True
+        parts = each.values() if isinstance(each, dict) else each
+        pending += [(level + 1, part) for part in parts if isinstance(part, (dict, list))]
+    return False
+
+
+def shallow(asked: Asked) -> None:
+    """The JSON of the request can be decoded."""
+    if is_deep(asked):
+        raise ValidationException(TOO_DEEP)

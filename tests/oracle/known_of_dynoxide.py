@@ -1,0 +1,261 @@
+"""Differences between dynoxide and the service, each with the reason for which Isotone answers otherwise.
+
+dynoxide is compared to the letter (`python -m tests.oracle.faulty`). Where it, an observation and AWS's documentation do
+not agree, an observation counts most.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.oracle.known import API, COUNT, Known
+
+_VALID: Final = "ValidationException: "
+_CONTENT = (
+    r"(One or more parameter values were invalid: )?(Input collection .*|An \w+ set  may not be empty"
+    r"|Binary sets should not be empty|Nesting Levels have exceeded .*|Empty attribute name)"
+)
+_IN_VALUE = (
+    r"((The provided starting key is invalid|ExpressionAttributeValues contains invalid value): )?"
+    rf"({_CONTENT}|Number (over|under)flow.*|The parameter cannot be converted .*|Attempting to store .*"
+    r"|Supplied AttributeValue .*|One or more parameter values were invalid: Null .*)"
+)
+_LEVEL = r'\{"(L": \[|M": \{"m": )'
+_ERRORS = API + "CommonErrors.html"
+_SERDE = (
+    r"(missing field `|unknown variant `|invalid type: |invalid value: |invalid base64|data did not match|expected \w+ "
+    r"|invalid length)"
+)
+OF_DYNOXIDE: Final[tuple[Known, ...]] = (
+    Known(
+        "Wrong JSON types are a SerializationException, found before anything else. dynoxide's decoder reads legacy "
+        "parameters leniently, finds numbers in the same pass, and calls every scalar TRUE_VALUE.",
+        _ERRORS,
+        r".*",
+        r"SerializationException: .*",
+        r".",
+    ),
+    Known(
+        "A missing or null member that is required is a broken constraint. dynoxide shows what its JSON library says.",
+        _ERRORS,
+        rf"\w+Exception: .*{_SERDE}.*",
+        r".*",
+        r".",
+    ),
+    Known(
+        "A write of a batch is either a put or a delete (so DynamoDB Local); dynoxide ignores one of both.",
+        API + "API_WriteRequest.html",
+        r".*",
+        rf"{_VALID}Supplied AttributeValue has more than one datatypes set, .*",
+        r'^BatchWriteItem .*"(PutRequest|DeleteRequest)": (null|\{.*\}), "(PutRequest|DeleteRequest)"',
+    ),
+    Known(
+        "Placeholders of a transaction need an expression, and there must be some where one is (so DynamoDB Local).",
+        API + "API_Get.html",
+        r".*",
+        rf"{_VALID}ExpressionAttribute(Names|Values) (must not be empty|can only be specified when using expressions.*)",
+        r"^Transact",
+    ),
+    Known(
+        "An empty value of a key refuses the whole transaction (so DynamoDB Local).",
+        API + "API_TransactGetItems.html",
+        r"TransactionCanceledException: .*",
+        rf"{_VALID}One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty .*",
+        r"^TransactGetItems ",
+    ),
+    Known(
+        "An expression with an undefined placeholder refuses the whole transaction (so DynamoDB Local).",
+        API + "API_TransactWriteItems.html",
+        r"TransactionCanceledException: .*An expression attribute (name|value) used in .* is not defined; .*",
+        rf"{_VALID}Invalid \w+: An expression attribute (name|value) used in .* is not defined; .*",
+        r"^TransactWriteItems ",
+    ),
+    Known(
+        "Seen in most regions; dynoxide has the answer of the others.",
+        API + "API_BatchWriteItem.html",
+        rf"{_VALID}The requestItems parameter is required for BatchWriteItem",
+        rf"{_VALID}{COUNT}Value at 'RequestItems' failed to satisfy constraint: .*",
+        r"^BatchWriteItem ",
+    ),
+    Known(
+        "A list of names has at least one; dynoxide does not look, or only after other faults.",
+        API + "API_Query.html",
+        r".*",
+        rf"{_VALID}.*'(requestItems\.\w+\.member\.)?attributesToGet' failed to satisfy constraint.*",
+        r'"AttributesToGet": \[\]',
+    ),
+    Known(
+        "dynoxide takes no ARN for a name.",
+        API + "API_GetItem.html",
+        rf"{_VALID}.*regular expression pattern.*",
+        r".*",
+        r'"arn:',
+    ),
+    Known(
+        "The size of an expression is in the error, but for transactions.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+        rf"{_VALID}(1 validation error detected: )?Invalid \w+: Expression size has exceeded the maximum allowed size;",
+        rf"{_VALID}.*Expression size has exceeded the maximum allowed size; expression size: \d+",
+        r".",
+    ),
+    Known(
+        "LE, LT, GE, GT and BETWEEN compare a String, a Number or a Binary; dynoxide accepts any type.",
+        API + "API_Condition.html",
+        r".*",
+        rf"{_VALID}.*ComparisonOperator \w+ is not valid for \w+ AttributeValue type",
+        r".",
+    ),
+    Known(
+        "The attributes of an item have no order in dynoxide: of several wrong ones it names any.",
+        API + "API_PutItem.html",
+        rf"{_VALID}({COUNT})?{_CONTENT}",
+        rf"{_VALID}({COUNT})?{_CONTENT}",
+        r".",
+    ),
+    Known(
+        "A name of an attribute has at most 65,535 bytes; dynoxide does not look.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+        r".*",
+        rf"{_VALID}.*Member must have length less than or equal to 65535.*",
+        r".",
+    ),
+    Known(
+        "A request that the newer checks cannot decode takes the older ones, which list all broken constraints: seen for "
+        "ConditionalOperator and ReturnValues. dynoxide does this for some constraints only.",
+        API + "CommonErrors.html",
+        r".*",
+        rf"{_VALID}.*",
+        rf'({_LEVEL * 60}|"S": "[^"]*", "N": "[^"]*")',
+    ),
+    Known(
+        "The token that the grammar refuses first (so DynamoDB Local); dynoxide looks for foreign characters before.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.html",
+        rf"{_VALID}.*(Syntax error; token: .*|Expected attribute name, got end of expression)",
+        rf"{_VALID}.*Syntax error; token: .*",
+        r".",
+    ),
+    Known(
+        "The type of a value by its name (so DynamoDB Local), not by its code.",
+        API + "API_AttributeValueUpdate.html",
+        rf"{_VALID}.*is not supported for the type [A-Z]+",
+        rf"{_VALID}.*is not supported for the type [A-Z_]+",
+        r"^UpdateItem ",
+    ),
+    Known(
+        "An undefined placeholder is named together with the expression (so DynamoDB Local).",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.html",
+        rf"{_VALID}An expression attribute (name|value) used in .* is not defined; .*",
+        rf"{_VALID}({COUNT})?Invalid \w+: An expression attribute (name|value) used in .* is not defined; .*",
+        r".",
+    ),
+    Known(
+        "Where a required member of UpdateItem, Query or Scan is missing, all broken constraints are listed: seen for "
+        "several; dynoxide does not list all.",
+        API + "CommonErrors.html",
+        rf"{_VALID}.*",
+        rf"{_VALID}\d+ validation errors detected: .*Value null at .*",
+        r"^(UpdateItem|Query|Scan) ",
+    ),
+    Known(
+        "Which of two faults of one update is found first: the overlap, in DynamoDB Local.",
+        API + "API_UpdateItem.html",
+        rf"{_VALID}.*Invalid UpdateExpression: .*",
+        rf"{_VALID}.*Invalid UpdateExpression: Two document paths overlap .*",
+        r"^UpdateItem ",
+    ),
+    Known(
+        "A start key that does not fit was seen to be refused by Scan with: does not match the schema.",
+        API + "API_Scan.html",
+        rf"{_VALID}(The provided starting key is invalid|.*Type mismatch for Index Key .*)",
+        rf"{_VALID}The provided starting key is invalid: The provided key element does not match the schema",
+        r"^Scan ",
+    ),
+    Known(
+        "KeyConditions can be combined with all expressions but KeyConditionExpression (so DynamoDB Local).",
+        API + "API_Query.html",
+        rf"{_VALID}Can not use both .*KeyConditions.*",
+        r".*",
+        r"^Query ",
+    ),
+    Known(
+        "Which expressions are missing is said as by DynamoDB Local; dynoxide takes a ProjectionExpression for one with values.",
+        API + "API_Query.html",
+        rf"{_VALID}.*",
+        rf"{_VALID}ExpressionAttributeValues can only be specified when using expressions: .*",
+        r"^(Query|Scan) ",
+    ),
+    Known(
+        "KeyConditions without a condition: the words of DynamoDB Local.",
+        API + "API_Query.html",
+        rf"{_VALID}Either the KeyConditions .*",
+        rf"{_VALID}Conditions must be at least length 1",
+        r"^Query ",
+    ),
+    Known(
+        "A null in a map of structures is an empty structure; dynoxide takes it for absent.",
+        API + "CommonErrors.html",
+        r".*",
+        rf"{_VALID}.*Value null at .*",
+        r'"(\w+Filter|KeyConditions|RequestItems)": \{[^}]*: null',
+    ),
+    Known(
+        "A Select that contradicts the rest was seen to be counted by Query, and not by Scan.",
+        API + "API_Scan.html",
+        rf"{_VALID}{COUNT}(Cannot specify|Must specify|ALL_PROJECTED_ATTRIBUTES).*",
+        rf"{_VALID}(Cannot specify|Must specify|ALL_PROJECTED_ATTRIBUTES).*",
+        r"^Scan ",
+    ),
+    Known(
+        "The service shows both numbers.",
+        API + "API_Scan.html",
+        rf"{_VALID}The Segment parameter is zero-based and must be less than parameter TotalSegments",
+        rf"{_VALID}The Segment parameter is zero-based and must be less than parameter TotalSegments: .*",
+        r"^Scan ",
+    ),
+    Known(
+        "An undefined placeholder is found before the key condition is compared with the key (so DynamoDB Local).",
+        API + "API_Query.html",
+        rf"{_VALID}.*",
+        rf"{_VALID}Invalid KeyConditionExpression: An expression attribute value used in .* is not defined; .*",
+        r"^Query ",
+    ),
+    Known(
+        "A ReturnValues that a delete does not have is in the list of broken constraints; dynoxide leaves it out where "
+        "the key is missing.",
+        API + "API_DeleteItem.html",
+        rf"{_VALID}.*Value null at 'key' .*",
+        rf"{_VALID}.*; ReturnValues can only be ALL_OLD or NONE",
+        r"^DeleteItem ",
+    ),
+    Known(
+        "Of two bad values, the first in the document (as in all members that were seen); dynoxide goes through a start "
+        "key and the values of placeholders by name.",
+        API + "API_Query.html",
+        rf"{_VALID}{_IN_VALUE}",
+        rf"{_VALID}{_IN_VALUE}",
+        r'"(ExclusiveStartKey|ExpressionAttributeValues)": \{.*: .*: ',
+    ),
+    Known(
+        "Query with a wrong ConditionalOperator and a wrong Select: the operator was seen to be reported alone.",
+        API + "API_Query.html",
+        rf"{_VALID}{COUNT}Value '.*' at 'select' .*",
+        rf"{_VALID}(Failed to satisfy constraint: .*|ConditionalOperator .*)",
+        r"^Query ",
+    ),
+    Known(
+        "A request with another number in place of an int is listed with all its broken constraints; dynoxide leaves out "
+        "the ConditionalOperator of a Query.",
+        API + "API_Query.html",
+        r".*",
+        rf"{_VALID}.*'XOR' at 'conditionalOperator'.*",
+        r'^Query .*"Limit": \d+\.\d',
+    ),
+    Known(
+        "An undefined placeholder is found without any item (so DynamoDB Local); dynoxide looks when it evaluates.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.html",
+        r"OK: .*\"Items\": \[\].*",
+        rf"{_VALID}Invalid \w+: An expression attribute (name|value) used in .* is not defined; .*",
+        r"^(Query|Scan) ",
+    ),
+)
+"""Where dynoxide is not the service; these are compared to the letter."""
