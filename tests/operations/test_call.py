@@ -100,6 +100,14 @@ def test_both_doors_say_the_same_of_any_request(data: st.DataObject) -> None:
         assert actual[0] == expected[0]
 
 
+def test_both_doors_say_the_same_of_a_request_that_a_decoder_of_its_own_reads() -> None:
+    with database() as db:
+        for request in ({}, {"TableName": None}, {"IndexName": 1}, {"TopK": float("nan")}):
+            said = executed(db, "SearchVectors", request)
+            assert said == called(db, "SearchVectors", request)
+            assert "line 1" in said[1]
+
+
 VALUES = trees.literals
 CONDITION = trees.conditions(VALUES, trees.paths())
 UPDATE = trees.updates(VALUES, trees.paths()) | trees.fitting_updates()

@@ -102,6 +102,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         raise UsageError(
             f"stream_shards={stream_shards!r} is not a number of shards; give 1 to {OPEN_SHARDS}"
         )
+    objects = None if s3 is None else _buckets(s3)  # before a file is made
     return Database(
         Engine(
             _store(file_name(path), durability, memory_map, busy_timeout),
@@ -109,7 +110,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
             region=region,
             account=account,
             stream_shards=stream_shards,
-            objects=None if s3 is None else _buckets(s3),
+            objects=objects,
         ),
         regions=regions,
     )

@@ -101,9 +101,12 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
-    if shape.is_strict and isinstance(request, bytes):
-        strict_json.check(request, grammar)
     try:
+        if shape.is_strict:
+            body = (
+                request if isinstance(request, bytes) else msgspec.json.encode(given, enc_hook=str)
+            )
+            strict_json.check(body, grammar)
         document: dict[str, Any] = serialization.conform(dict(given), grammar)
     except RecursionError:
         raise SerializationException from None

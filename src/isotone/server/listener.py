@@ -121,12 +121,7 @@ class Listener:
         if credentials is None and audit_log is None:
             return None
         door = None if credentials is None else Door(credentials, clock)
-        try:
-            audit = None if audit_log is None else AuditLog(audit_log, clock)
-        except OSError as error:
-            raise UsageError(
-                f"the audit log {audit_log} cannot be written: {error.strerror or error}"
-            ) from None
+        audit = None if audit_log is None else _opened_audit_log(audit_log, clock)
         return Gate(self._dispatcher, self._service, door, audit)
 
     async def start(self, host: str, port: int) -> str:
@@ -231,6 +226,41 @@ class Listener:
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         for connection in list(self._connections):
             connection.sweep(self._patience.sweep, self._patience)
+
+
+def check_options(
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+    credentials: str | PathLike[str] | None = None,
+    insecure: bool = False,
+    tls_cert: str | PathLike[str] | None = None,
+    tls_key: str | PathLike[str] | None = None,
+    audit_log: str | PathLike[str] | None = None,
+) -> None:
+    """Raise `UsageError` for an address or a file that `serve` would refuse, before its service is opened."""
+    with bind(host, port) as listening:
+        address = listening.getsockname()[0]
+        if not (insecure or credentials is not None or is_loopback(address)):
+            raise UsageError(_unprotected(host))
+        admission_for(host, address, hosts=allow_hosts, origins=allow_origins)
+    certificate(tls_cert, tls_key)
+    clock = SystemClock()
+    if credentials is not None:
+        Door(credentials, clock)
+    if audit_log is not None:
+        _opened_audit_log(audit_log, clock).close()
+
+
+def _opened_audit_log(audit_log: str | PathLike[str], clock: Clock) -> AuditLog:
+    try:
+        return AuditLog(audit_log, clock)
+    except OSError as error:
+        raise UsageError(
+            f"the audit log {audit_log} cannot be written: {error.strerror or error}"
+        ) from None
 
 
 def _new_telemetry(dispatcher: Dispatcher | Gate, monitor: Monitor) -> Telemetry:
