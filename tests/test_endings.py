@@ -282,7 +282,8 @@ asyncio.run(main())""",
 
 def end(folder: Path, program: str, *, status: int = 0) -> None:
     """Run a program, which must end by itself."""
-    words = [sys.executable, "-c", BEGIN + program]
+    # Python 3.12 and later warn of every fork beside threads, which is what is tried here.
+    words = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", BEGIN + program]
     with subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             _, complaints = process.communicate(timeout=LONGEST)
