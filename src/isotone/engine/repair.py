@@ -156,7 +156,7 @@ def _save_rows(
             for entry in salvage.rows_without_sums(copy, tree):
                 if isinstance(entry, salvage.LostRow):
                     lost.append(entry)
-                elif _HAS_ITEMS.fullmatch(tree) and not damage.is_readable(entry[1]):
+                elif _HAS_ITEMS.fullmatch(tree) and damage.item_in(entry[1]) is None:
                     lost.append(salvage.LostRow(0, tree, entry[0]))
                 else:
                     batch.setdefault(tree, []).append(entry)

@@ -27,7 +27,7 @@ from isotone.storage.file import APPLICATION_ID, PAGE_SIZE, connect, header_of
 from isotone.storage.file_upgrade import remaining
 
 _LEAF: Final = 0x0A
-_INTERIOR: Final = 0x02
+INTERIOR: Final = 0x02
 FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
 _BLOB: Final = 12
 _SMALLEST: Final = 16  # bytes of a row
@@ -174,7 +174,7 @@ class _Pages:
         unknown = []
         for done, number in enumerate(self._in_order(), 1):
             page = self._page(number)
-            if page[0] in (_LEAF, _INTERIOR):
+            if page[0] in (_LEAF, INTERIOR):
                 yield from self._rows_of(number, page)
             else:
                 unknown.append(number)
@@ -200,9 +200,9 @@ class _Pages:
         while left:
             number = left.pop()
             page = b"" if number in reached else self._page(number)
-            if page[:1] in (bytes((_LEAF,)), bytes((_INTERIOR,))):
+            if page[:1] in (bytes((_LEAF,)), bytes((INTERIOR,))):
                 reached.add(number)
-            if page[:1] == bytes((_INTERIOR,)):
+            if page[:1] == bytes((INTERIOR,)):
                 left.append(int.from_bytes(page[8:12], "big"))
                 cells, _ = self._cells(page)
                 left += [int.from_bytes(page[cell : cell + 4], "big") for cell in cells]
@@ -235,7 +235,7 @@ class _Pages:
         The count of rows may be damaged. There are no more than fit. If there are more than it says, the list of their places
         goes on, and all of them fill the page exactly.
         """
-        begin = 12 if page[0] == _INTERIOR else 8
+        begin = 12 if page[0] == INTERIOR else 8
         places = [
             int.from_bytes(page[at : at + 2], "big") for at in range(begin, self._size - 1, 2)
         ]
@@ -279,12 +279,12 @@ class _Pages:
 
     def _end_of(self, page: bytes, cell: int) -> int:
         """Where a row ends, and the number of its overflow page."""
-        size, at = _varint(page, cell + (4 if page[0] == _INTERIOR else 0))
+        size, at = varint(page, cell + (4 if page[0] == INTERIOR else 0))
         local = self._local(size)
         return max(at + local + (4 if local < size else 0), cell + 4)
 
     def _rows_of(self, number: int, page: bytes) -> Iterator[SavedRow | LostRow]:
-        child = 4 if page[0] == _INTERIOR else 0
+        child = 4 if page[0] == INTERIOR else 0
         cells, is_full = self._cells(page)
         if not is_full:
             yield LostRow(
@@ -326,15 +326,15 @@ class _Pages:
         return None
 
     def _columns(self, page: bytes, at: int) -> list[bytes | None]:
-        size, at = _varint(page, at)
+        size, at = varint(page, at)
         record = self._record(page, at, size)
-        header, at = _varint(record, 0)
+        header, at = varint(record, 0)
         if not at <= header <= min(size, 64):
             raise _Damaged
         columns: list[bytes | None] = []
         content = header
         while at < header:
-            kind, at = _varint(record, at)
+            kind, at = varint(record, at)
             if kind >= _BLOB:
                 length = (kind - _BLOB) // 2
                 columns.append(record[content : content + length])
@@ -379,7 +379,7 @@ def _total(gaps: list[tuple[int, int]]) -> int:
     return sum(end - start for start, end in gaps)
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
+def varint(content: bytes, at: int) -> tuple[int, int]:
     """A number in one to nine bytes, and where it ends."""
     value = 0
     for index in range(8):
