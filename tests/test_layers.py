@@ -27,6 +27,7 @@ FLOOR = {
     "authority",
     "clock",
     "crc",
+    "daemon",
     "effort",
     "errors",
     "limits",
@@ -43,6 +44,7 @@ ALLOWED = {
     "limits": set(),
     "clock": set(),
     "crc": set(),
+    "daemon": set(),
     "effort": {"errors", "limits"},
     "output_paths": {"errors"},
     "shown_signature": set(),
@@ -61,7 +63,7 @@ ALLOWED = {
     "backends": FLOOR | {"client", "codec", "expressions"},
     # Of the database stack the model shares two languages: what sorts, and what an expression means.
     "model": FLOOR | {"backends", "codec", "expressions"},
-    "structures": {"clock", "errors", "model", "shown_signature", "text_table"},
+    "structures": {"clock", "daemon", "errors", "model", "shown_signature", "text_table"},
     "inference": FLOOR | {"codec", "model"},
     "moving": FLOOR | {"backends", "exchange", "expressions", "prices"},
     # It plans what a condition reads as the database does, and compares it with what a model declares.

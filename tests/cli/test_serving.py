@@ -227,3 +227,76 @@ def test_what_an_option_refuses(isotone, tmp_path, monkeypatch, words, code, tol
     outcome = isotone("serve", *words)
     assert (outcome.code, outcome.out) == (code, "")
     assert told in outcome.err
+
+
+@pytest.mark.parametrize("words", ["serve new.db", "serve", "demo new.db --no-open", "demo"])
+@pytest.mark.parametrize(
+    ("option", "code", "told"),
+    [
+        ("--port 99999", 2, "'99999' is not a port; write 0 (any free one) to 65535"),
+        ("--port -1", 2, "is not a port"),
+        ("--port web", 2, "'web' is not a port"),
+        ("--port BUSY", 1, "is in use by another program"),
+        ("--host 192.0.2.1 --insecure", 1, "cannot listen on 192.0.2.1"),
+        ("--host 0.0.0.0 --port 0", 1, "other machines can reach 0.0.0.0"),
+        ("--credentials none.json", 1, "there is no credentials file none.json"),
+        ("--tls-cert none.pem", 1, "none.pem cannot be read"),
+        ("--audit-log none/log", 1, "the audit log none/log cannot be written"),
+        ("--allow-host http://db --port 0", 1, "'http://db' is not the name of a host"),
+    ],
+)
+def test_a_server_that_cannot_listen_opens_and_loads_nothing(
+    isotone, tmp_path, monkeypatch, words, option, code, told
+):
+    def load(_):
+        raise AssertionError("the samples are loaded")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(samples, "load", load)
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        option = option.replace("BUSY", str(busy.getsockname()[1]))
+        outcome = isotone(*words.split(), *option.split())
+    assert (outcome.code, outcome.out) == (code, "")
+    assert told in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve new.db --port 0 --model no_such_module",
+        "serve new.db --port 0 --workload no_such_module",
+        "serve new.db --port 0 --s3 s3://exports",
+        "serve new.db --port 0 --localnodes 127.0.0.1:99999",
+        "serve new.db --port 0 --localnodes 127.0.0.1:0",
+    ],
+)
+def test_what_serve_refuses_makes_no_file(isotone, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    outcome = isotone(*words.split())
+    assert (outcome.code, outcome.out) == (1, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "told"),
+    [
+        ("--port 99999", 2, "'99999' is not a port"),
+        ("--port BUSY", 1, "is in use by another program"),
+        ("--model no_such_module", 1, "there is no module 'no_such_module'"),
+    ],
+)
+def test_what_a_workbench_refuses(isotone, shop, option, code, told):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        words = option.replace("BUSY", str(busy.getsockname()[1])).split()
+        outcome = isotone("workbench", shop, "--no-open", *words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert told in outcome.err
+
+
+def test_an_address_with_a_port_that_cannot_be_is_refused(isotone):
+    for address in ("http://localhost:99999", "localhost:99999", "http://localhost:web"):
+        outcome = isotone("tables", address)
+        assert outcome.code == 1
+        assert outcome.err.count("\n") == 1

@@ -146,7 +146,13 @@ MISSING = "The provided expression refers to an attribute that does not exist in
         ("ADD n :ss", WRONG_TYPE),
         ("DELETE s :ss", WRONG_TYPE),
         ("DELETE ss :ns", WRONG_TYPE),
-        # the place for the result comes first
+        # the place for the result comes first, but after the operands of other actions
+        ("SET q.r = :s, a = s + :n", WRONG_TYPE),
+        ("SET q.r = :s, a = q", MISSING),
+        ("REMOVE q.r ADD s :n", WRONG_TYPE),
+        ("REMOVE q.r SET a = q", MISSING),
+        ("ADD q.z :n, s :n", WRONG_TYPE),
+        ("SET q.r = :s, l[0].x = s + :n", PATH_INVALID),
         ("SET q.r = q.r + :n", PATH_INVALID),
         ("SET l.x = q", PATH_INVALID),
         ("SET m.q = m.q + :n", MISSING),

@@ -239,6 +239,32 @@ def test_a_copied_folder_is_complete_or_refused() -> None:
             moving.import_items("elsewhere", target, "Orders")
 
 
+def test_a_manifest_names_files_of_its_folder_alone() -> None:
+    """A folder comes from elsewhere: what it names is not read from anywhere on the machine."""
+    place = export("01693685827463-2d8752fd", FULL)
+    secret = Path("secret.json.gz")
+    secret.write_bytes(gzip.compress(FULL[0].encode()))
+    manifest = place / "manifest-files.json"
+    for name in (
+        "2026/AWSDynamoDB/../../../secret.json.gz",
+        str(secret.absolute()),
+        "2026/AWSDynamoDB/01693685827463-2d8752fd/../../../../secret.json.gz",
+    ):
+        manifest.write_text(json.dumps({"dataFileS3Key": name}))
+        with (
+            database_of([]) as target,
+            pytest.raises(UsageError, match="names a file outside of its folder"),
+        ):
+            moving.import_items("exports", target, "Orders")
+    for wrong in (b"{]", b"\xff\xfe", b'{"dataFileS3Key": 7}'):
+        for path in (manifest, place / "manifest-summary.json"):
+            before = path.read_bytes()
+            path.write_bytes(wrong)
+            with database_of([]) as target, pytest.raises(UsageError, match=f"{path} is not the"):
+                moving.import_items("exports", target, "Orders")
+            path.write_bytes(before)
+
+
 def test_a_bad_record_names_its_file() -> None:
     broken = '{"Item":{"id":{"S":"x"}}}\n{"Item":7}\n'
     place = export("01693685827463-2d8752fd", [FULL[0], FULL[1] + broken])

@@ -80,3 +80,25 @@ def test_an_entry_of_another_form_is_refused(tmp_path: Path) -> None:
         state.set("Orders", {"items": "many"})
         with pytest.raises(UsageError, match="delete it to start from the beginning"):
             state.get("Orders", dict[str, int])
+
+
+def test_a_file_of_another_program_is_neither_a_lock_nor_overwritten(tmp_path: Path) -> None:
+    """`--state poetry` would delete poetry.lock at the end."""
+    for name in ("poetry.lock", "poetry.new"):
+        other = tmp_path / name
+        other.write_text("precious")
+        with pytest.raises(UsageError, match=name), JobState(tmp_path / "poetry", JOB):
+            pass
+        assert other.read_text() == "precious"
+        assert sorted(tmp_path.iterdir()) == [other]
+        other.unlink()
+
+
+@pytest.mark.parametrize("left", ["", '{"jo', '{"job":["copy"],"entr'])
+def test_what_a_killed_run_has_left_is_no_obstacle(tmp_path: Path, left: str) -> None:
+    (tmp_path / "job.json.new").write_text(left)
+    (tmp_path / "job.json.lock").touch()
+    with JobState(tmp_path / "job.json", JOB) as state:
+        state.set("Orders", {})
+        state.drop("Orders")
+    assert not (tmp_path / "job.json").exists()

@@ -70,8 +70,8 @@ class InProcess:
 
     is_http = False
 
-    def __init__(self, path: str = ":memory:") -> None:
-        self._database = isotone.open(path)
+    def __init__(self, path: str = ":memory:", buckets: str | None = None) -> None:
+        self._database = isotone.open(path, s3=buckets)
 
     def ask(self, action: str, body: bytes, *_: object) -> Reply:
         """The answer to a request; it takes no headers."""

@@ -21,21 +21,24 @@ DIFFERENT: Final[dict[str, str]] = {}
 """Why Isotone does not answer as observed, by the name of the observation."""
 
 AREAS: Final = areas()
+BUCKET: Final = "observed"
 
 
 @pytest.fixture(scope="module", params=["memory", "file", "HTTP"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     folder: Path = tmp_path_factory.mktemp("observed")
+    buckets = folder / "buckets"
+    (buckets / BUCKET).mkdir(parents=True)
     if request.param != "HTTP":
-        asked = InProcess(":memory:" if request.param == "memory" else str(folder / "observed.db"))
-        yield from _running(asked)
+        path = ":memory:" if request.param == "memory" else str(folder / "observed.db")
+        yield from _running(InProcess(path, str(buckets)))
         return
-    with isotone.open(":memory:") as database, running_server(database) as url:
+    with isotone.open(":memory:", s3=buckets) as database, running_server(database) as url:
         yield from _running(AtAddress(url))
 
 
 def _running(asked: Asked) -> Iterator[Run]:
-    run = Run(asked)
+    run = Run(asked, {"bucket": BUCKET})
     yield run
     run.close()
     left = asked.ask("ListTables", b"{}").body["TableNames"]

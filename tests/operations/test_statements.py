@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -497,6 +498,11 @@ def test_insert_makes_an_item_once(music: Asker) -> None:
         ("{a: 'q'}", "Tuple keys must be of type String. Actual type: VariableReference under root at 1:26:1"),
         ("{'a': 'q', 's': 2, 'x': <<>>}", "Empty bags are not supported"),
         ("{'a': 'q', 's': 2, 'x': [?]}", "Unsupported data type: Parameter under key root.0 at 1:50:1"),
+        ("{'a': 'q', 's': 2, 'x': <<>>, '': 1}", "Empty bags are not supported"),
+        ("{'a': 'q', 's': 2, 'x': {'y': 1e126, 'y': 1}}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root.y"),
+        ("{'a': 'q', 's': 2, 'x': [1e126, t]}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root[0]"),
+        ("{'a': 'q', 's': 2, 'x': [t, 1e126]}", "Unsupported data type: t under key root.0 at 1:50:1"),
+        ("{'a': 'q', 's': 2, '': 1, 'x': <<>>}", "Path component cannot be an empty string"),
         ("{'a': 'q', 's': 2, 'x': <<1, 'a'>>}", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
         ("{'a': 1}", "Key attribute's data type should match its data type in table's schema: Key a"),
         ("{'a': 'q', 's': 2, 'x': 1e126}", "Number overflow. Attempting to store a number with magnitude larger than supported range under root"),
@@ -726,6 +732,9 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ("SELECT * FROM Music GROUP BY a", "Unsupported clause: GROUP BY"),
         ("SELECT * FROM Music ORDER BY a", "Must have WHERE clause in the statement when using ORDER BY clause."),
         ("SELECT * FROM Music WHERE a = 'x' ORDER BY t", "Attribute t in ORDER BY clause must be part of the primary key"),
+        ("SELECT * FROM Music WHERE a = 'x' ORDER BY m.p", "Argument to ORDER BY must be of type VariableReference. Type: PATH at 1:44:1"),
+        ("SELECT * FROM Music WHERE a = 'x' ORDER BY t, m.p", "Attribute t in ORDER BY clause must be part of the primary key"),
+        ("SELECT * FROM Music WHERE a = 'x' ORDER BY 's'", 'Argument to ORDER BY must be of type VariableReference. Type: "s" at 1:44:3'),
         ("SELECT * FROM Music WHERE a = 'x' OR s = 1 ORDER BY s", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."),
         ("SELECT * FROM Music WHERE a", "WHERE clause must contain an expression that resolves to a boolean"),
         ("SELECT * FROM Music WHERE a = 'x' AND t", "The arguments to AND/OR must be Expressions"),
@@ -746,7 +755,9 @@ def test_writes_are_in_indexes_and_in_the_stream(music: Asker) -> None:
         ('DELETE FROM ""', "Path component cannot be an empty string"),
         ('SELECT m."" FROM Music', "Path component cannot be an empty string"),
         ("SELECT * FROM Music WHERE a IN []", "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq with at least one member"),
-        ("SELECT * FROM Music WHERE t IS INT", "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:29:2"),
+        ("SELECT * FROM Music WHERE t IS INT", "Unsupported data type for IS operator: IntegerType. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:27:1"),
+        ('SELECT * FROM Music WHERE "m".p IS NOT DECIMAL(3, 1)', "Unsupported data type for IS operator: DecimalType. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:27:3"),
+        ("SELECT * FROM Music WHERE size(t) IS NUMERIC", "The left hand side argument to IS must be a Variable Reference, Literal, or Path"),
         ("SELECT * FROM Music WHERE a = 1", "Key attribute's data type should match its data type in table's schema: Key a"),
         ("SELECT * FROM Music WHERE a = ''", "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: a"),
         ("SELECT * FROM Music WHERE a = 'x' AND a.b = 1", "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: a"),
@@ -779,9 +790,56 @@ def test_the_services_words(music: Asker, statement: str, message: str) -> None:
     assert refused(music, statement) == f"ValidationException: {message}"
 
 
+# The faults of a SELECT in the order in which they are looked for: what of the statement each changes, and its message.
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"more": {"Parameters": [{"N": "abc"}]}}, "The parameter cannot be converted to a numeric value: abc"),
+    ({"end": " LIMIT"}, "Statement wasn't well formed, can't be processed: Unexpected term"),
+    ({"columns": "COUNT(*)"}, "Unexpected path component at 1:8:5"),
+    ({"condition": "foo(t)"}, "Unrecognized function: foo"),
+    ({"condition": "t = ?"}, "Number of parameters in request and statement don't match."),
+    ({"index": "nope"}, "The table does not have the specified index"),
+    ({"order": " ORDER BY t"}, "Attribute t in ORDER BY clause must be part of the primary key"),
+    ({"key": "g = 1"}, "Key attribute's data type should match its data type in table's schema: Key g"),
+    ({"key": "(g = 'x' OR g = 'x')"}, "Overlapping conditions with range keys are not supported in where clause"),
+    ({"key": "g IN ['x', 'y']", "order": " ORDER BY s"}, "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."),
+    ({"more": {"ConsistentRead": True}}, "Strongly consistent read is not supported on Global Secondary Indexes"),
+    ({"more": {"NextToken": "abc"}}, "Invalid NextToken"),
+    ({"columns": "a.b"}, "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: a"),
+    ({"columns": "t"}, "One or more parameter values were invalid: Global secondary index by_g does not project [t]"),
+    ({"key": "g = ''"}, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: g"),
+    ({"condition": "t = 'x'"}, "One or more parameter values were invalid: Secondary index by_g does not project one or more filter attributes: [t]"),
+]  # fmt: skip
+
+
+def test_the_first_fault_of_a_select_is_reported(ask: Asker) -> None:
+    keys = [("g", "HASH"), ("s", "RANGE")]
+    by_g = {
+        "IndexName": "by_g",
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    ask.table("Songs", "a", types={"g": "S", "s": "S"}, GlobalSecondaryIndexes=[by_g])
+    compared = 0
+    for (first, message), (second, _) in combinations(FAULTS, 2):
+        if not first.keys().isdisjoint(second.keys() - {"more"}):
+            continue
+        sound = {"columns": "*", "index": "by_g", "key": "g = 'x'", "condition": "s > 'a'"}
+        statement = "SELECT {columns} FROM Songs.{index} WHERE {key} AND {condition}{order}{end}".format_map(
+            {**sound, "order": "", "end": "", **first, **second}
+        )
+        more = {**first.get("more", {}), **second.get("more", {})}
+        answer = refused(ask, statement, **more)
+        assert answer.startswith(f"ValidationException: {message}"), (statement, second)
+        compared += 1
+    assert compared > 80
+
+
 def test_a_table_that_is_not_there(ask: Asker) -> None:
     expected = "ResourceNotFoundException: Requested resource not found"
     assert refused(ask, "SELECT * FROM Nope") == expected
+    assert refused(ask, "SELECT * FROM Nope WHERE a = 'x' ORDER BY m.p") == expected
+    for name in ("no", "a name", "arn:aws:dynamodb:us-east-1:000000000000:table/Nope"):
+        assert refused(ask, f"INSERT INTO \"{name}\" VALUE {{'a': 1}}") == expected
     assert refused(ask, "INSERT INTO Nope VALUE {'a': 1}") == expected
 
 
@@ -830,6 +888,7 @@ def test_a_batch_writes_what_it_can(music: Asker) -> None:
         "UPDATE Music SET t = 'new' WHERE a = 'x' AND s = 2 RETURNING MODIFIED NEW *",
         "UPDATE Music SET t = 'new' WHERE a = 'none' AND s = 2",
         "DELETE FROM Music WHERE a = 'x'",
+        "UPDATE Music SET s = 2 WHERE a = 'x' AND s = 3",
     )
     assert answer["Responses"] == [
         {"TableName": "Music"},
@@ -839,6 +898,11 @@ def test_a_batch_writes_what_it_can(music: Asker) -> None:
         error(
             "ValidationError",
             "Where clause does not contain a mandatory equality on all key attributes",
+        ),
+        error(
+            "ValidationError",
+            "One or more parameter values were invalid: Cannot update attribute s. This attribute is part of the key",
+            TableName="Music",
         ),
     ]
     assert item(music, "q") == {"a": {"S": "q"}, "s": {"N": "1"}}

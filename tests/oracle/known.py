@@ -38,6 +38,11 @@ _WORDS_ON_KEYS = (
     "|The list of keys in RequestItems for BatchGetItem may not contain null or empty values"
 )
 _MALFORMED = "Statement wasn't well formed, can't be processed: "
+_PLACED = (
+    r"Unrecognized function: \w+|The first argument to SET_\w+ must equal the assignment value"
+    r"|Argument to ORDER BY must be of type VariableReference\. Type: .*"
+    r"|FROM clause may only contain a single table name in data manipulation statements"
+)
 _STATEMENTS = r"^(BatchExecuteStatement|ExecuteStatement|ExecuteTransaction) "
 _FAULTS_OF_UPDATES = (
     "The document path provided in the update expression is invalid for update"
@@ -60,11 +65,17 @@ _NEWER_STATEMENTS: tuple[Known, ...] = (
         rf"{_VALID}(Unsupported operation: \w+|EXISTS can only be used in ExecuteTransaction write requests\.)",
     ),
     Known(
-        "An unknown function, and a function of sets with another first argument, are told with their position.",
+        "More messages of 2026 end with a position: those about unknown functions, functions of sets with another first "
+        "argument, what cannot be in ORDER BY, and the index that an INSERT names.",
         PARTIQL + "functions.html",
-        rf"{_VALID}(Unrecognized function: \w+|The first argument to SET_\w+ must equal the assignment value)",
-        rf"{_VALID}(Unrecognized function: \w+|The first argument to SET_\w+ must equal the assignment value)"
-        r" at \d+:\d+:\d+",
+        rf"{_VALID}({_PLACED})",
+        rf"{_VALID}({_PLACED}) at \d+:\d+:\d+",
+    ),
+    Known(
+        "A type that IS does not know has the name of its class in the newer syntax tree, and the position of the operand.",
+        PARTIQL + "operators.html",
+        rf"{_VALID}Unsupported data type for IS operator: [A-Z_]+\. .*",
+        rf"{_VALID}Unsupported data type for IS operator: \w+Type\. .*",
     ),
     Known(
         "An empty or mixed bag is told without its position.",

@@ -457,3 +457,14 @@ def test_a_log_belongs_to_the_file_behind_a_link(database: isotone.Database, fol
     assert numbers_in("saved.db") == set(range(200))
     isotone.backup("link.db", "copy.db")
     assert numbers_in("copy.db") == set(range(200))
+
+
+def test_a_restore_does_not_write_through_a_link_to_another_database(
+    database: isotone.Database, other: bytes
+) -> None:
+    database.backup("copy.db")
+    Path("new.db.part").symlink_to("other.db")
+    with pytest.raises(UsageError, match=r"new\.db\.part, which is a symbolic link"):
+        isotone.restore("copy.db", "new.db")
+    assert Path("other.db").read_bytes() == other
+    assert not Path("new.db").exists()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -410,6 +411,40 @@ def test_what_a_killed_process_left_is_deleted_and_what_another_one_writes_is_no
         assert {each.name for each in tmp_path.iterdir()} == {
             "running.db", "running.db-wal", "running.lock", "broken.json",
         }  # fmt: skip
+
+
+def test_other_databases_in_the_folder_stay(serve, database, tmp_path):
+    """As with `--snapshots .`: only what a killed process has left is deleted."""
+    isotone.open(tmp_path / "shop.db").close()
+    isotone.open(tmp_path / "locked.db").close()
+    (tmp_path / "locked.lock").write_text("of another program")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    with running_server(
+        database, pages=Workbench(database, target="shop.db", snapshots=tmp_path)
+    ) as url:
+        page = Browserless(url)
+        page.call("snapshots")
+        take(page)
+        assert len(page.call("snapshots")["snapshots"]) == 1
+    for name, content in before.items():
+        assert (tmp_path / name).read_bytes() == content
+
+
+def test_a_folder_of_another_program_is_not_swept(tmp_path, monkeypatch):
+    """The temporary folders of killed processes have a lock; a link to a folder is none of them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(snapshot_folder, "_OLD", -1.0)
+    (tmp_path / "isotone_snapshots_of_mine").mkdir()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/owner.lock").touch()
+    (tmp_path / "isotone_snapshots_link").symlink_to("precious")
+    (tmp_path / "isotone_snapshots_left").mkdir()
+    (tmp_path / "isotone_snapshots_left/owner.lock").touch()
+    snapshot_folder._sweep_temporary()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "isotone_snapshots_link", "isotone_snapshots_of_mine", "precious",
+    ]  # fmt: skip
+    assert (tmp_path / "precious/owner.lock").exists()
 
 
 def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):

@@ -277,7 +277,6 @@ def plan_of_select(
     if max(len(partition), len(sort)) > 1:
         raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
     key_plan = key_plan_of(select.where, partition, sort)
-    descending = [descends for name, descends in select.order if name in sort]
     action: Any = key_plan.action(select.index)
     return ReadPlan(
         operation=action,
@@ -291,7 +290,7 @@ def plan_of_select(
         filter_text=_text_of(key_plan.rest, values),
         request=request,
         projection=None if select.columns is None else select.columns.attributes,
-        backward=any(descending),
+        backward=any(each.descends for each in select.order if each.name in sort),
         consistent=bool(request[1].get("ConsistentRead")),
         limit=request[1].get("Limit"),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
+from isotone.daemon import Daemon
 from isotone.engine import frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.health import Series, gauges, health, measure, series
@@ -100,6 +102,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         raise UsageError(
             f"stream_shards={stream_shards!r} is not a number of shards; give 1 to {OPEN_SHARDS}"
         )
+    objects = None if s3 is None else _buckets(s3)  # before a file is made
     return Database(
         Engine(
             _store(file_name(path), durability, memory_map, busy_timeout),
@@ -107,7 +110,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
             region=region,
             account=account,
             stream_shards=stream_shards,
-            objects=None if s3 is None else _buckets(s3),
+            objects=objects,
         ),
         regions=regions,
     )
@@ -502,10 +505,10 @@ class Database(Native):
 
         A server calls this: other processes may leave work in its file at any time.
         """
-        if self.engine.store.read_only:
+        if self.engine.store.read_only or sys.is_finalizing():
             return
         with self._worker_lock:
-            if self._worker is None:
+            if self._worker is None or not self._worker.is_alive:
                 self._worker = _Worker(self.engine, self._maintain, "isotone-maintenance")
             self._worker.wake()
         if self.engine.objects is not None:
@@ -520,8 +523,10 @@ class Database(Native):
             return _BUSY_INTERVAL
 
     def _start_transfers(self) -> None:
+        if sys.is_finalizing():
+            return
         with self._worker_lock:
-            if self._transfers is None:
+            if self._transfers is None or not self._transfers.are_alive:
                 self._transfers = TransferThreads(self.engine.home)
             self._transfers.wake()
 
@@ -695,7 +700,7 @@ class _Region(Database):
 
 
 class _Worker:
-    """A daemon thread that does one kind of work in the background, in slices."""
+    """A thread that does one kind of work in the background, in slices."""
 
     def __init__(self, engine: Engine, step: Callable[[], float], name: str) -> None:
         self._engine = engine
@@ -703,16 +708,22 @@ class _Worker:
         self._due = threading.Event()
         self._logged: set[str] = set()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._thread = Daemon(self._run, name, end=self._end)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive
 
     def wake(self) -> None:
         self._due.set()
 
     def stop(self) -> None:
+        self._end()
+        self._thread.join()
+
+    def _end(self) -> None:
         self._stopping = True
         self._due.set()
-        self._thread.join()
 
     def _run(self) -> None:
         while not self._stopping:

@@ -15,7 +15,15 @@ from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
 from isotone.cli.output import LiveLine
 from isotone.cli.program import Command, complain
-from isotone.cli.workbench import add_model, address_of, open_page, workbench_of
+from isotone.cli.workbench import (
+    HIGHEST_PORT,
+    add_model,
+    address_of,
+    check_model,
+    open_page,
+    workbench_of,
+)
+from isotone.cli.workbench import port as port_number
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
@@ -87,7 +95,10 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     """The arguments for the address, the log and the output."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument(
-        "--port", type=int, default=port, help=f"the port, 0 for any free one (default {port})"
+        "--port",
+        type=port_number,
+        default=port,
+        help=f"the port, 0 for any free one (default {port})",
     )
     parser.add_argument(
         "--allow-host",
@@ -239,8 +250,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
     from isotone.server import serve
 
-    prepare(arguments)
     nodes = _nodes(arguments.localnodes)
+    prepare(arguments)
+    check_model(arguments.model, arguments.workload)
     path = arguments.file or MEMORY
     database = embedded.open(
         path,
@@ -292,7 +304,7 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
     nodes = []
     for each in (text or "").split(",") if text else ():
         host, _, port = each.strip().rpartition(":")
-        if not host or not port.isdecimal():
+        if not host or not port.isdecimal() or not 0 < int(port) <= HIGHEST_PORT:
             raise UsageError(
                 f"--localnodes has {each!r}; write HOST:PORT for each server, such as 127.0.0.1:8001"
             )
@@ -301,8 +313,12 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 
 def prepare(arguments: argparse.Namespace) -> None:
-    """Set up the log, and warn of a server that all other machines may use."""
+    """Set up the log, refuse options that cannot work, and warn of a server that all other machines may use.
+
+    It comes first: nothing is made, and no sample loaded, for a server that cannot listen.
+    """
     from isotone.authority import is_loopback
+    from isotone.server import check_options
 
     logging.basicConfig(
         stream=sys.stderr,
@@ -314,6 +330,17 @@ def prepare(arguments: argparse.Namespace) -> None:
     _check_files(arguments)
     if arguments.credentials is not None and arguments.insecure:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
+    check_options(
+        arguments.host,
+        arguments.port,
+        allow_hosts=arguments.allow_host,
+        allow_origins=arguments.allow_origin,
+        credentials=arguments.credentials,
+        insecure=arguments.insecure,
+        tls_cert=arguments.tls_cert,
+        tls_key=arguments.tls_key,
+        audit_log=arguments.audit_log,
+    )
     if arguments.insecure and not is_loopback(arguments.host):
         complain(
             f"warning: {arguments.host} can be reached from other machines, "

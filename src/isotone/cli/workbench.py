@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from isotone.workbench import Workbench
 
 
+HIGHEST_PORT: Final = 65535
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The arguments for the model and the workload that the workbench shows."""
     parser.add_argument(
@@ -69,6 +72,12 @@ def workbench_of(
     )
 
 
+def check_model(model: str | None, workload: str | None) -> None:
+    """Raise `UsageError` for a model or a workload that cannot be loaded, before a database is opened."""
+    _tables(model)
+    _workload(workload)
+
+
 def _workload(text: str | None) -> Workload | None:
     if text is None:
         return None
@@ -87,6 +96,15 @@ def _tables(model: str | None) -> Sequence[isotone.Table]:
     return list(found.values())
 
 
+def port(text: str) -> int:
+    """The number of a port on a command line."""
+    if not text.isdecimal() or int(text) > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a port; write 0 (any free one) to {HIGHEST_PORT}"
+        )
+    return int(text)
+
+
 def address_of(url: str) -> str:
     """Where a server's workbench is."""
     return f"{url}/workbench/"
@@ -100,7 +118,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     parser.add_argument(
-        "--port", type=int, default=0, help="the port of the page, 0 for any free one (default 0)"
+        "--port", type=port, default=0, help="the port of the page, 0 for any free one (default 0)"
     )
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
 
@@ -110,9 +128,11 @@ def _run(arguments: argparse.Namespace) -> int:
     remote = is_remote(source)
     if remote and "://" not in source:
         source = f"http://{source}"
-    with database.connect(source) as backend:
-        from isotone.server import serve
+    from isotone.server import check_options, serve
 
+    check_options(port=arguments.port)
+    check_model(arguments.model, arguments.workload)
+    with database.connect(source) as backend:
         pages = workbench_of(
             backend,
             source,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -19,34 +19,51 @@ CATALOG: Final = "catalog"
 COUNTS: Final = "counts"
 
 _VERSION: Final = b"\x00version"
+_CHANGES: Final = b"\x00changes"
 _TREES: Final = b"\x00trees"
 _FIRST_NAME: Final = b"\x01"
 _COUNT: Final = struct.Struct(">qq")
 
+_MOST_CHANGES: Final = 64  # that the store keeps: who has missed more reads all tables
+
+_Changes: TypeAlias = tuple[tuple[bytes, str], ...]
+"""Versions of the catalog in order, each with the table by which it differs from the one before it, or none."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(TableSchema).decode
+_encode_changes = msgspec.msgpack.Encoder().encode
+_decode_changes = msgspec.msgpack.Decoder(_Changes).decode
+
+Feature = Literal["expiry", "history", "policy", "replication"]
+
+_HAVE: Final[dict[Feature, Callable[[TableSchema], bool]]] = {
+    "expiry": lambda schema: schema.ttl is not None,
+    "history": lambda schema: schema.history is not None,
+    "policy": lambda schema: schema.policy is not None,
+    "replication": lambda schema: schema.replication is not None,
+}
 
 
 class Catalog:
     """The tables by name, read from the store and kept ready for use.
 
-    The record in the store is authoritative. Each change gives the catalog a new random version. A
-    process that reads a version other than its own reads the tables again: another process made a
-    change, or its own change was undone.
+    The records in the store are authoritative. Each change gives the catalog a new random version, and the store keeps the
+    latest versions, each with the name of the table that it changed. A process that meets a version other than its own
+    looks for the last one that both know, and reads the tables that either has changed since: another process made
+    changes, or its own were undone. If there is none, it reads all tables. So do older versions of Isotone, which
+    leave the list as it is: a list that does not end with the present version says nothing.
 
     `tables` can be used; `creating` are tables that are still being restored or
     imported, which only descriptions show. `units` are the counters of what requests consume, if somebody counts.
     """
 
-    __slots__ = ("_policies_in", "_store", "_version", "creating", "tables", "units")
+    __slots__ = ("_changes", "_having", "_store", "creating", "tables", "units")
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.tables: dict[str, Table] = {}
-        self.creating: dict[str, Table] = {}
+        self._changes: _Changes = ()
         self.units: UnitsByTable | None = None
-        self._version = b""
-        self._policies_in = b"", False  # a version, and whether a table has a policy in it
+        self._forget_all()
         self.refresh()
 
     def __iter__(self) -> Iterator[Table]:
@@ -54,18 +71,19 @@ class Catalog:
 
     def save(self, schema: TableSchema) -> Table:
         """Record a new or changed table."""
-        self._renew_version()
+        self._changes = self._note(schema.name)
         self._store.put(CATALOG, schema.name.encode(), _encode(schema))
         return self._keep(schema)
 
     def remove(self, name: str) -> None:
         """Record that a table was deleted."""
-        self._renew_version()
+        self._changes = self._note(name)
         self._store.delete(CATALOG, name.encode())
-        self.tables.pop(name, None)
-        self.creating.pop(name, None)
-        if self.units is not None:
-            self.units.forget(name)
+        self._drop(name)
+
+    def touch(self) -> None:
+        """Record a change of the database that is in no table: every process looks for regions again."""
+        self._note("")
 
     def clear(self) -> None:
         """Record that there are no tables. The names of their trees are not used again."""
@@ -74,8 +92,8 @@ class Catalog:
         self._store.create_tree(CATALOG)
         if number is not None:
             self._store.put(CATALOG, _TREES, number)
-        self._renew_version()
-        self.tables, self.creating = {}, {}
+        self._changes = self._note("")
+        self._forget_all()
         self._forget_units_of_others()
 
     def count_units(self, counted: bool) -> None:
@@ -84,14 +102,14 @@ class Catalog:
         for table in [*self.tables.values(), *self.creating.values()]:
             self._keep(table.schema)
 
+    def having(self, feature: Feature) -> list[Table]:
+        """The tables with a feature, which maintenance and permissions ask for again and again. O(those that have it)."""
+        return list(self._having[feature].values())
+
     @property
     def has_policies(self) -> bool:
-        """Whether a table has a policy. O(1) until a table changes."""
-        version, known = self._policies_in
-        if version != self._version:
-            known = any(table.schema.policy is not None for table in self.tables.values())
-            self._policies_in = self._version, known
-        return known
+        """Whether a table has a policy. O(1)."""
+        return bool(self._having["policy"])
 
     def find(self, name: str) -> Table | None:
         """A table in any state."""
@@ -103,24 +121,39 @@ class Catalog:
         self._store.put(CATALOG, _TREES, str(number).encode())
         return f"{kind}{number}"
 
-    def refresh(self) -> None:
-        """Read the tables again if the store has another version of them. O(1) if it has not."""
+    def refresh(self) -> bool:
+        """Read what has changed if the store has another version; returns whether it has. O(1), and O(tables changed)."""
         version = self._store.get(CATALOG, _VERSION) or b""
-        if version == self._version:
-            return
-        self.tables, self.creating = {}, {}
+        if self._changes and version == self._changes[-1][0]:
+            return False
+        stored = self._stored_changes(version)
+        names = _changed_since(self._changes, stored)
+        if names is None:
+            self._read_all()
+        else:
+            for name in names:
+                self._read(name)
+        self._changes = stored
+        return True
+
+    def _read_all(self) -> None:
+        self._forget_all()
         for name, record in self._store.range(CATALOG, _FIRST_NAME, None):
-            try:
-                self._keep(_decode(record))
-            except (msgspec.MsgspecError, ValueError, LookupError) as error:
-                # Older files have no checksums, so damage can come as far as this.
-                shown = name.decode(errors="replace")
-                raise StorageCorrupt(
-                    f"the definition of table {shown!r} is damaged: `isotone check` reads the rest, and "
-                    "`isotone repair` saves it"
-                ) from error
-        self._version = version
+            self._keep(_schema(name, record))
         self._forget_units_of_others()
+
+    def _read(self, name: str) -> None:
+        key = name.encode()
+        record = self._store.get(CATALOG, key)
+        if record is None:
+            self._drop(name)
+        else:
+            self._keep(_schema(key, record))
+
+    def _forget_all(self) -> None:
+        self.tables: dict[str, Table] = {}
+        self.creating: dict[str, Table] = {}
+        self._having: dict[Feature, dict[str, Table]] = {feature: {} for feature in _HAVE}
 
     def _forget_units_of_others(self) -> None:
         if self.units is not None:
@@ -128,14 +161,65 @@ class Catalog:
 
     def _keep(self, schema: TableSchema) -> Table:
         table = Table(schema, None if self.units is None else self.units.of(schema))
-        self.tables.pop(schema.name, None)
-        self.creating.pop(schema.name, None)
-        (self.creating if schema.is_creating else self.tables)[schema.name] = table
+        self._take_out(schema.name)
+        if schema.is_creating:
+            self.creating[schema.name] = table
+            return table
+        self.tables[schema.name] = table
+        for feature, has in _HAVE.items():
+            if has(schema):
+                self._having[feature][schema.name] = table
         return table
 
-    def _renew_version(self) -> None:
-        self._version = os.urandom(16)
-        self._store.put(CATALOG, _VERSION, self._version)
+    def _drop(self, name: str) -> None:
+        self._take_out(name)
+        if self.units is not None:
+            self.units.forget(name)
+
+    def _take_out(self, name: str) -> None:
+        for tables in (self.tables, self.creating, *self._having.values()):
+            tables.pop(name, None)
+
+    def _note(self, name: str) -> _Changes:
+        """Record a new version, by which table it differs, and forget the oldest; returns the versions."""
+        before = self._stored_changes(self._store.get(CATALOG, _VERSION) or b"")
+        version = os.urandom(16)
+        changes = (*before[-_MOST_CHANGES:], (version, name))
+        self._store.put(CATALOG, _VERSION, version)
+        self._store.put(CATALOG, _CHANGES, _encode_changes(changes))
+        return changes
+
+    def _stored_changes(self, version: bytes) -> _Changes:
+        """The versions before the present one, as far as they are known, and itself."""
+        record = self._store.get(CATALOG, _CHANGES)
+        if record is not None:
+            changes = _decode_changes(record)
+            if changes and changes[-1][0] == version:
+                return changes
+        return ((version, ""),)
+
+
+def _changed_since(known: _Changes, stored: _Changes) -> set[str] | None:
+    """The tables that differ between two states, each the last of its versions; None if no version is in both."""
+    places = {version: place for place, (version, _) in enumerate(stored)}
+    for place in reversed(range(len(known))):
+        common = places.get(known[place][0])
+        if common is not None:
+            changes = known[place + 1 :] + stored[common + 1 :]
+            return {name for _, name in changes if name}
+    return None
+
+
+def _schema(name: bytes, record: bytes) -> TableSchema:
+    try:
+        return _decode(record)
+    except (msgspec.MsgspecError, ValueError, LookupError) as error:
+        # Older files have no checksums, so damage can come as far as this.
+        shown = name.decode(errors="replace")
+        raise StorageCorrupt(
+            f"the definition of table {shown!r} is damaged: `isotone check` reads the rest, and "
+            "`isotone repair` saves it"
+        ) from error
 
 
 class Counts:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
-from isotone.storage.interface import Store
+from isotone.storage.interface import NoSuchTree, Store
 from isotone.storage.prefixed import PrefixedStore
 
 if TYPE_CHECKING:
@@ -132,10 +133,9 @@ class Engine:
         store = PrefixedStore(home.store, _region_prefix(region))
         with self.lock:
             try:
-                _make_system_trees(store, wait=False)
+                self._make_region(store)
             except StorageBusy as error:
-                make = partial(_make_system_trees, store, wait=False)
-                self.file_waits.until_taken(make, error)
+                self.file_waits.until_taken(partial(self._make_region, store), error)
             return self.regions.get(region) or Engine(
                 store,
                 clock=home.clock,
@@ -145,6 +145,13 @@ class Engine:
                 objects=home.objects,
                 home=home,
             )
+
+    def _make_region(self, store: Store) -> None:
+        """Make the trees of a region if it has none, so that other processes notice."""
+        if _missing_trees(store):
+            with store.transaction(wait=False):
+                _make_system_trees(store)
+                self.home.catalog.touch()
 
     def _open_stored_regions(self) -> None:
         """Open the regions that the store has: those that this or another process has created."""
@@ -209,13 +216,16 @@ class Engine:
             engine.counts.forget()
             engine.vectors.forget()
         for engine in family:
-            if engine.home is not engine and CATALOG not in engine.store.trees():
+            try:
+                changed = engine.catalog.refresh()
+            except NoSuchTree:
+                if engine.home is engine:
+                    raise
                 del self.regions[engine.region]  # its creation was undone
                 continue
-            engine.catalog.refresh()
             engine.outdated = False
-        if not self.store.exclusive:
-            self.home._open_stored_regions()
+            if changed and engine.home is engine and not self.store.exclusive:
+                engine._open_stored_regions()
 
     def abandon(self) -> None:
         """Undo the transaction that this thread left open, if any, after an unexpected exception.
@@ -244,10 +254,13 @@ class Engine:
         try:
             yield
         finally:
-            with self.lock:
-                transaction.rollback()
-                transaction.__exit__(None, None, None)
-                self.forget()
+            if self._lock_at_last():
+                try:
+                    transaction.rollback()
+                    transaction.__exit__(None, None, None)
+                    self.forget()
+                finally:
+                    self.lock.release()
 
     def clear(self) -> None:
         """Delete all tables, streams, backups, tokens and jobs of the region, in one transaction; the home's are those of all."""
@@ -265,7 +278,9 @@ class Engine:
                         engine.clear()
 
     def close(self) -> None:
-        with self.lock:
+        if not self._lock_at_last():
+            return  # the file is as after a kill: what was acknowledged is in it
+        try:
             for engine in self.regions.values():
                 engine.at_close.close()
             self.store.close()
@@ -273,6 +288,13 @@ class Engine:
             self.outdated = True
             self.reading = _Reading(self)
             self.glance = self._glance
+        finally:
+            self.lock.release()
+
+    def _lock_at_last(self) -> bool:
+        """Take the lock; False if a thread has it that the interpreter has stopped at its end."""
+        taken: bool = self.lock.acquire(blocking=not sys.is_finalizing())
+        return taken
 
 
 _OPEN: WeakSet[Engine] = WeakSet()
@@ -304,17 +326,20 @@ def is_of_region(tree: str) -> bool:
     return tree.startswith(_REGION_PREFIX)
 
 
-def _make_system_trees(store: Store, *, wait: bool = True) -> None:
-    missing = set(SYSTEM_TREES) - set(store.trees())
+def _missing_trees(store: Store) -> set[str]:
+    return set(SYSTEM_TREES) - set(store.trees())
+
+
+def _make_system_trees(store: Store) -> None:
+    missing = _missing_trees(store)
     if not missing:
         return
     if store.read_only:
         raise StorageCorrupt(
             f"there is no tree {', '.join(sorted(missing))}: `isotone check` says what is wrong"
         )
-    with store.transaction(wait=wait):
-        missing = set(SYSTEM_TREES) - set(store.trees())  # another process may have created them
-        for tree in sorted(missing):
+    with store.transaction():
+        for tree in sorted(_missing_trees(store)):  # another process may have created some
             store.create_tree(tree)
 
 

@@ -135,13 +135,14 @@ def _pin_key(tree: str, view: str) -> bytes:
 
 def exists(engine: Engine) -> bool:
     """Whether any table has a history."""
-    return any(table.history is not None for table in engine.catalog)
+    return bool(engine.catalog.having("history"))
 
 
 def trim(engine: Engine) -> bool:
     """Drop a slice of the changes that are too old; False if there were none."""
     with engine.reading:
-        due = [table.name for table in engine.catalog if next(_old(engine, table), None)]
+        histories = engine.catalog.having("history")
+        due = [table.name for table in histories if next(_old(engine, table), None)]
     if not due:
         return False
     with engine.writing:

@@ -41,7 +41,7 @@ def is_wanted(engine: Engine) -> bool:
 def _is_wanted(engine: Engine) -> bool:
     return (
         _is_upgrading(engine)
-        or bool(_expiring(engine))
+        or bool(engine.catalog.having("expiry"))
         or backfill.pending(engine)
         or streams.exist(engine)
         or history.exists(engine)
@@ -66,7 +66,7 @@ def step(engine: Engine) -> float:
 def _step(engine: Engine, corrupt: list[StorageCorrupt]) -> float:
     if any(_is_busy(work, engine, corrupt) for work in _WORK):
         return 0.0
-    return EXPIRY_INTERVAL if _expiring(engine) else IDLE_INTERVAL
+    return EXPIRY_INTERVAL if engine.catalog.having("expiry") else IDLE_INTERVAL
 
 
 def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[StorageCorrupt]) -> bool:
@@ -109,13 +109,9 @@ def _is_upgrading(engine: Engine) -> bool:
 def sweep(engine: Engine) -> int:
     """Delete up to 100 expired items of each table, and return how many were deleted."""
     with engine.reading:
-        tables = [table for table in _expiring(engine) if _expired(engine, table, 1)]
+        expiring = engine.catalog.having("expiry")
+        tables = [table for table in expiring if _expired(engine, table, 1)]
     return sum(_sweep(engine, table.name) for table in tables)
-
-
-def _expiring(engine: Engine) -> list[Table]:
-    """The tables whose items can expire."""
-    return [table for table in engine.catalog if table.schema.ttl is not None]
 
 
 def _sweep(engine: Engine, name: str) -> int:

@@ -86,8 +86,7 @@ def _replicated(home: Engine) -> list[tuple[Engine, Table]]:
     return [
         (engine, table)
         for engine in list(home.regions.values())  # other threads may open regions
-        for table in engine.catalog
-        if table.replication is not None
+        for table in engine.catalog.having("replication")
     ]
 
 

@@ -166,7 +166,7 @@ class ItemFile(RecordFile[Record]):
     __slots__ = ("_form",)
 
     def __init__(self, file: BinaryIO, form: Format, csv: CsvOptions | None = None) -> None:
-        lines = Lines(file)
+        lines = ItemLines(file) if form == "DYNAMODB_JSON" else Lines(file)
         read = _READERS.get(form, _json_records)
         if form == "CSV":
             assert csv is not None
@@ -255,19 +255,28 @@ class Lines:
             length += len(chunk)
             if not chunk:
                 self._ended = True
-            elif b"\n" in chunk:
+            elif b"\n" in chunk or self._has_joints(chunk):
                 break
             elif length > LONGEST_LINE:
                 raise LineTooLong(f"a line is longer than {LONGEST_LINE >> 20} MB")
-        lines = (
-            b"".join(parts).splitlines(keepends=True) if _only_newlines(parts) else _split(parts)
-        )
+        lines = self._split(b"".join(parts))
         self._rest = b""
         if not self._ended and lines and not lines[-1].endswith(b"\n"):
             self._rest = lines.pop()
         lines.reverse()
         self._waiting = lines
         return bool(lines)
+
+    def _has_joints(self, chunk: bytes) -> bool:
+        """Whether a part of a line is more than one."""
+        return False
+
+    def _split(self, text: bytes) -> list[bytes]:
+        if b"\r" not in text:  # where `splitlines` would split as well
+            return text.splitlines(keepends=True)
+        lines = [line + b"\n" for line in text.split(b"\n")]
+        last = lines.pop()[:-1]
+        return [*lines, last] if last else lines
 
     def close(self) -> None:
         """Close the file."""
@@ -280,15 +289,23 @@ class Lines:
             pass
 
 
-def _only_newlines(parts: list[bytes]) -> bool:
-    """Whether `splitlines` splits at line feeds alone: it also would at a carriage return."""
-    return not any(b"\r" in part for part in parts)
+class ItemLines(Lines):
+    """The lines of DynamoDB JSON. Records with no line end between them are taken one by one, as lines of their own."""
+
+    __slots__ = ()
+
+    def _has_joints(self, chunk: bytes) -> bool:
+        return (b"}{" in chunk or b"} {" in chunk) and _JOINT.search(chunk) is not None
+
+    def _split(self, text: bytes) -> list[bytes]:
+        lines = super()._split(text)
+        if not self._has_joints(text):
+            return lines
+        return [record for line in lines for record in _JOINT.split(line)]
 
 
-def _split(parts: list[bytes]) -> list[bytes]:
-    lines = [line + b"\n" for line in b"".join(parts).split(b"\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
+_JOINT: Final = re.compile(rb'(?<=\})(?= ?\{"Item":)')
+"""Where one record follows another. No string contains it: the quotes of a string are escaped."""
 
 
 _decode_put: Final = msgspec.json.Decoder(Put).decode

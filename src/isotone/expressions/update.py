@@ -97,11 +97,20 @@ def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
 def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], Item]:
     if all(len(action.path.elements) == 1 for action in node.actions):
         return _compile_flat(node.actions)
-    computations = [_within(action) for action in node.actions]
+    computations = [(_container(action), _ACTIONS[type(action)](action)) for action in node.actions]
     places = _children(tree)
 
     def apply(item: Item, values: ValueMap) -> Item:
-        return _placed(item, places, [compute(item, values) for compute in computations])
+        results: list[AttributeValue | None] = []
+        has_places = True
+        for is_in, compute in computations:
+            if is_in is None or is_in(item):
+                results.append(compute(item, values))
+            else:  # the service refuses wrong operands of other actions first
+                has_places = False
+        if not has_places:
+            raise ValidationException(messages.PATH_INVALID)
+        return _placed(item, places, results)
 
     return apply
 
@@ -125,22 +134,19 @@ def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]
     return apply
 
 
-def _within(action: Action) -> Evaluate:
-    """The computation of an action, after a check that the item has a place for its result."""
-    compute = _ACTIONS[type(action)](action)
+def _container(action: Action) -> Callable[[Item], bool] | None:
+    """Whether an item has a place for the result of an action; None if each item has."""
     *outer, last = action.path.elements
     if not outer:
-        return compute
+        return None
     find = compile_operand(Path(tuple(outer)))
     code = "M" if isinstance(last, str) else "L"
 
-    def evaluate(item: Item, values: ValueMap) -> AttributeValue | None:
-        container = find(item, values)
-        if container is None or code not in container:
-            raise ValidationException(messages.PATH_INVALID)
-        return compute(item, values)
+    def is_in(item: Item) -> bool:
+        container = find(item, {})
+        return container is not None and code in container
 
-    return evaluate
+    return is_in
 
 
 # Putting results into their places

@@ -27,6 +27,7 @@ import msgspec
 from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
+from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
 from isotone.moving.file_names import (
@@ -388,9 +389,7 @@ def _in_threads(
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
             give(segment.number, error)
 
-    threads = [threading.Thread(target=work, args=(each,), daemon=True) for each in segments]
-    for thread in threads:
-        thread.start()
+    threads = [Daemon(partial(work, each), "isotone-export", end=stop.set) for each in segments]
     try:
         left = len(threads)
         while left:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -407,7 +408,7 @@ def _files_in(folder: Path, form: str | None) -> list[_File]:
 def _read_export(path: Path) -> _Export:
     try:
         return _Export(path, msgspec.json.decode(path.read_bytes(), type=_Summary))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not the summary of an export: {error}") from None
 
 
@@ -455,8 +456,16 @@ def _files_of(export: _Export) -> Iterator[_File]:
     for line in manifest.read_bytes().splitlines():
         if not line.strip():
             continue
-        entry = msgspec.json.decode(line, type=_FileEntry)
-        path = export.manifest.parent.parent / entry.data_file_s3_key.removeprefix(prefix)
+        try:
+            entry = msgspec.json.decode(line, type=_FileEntry)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise UsageError(f"{manifest} is not the list of an export's files: {error}") from None
+        folder = export.manifest.parent.parent
+        path = folder / entry.data_file_s3_key.removeprefix(prefix)
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
+            raise UsageError(
+                f"{manifest} names a file outside of its folder, {entry.data_file_s3_key!r}, which is not read"
+            )
         if not path.is_file():
             raise UsageError(
                 f"{path} is missing, which {manifest} names: copy the whole bucket prefix"

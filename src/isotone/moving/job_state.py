@@ -41,6 +41,7 @@ class _Document(msgspec.Struct):
     form: int = _FORM
 
 
+_BEGIN: Final = b'{"job":'
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Document).decode
 
@@ -97,6 +98,7 @@ class JobState:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._held = locked(self._beside(_LOCK))
             try:
+                self._check_unsaved(self._beside(_NEW))
                 self._entries = self._load(self.path)
             except BaseException:
                 self._release()
@@ -150,6 +152,16 @@ class JobState:
             )
         return {name: msgspec.Raw(bytes(raw)) for name, raw in found.entries.items()}
 
+    @staticmethod
+    def _check_unsaved(new: Path) -> None:
+        """Raise `UsageError` if the name under which a state is written is that of another file."""
+        if not new.exists():
+            return
+        with new.open("rb") as file:
+            head = file.read(len(_BEGIN))
+        if not _BEGIN.startswith(head):  # what a killed process has left may be cut off
+            raise UsageError(f"{new} is not the state of a job; name another state file")
+
     def _unreadable(self) -> UsageError:
         return UsageError(
             f"{self.path} is not the state of a job; delete it to start from the beginning"
@@ -188,7 +200,12 @@ def _only_for_the_owner(path: str, flags: int) -> int:
 
 
 def locked(path: Path) -> BinaryIO:
-    """The file, locked until it is closed or the process ends; raises `InProgress` if another process has it."""
+    """The file, locked until it is closed or the process ends; raises `InProgress` if another process has it.
+
+    A lock is empty. Raises `UsageError` for a file that is not: it is somebody else's, and would be deleted at the end.
+    """
+    if path.exists() and path.stat().st_size:
+        raise UsageError(f"{path} is not a lock of Isotone, and not empty; name another file")
     while True:
         file = path.open("ab")
         try:

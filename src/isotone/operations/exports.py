@@ -165,7 +165,7 @@ def _check(request: ExportTableToPointInTime) -> None:
 def _table(engine: Engine, name: str) -> Table:
     table = engine.catalog.tables.get(name)
     if table is None:
-        raise TableNotFoundException(f"Table not found: {name}")
+        raise TableNotFoundException(f"Table not found: {table_arn(engine, name)}")
     return table
 
 

@@ -258,7 +258,7 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
         for each in objects.list(bucket_of(source), prefix)
         if not _NOT_DATA.fullmatch(each.key)
     ]
-    if not found:
+    if not found and job.is_bulk:  # an import makes an empty table, as the service does
         where = f"s3://{source['S3Bucket']}/{prefix}"
         raise ObjectStoreError("S3NoSuchKey", f"There are no objects whose keys begin with {where}")
     if len(found) > limits.IMPORT_OBJECTS:

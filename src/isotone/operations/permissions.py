@@ -492,7 +492,7 @@ def _statement_attributes(statement: AnyStatement) -> list[str] | None:
     for expression in statement.expressions:
         found |= expression.attributes
     if isinstance(statement, Select):
-        found.update(name for name, _ in statement.order)
+        found.update(each.name for each in statement.order if each.refused is None)
         if statement.projection is not None:
             found |= statement.projection.attributes
     if isinstance(statement, Insert):

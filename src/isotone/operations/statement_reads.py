@@ -87,7 +87,6 @@ def select_page(
     """
     source = _source_of(engine, table, select)
     keyspace = source.keyspace
-    _check_paths(table, select.expressions)
     key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order_names(select, keyspace)
     # A page of one item that ends at its limit has a token, also where no other item can follow: a query makes it.
@@ -99,15 +98,17 @@ def select_page(
         _check_paths(table, select.selecting)
         return _get(engine, table, select, key, request)
     _check_values(table, keyspace, key_plan, values)
-    _check_paths(table, select.selecting)
     check_overlaps(keyspace, key_plan, values)
     _check_order(select, keyspace, key_plan)
-    ranges = _ranges(keyspace, select, key_plan, values)
     if request.consistent_read and source.index is not None and source.index.kind == "global":
         raise ValidationException(messages.CONSISTENT_GLOBAL)
-    position = _position(next_token, select, values, len(ranges))
-    if source.index is not None:
-        _check_projected(source.index, select, key_plan)
+    position = _position(next_token, select, values)
+    _check_paths(table, (*select.expressions, *select.selecting))
+    _check_columns(source.index, select)
+    ranges = _ranges(keyspace, select, key_plan, values)
+    _check_filter(source.index, key_plan)
+    if not 0 <= position.range < len(ranges):
+        raise ValidationException(messages.INVALID_TOKEN)
     return _read(source, select, key_plan, values, request, ranges, position)
 
 
@@ -189,9 +190,11 @@ def _check_paths(table: Table, expressions: tuple[Expression, ...]) -> None:
 def _check_order_names(select: Select, keyspace: Keyspace) -> None:
     if select.order and select.where is None:
         raise ValidationException(messages.ORDER_WITHOUT_WHERE)
-    for name, _ in select.order:
-        if name not in keyspace.names:
-            raise ValidationException(messages.ORDER_NOT_KEY.format(name=name))
+    for each in select.order:
+        if each.refused is not None:
+            raise ValidationException(each.refused)
+        if each.name not in keyspace.names:
+            raise ValidationException(messages.ORDER_NOT_KEY.format(name=each.name))
 
 
 def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
@@ -201,7 +204,7 @@ def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
     if key_plan.is_scan:
         raise ValidationException(messages.ORDER_WITHOUT_KEY)
     collections = sum(len(read.partition) for read in key_plan.reads)
-    names = {name for name, _ in select.order}
+    names = {each.name for each in select.order}
     if collections != 1 and names.isdisjoint(keyspace.partition_names):
         raise ValidationException(messages.ORDER_WITHOUT_PARTITION)
 
@@ -210,14 +213,15 @@ def check_overlaps(keyspace: Keyspace, key_plan: KeyPlan, values: Values) -> Non
     """Refuse reads of which two could find the same item."""
     if not key_plan.can_overlap:
         return
-    found = [
-        keyspace.bounds(_checked(keyspace, wanted))
+    ranges = [
+        wanted
         for read in key_plan.reads
         for key in read.partition
         for wanted in _key_ranges(value_of(key, values), read.sort, values)
     ]
-    if len(found) < 2:
+    if len(ranges) < 2:
         return
+    found = [keyspace.bounds(_checked(keyspace, each)) for each in ranges]
     found.sort(key=itemgetter(0))
     for (_, end), (start, _) in pairwise(found):
         if end is None or start < end:
@@ -239,21 +243,24 @@ def _checked(keyspace: Keyspace, wanted: KeyRange) -> KeyRange:
     return wanted
 
 
-def _check_projected(index: SecondaryIndex, select: Select, key_plan: KeyPlan) -> None:
-    """Refuse attributes that an index lacks, in the order written.
-
-    A filter may have them in a scan, and in a condition with an OR: they are absent from every entry.
-    """
-    if select.paths is not None and index.kind == "global":
-        missing = _missing(index, select.paths.paths)
-        if missing:
-            raise ValidationException(
-                f"{INVALID}Global secondary index {index.name} does not project [{missing}]"
-            )
-    if key_plan.is_scan or key_plan.has_alternatives:
+def _check_columns(index: SecondaryIndex | None, select: Select) -> None:
+    """Refuse columns that a global index lacks, in the order written."""
+    if select.paths is None or index is None or index.kind != "global":
         return
-    missing = _missing(index, walk_up(*key_plan.rest))
-    if missing:
+    if missing := _missing(index, select.paths.paths):
+        raise ValidationException(
+            f"{INVALID}Global secondary index {index.name} does not project [{missing}]"
+        )
+
+
+def _check_filter(index: SecondaryIndex | None, key_plan: KeyPlan) -> None:
+    """Refuse a filter on attributes that an index lacks, in the order written.
+
+    A scan may have it, and a condition with an OR: the attributes are absent from every entry.
+    """
+    if index is None or key_plan.is_scan or key_plan.has_alternatives:
+        return
+    if missing := _missing(index, walk_up(*key_plan.rest)):
         raise ValidationException(
             f"{INVALID}Secondary index {index.name} "
             f"does not project one or more filter attributes: [{missing}]"
@@ -318,7 +325,7 @@ def _range(
 
 def _descends(select: Select, names: Sequence[str]) -> bool:
     """Whether ORDER BY asks for the reverse order of these key attributes."""
-    return next((descends for name, descends in select.order if name in names), False)
+    return next((each.descends for each in select.order if each.name in names), False)
 
 
 # Pages
@@ -407,7 +414,7 @@ def _token(select: Select, values: Values, number: int, key: Item | None) -> str
     return b2a_base64(_encode(position), newline=False).decode()
 
 
-def _position(token: str | None, select: Select, values: Values, ranges: int) -> Position:
+def _position(token: str | None, select: Select, values: Values) -> Position:
     """The position in a NextToken, which belongs to one statement and its parameters."""
     if token is None:
         return Position(0, None, "")
@@ -417,8 +424,6 @@ def _position(token: str | None, select: Select, values: Values, ranges: int) ->
         raise ValidationException(messages.INVALID_TOKEN) from None
     if position.statement != _digest(select, values):
         raise ValidationException(messages.OTHER_TOKEN)
-    if not 0 <= position.range < ranges:
-        raise ValidationException(messages.INVALID_TOKEN)
     return position
 
 

@@ -7,7 +7,7 @@ of the write. UPDATE changes only an item that exists. DELETE of an item that do
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
@@ -16,6 +16,7 @@ from isotone.expressions.partiql import (
     Delete,
     Exists,
     Insert,
+    Select,
     Update,
     Where,
     beyond_key,
@@ -48,75 +49,106 @@ RETURN_VALUES: Final = {
 """What RETURNING is called as ReturnValues."""
 
 
-def change_of(
-    table: Table, statement: Write | Exists, values: Values, on_failure: str | None
-) -> Change:
-    """The change that a statement makes; one that only checks, for EXISTS. Does not read the item."""
+class WriteTarget(NamedTuple):
+    """What a statement writes to: the key, and what it demands of the item beyond that.
+
+    For an INSERT, `key` is the whole item, and `size` its size in bytes.
+    """
+
+    key: Item
+    demanded: Matches | None = None
+    size: int = 0
+
+
+def target_of(table: Table, statement: Write | Exists, values: Values) -> WriteTarget:
+    """What a statement writes to. Refuses a statement without a key that fits the table."""
     match statement:
         case Insert():
-            return _insertion(table, statement, values)
-        case Update(where=where, update=update):
-            key, demanded = _key_and_condition(table, where, values)
+            return _inserted(table, statement, values)
+        case Update(where=where) | Delete(where=where) | Exists(select=Select(where=where)):
+            return _fixed(table, where, values)
+
+
+def change_of(
+    table: Table,
+    statement: Write | Exists,
+    values: Values,
+    on_failure: str | None,
+    target: WriteTarget | None = None,
+) -> Change:
+    """The change that a statement makes; one that only checks, for EXISTS. Does not read the item.
+
+    `target` is the result of `target_of`, if the caller has it already.
+    """
+    key, demanded, size = target or target_of(table, statement, values)
+    match statement:
+        case Insert():
+            return insert_change(table, key, size)
+        case Update(update=update):
             if not update.attributes_written.isdisjoint(table.keyspace.names):
                 raise key_updated(table, update.attributes_written)
-            change = update_change(
-                table,
-                key,
-                update,
-                values,
-                _if_present(demanded, absent=False),
-                on_failure,
-                statement,
-            )
-            check_scalar_keys(statement.expressions, table.schema.keys.names)
-            return change
-        case Delete(where=where):
-            key, demanded = _key_and_condition(table, where, values)
-            check_scalar_keys(statement.expressions, table.schema.keys.names)
-            matches = None if demanded is None else _if_present(demanded, absent=True)
-            return delete_change(table, key, matches, on_failure, statement)
-        case Exists(select=select):
-            key, demanded = _key_and_condition(table, select.where, values)
-            check_scalar_keys(statement.expressions, table.schema.keys.names)
-            return check_change(
-                table, key, _if_present(demanded, absent=False), on_failure, statement
-            )
+            matches = _if_present(demanded, absent=False)
+            change = update_change(table, key, update, values, matches, on_failure, statement)
+        case Delete():
+            wanted = None if demanded is None else _if_present(demanded, absent=True)
+            change = delete_change(table, key, wanted, on_failure, statement)
+        case Exists():
+            matches = _if_present(demanded, absent=False)
+            change = check_change(table, key, matches, on_failure, statement)
+    check_scalar_keys(statement.expressions, table.schema.keys.names)
+    return change
 
 
-def _insertion(table: Table, statement: Insert, values: Values) -> Change:
+def _inserted(table: Table, statement: Insert, values: Values) -> WriteTarget:
     item, size = canonical_item(statement.item(values))
     for part in table.keyspace.schema.parts:
         if part.name not in item:
             raise ValidationException(messages.KEY_ABSENT.format(name=part.name))
         check_key_types(table.keyspace, {part.name: item[part.name]})
-    return insert_change(table, item, size)
+    return WriteTarget(item, size=size)
 
 
-def _key_and_condition(
-    table: Table, where: Where | None, values: Values
-) -> tuple[Item, Matches | None]:
-    """The key that a condition fixes, and what it demands of the item beyond that."""
-    keyspace = table.keyspace
-    key_plan = plan(where, keyspace.partition_names, keyspace.sort_names)
-    key = key_of(key_plan, keyspace.names, values)
+def _fixed(table: Table, where: Where | None, values: Values) -> WriteTarget:
+    key = _fixed_key(table, where, values)
     if where is None or key is None:
         raise ValidationException(messages.KEY_EQUALITY)
+    if (wrong := _type_fault(key)) is not None:
+        raise ValidationException(wrong)
+    check_key_types(table.keyspace, key)
+    return WriteTarget(key, bound(beyond_key(where, table.keyspace.names), values))
+
+
+def _fixed_key(table: Table, where: Where | None, values: Values) -> Item | None:
+    keyspace = table.keyspace
+    key_plan = plan(where, keyspace.partition_names, keyspace.sort_names)
+    return key_of(key_plan, keyspace.names, values)
+
+
+def _type_fault(key: Item) -> str | None:
+    """The message about the first value of a key whose type no key can have; None if there is none."""
     for name, value in key.items():
         (code,) = value
         if code not in SORT_KEYS:
-            raise ValidationException(messages.KEY_VALUE.format(name=name, type=code))
-    check_key_types(keyspace, key)
-    return key, bound(beyond_key(where, keyspace.names), values)
+            return messages.KEY_VALUE.format(name=name, type=code)
+    return None
+
+
+def key_fault(table: Table, statement: Write | Exists, values: Values) -> str | None:
+    """The message about a statement's key if a value in it has a type that no key can have."""
+    if isinstance(statement, Insert):
+        return None
+    where = statement.select.where if isinstance(statement, Exists) else statement.where
+    key = _fixed_key(table, where, values)
+    return None if key is None else _type_fault(key)
 
 
 def is_check(table: Table, statement: Exists, values: Values) -> bool:
     """Whether EXISTS is about one item, and demands more of it than its key."""
-    where, keyspace = statement.select.where, table.keyspace
+    where = statement.select.where
     if where is None or statement.select.index is not None:
         return False
-    key_plan = plan(where, keyspace.partition_names, keyspace.sort_names)
-    key = key_of(key_plan, keyspace.names, values)
-    return key is not None and beyond_key(where, keyspace.names) is not None
+    key = _fixed_key(table, where, values)
+    return key is not None and beyond_key(where, table.keyspace.names) is not None
 
 
 def _if_present(demanded: Matches | None, *, absent: bool) -> Matches:

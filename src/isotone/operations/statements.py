@@ -61,8 +61,15 @@ from isotone.operations.statement_reads import (
     select_page,
     single_key,
 )
-from isotone.operations.statement_writes import RETURN_VALUES, Write, change_of, is_check
-from isotone.operations.table_lookup import open_table
+from isotone.operations.statement_writes import (
+    RETURN_VALUES,
+    Write,
+    change_of,
+    is_check,
+    key_fault,
+    target_of,
+)
+from isotone.operations.table_lookup import named_table
 from isotone.values.types import Item
 
 StatementText = Annotated[str, Meta(min_length=1, max_length=limits.STATEMENT_SIZE)]
@@ -140,7 +147,7 @@ def _bound(
 
 def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
     with engine.reading, suppress(ResourceNotFoundException):
-        check_index(open_table(engine, table), index)
+        check_index(named_table(engine, table), index)
 
 
 # ExecuteStatement
@@ -162,12 +169,12 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Lat
                 return_consumed_capacity=request.return_consumed_capacity,
             )
             with engine.reading:
-                table = open_table(engine, statement.table)
+                table = named_table(engine, statement.table)
                 return select_page(engine, table, statement, values, reading, request.next_token)
         case Insert() | Update() | Delete():
             on_failure = request.return_values_on_condition_check_failure
             with engine.writing:
-                table = open_table(engine, statement.table)
+                table = named_table(engine, statement.table)
                 change = change_of(table, statement, values, on_failure)
                 meter = meter_for_table(statement.table, table, request.return_consumed_capacity)
                 item = _written(engine, statement, change, meter)
@@ -220,15 +227,17 @@ class _Entry:
     def locate(self, engine: Engine) -> None:
         """Find the item that the statement is about."""
         assert self.statement is not None
-        self.table = open_table(engine, self.statement.table)
+        self.table = named_table(engine, self.statement.table)
         if isinstance(self.statement, Select):
             key = single_key(self.table, self.statement, self.values)
             if key is None:
                 raise ValidationException(messages.BATCH_KEY)
             self.key = located(self.table, key)
         else:
+            target = target_of(self.table, self.statement, self.values)
+            self.answer["TableName"] = self.statement.table
             on_failure = self.request.return_values_on_condition_check_failure
-            self.change = change_of(self.table, self.statement, self.values, on_failure)
+            self.change = change_of(self.table, self.statement, self.values, on_failure, target)
             self.key = self.change.key
 
     def run(
@@ -323,7 +332,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
         return _read_together(engine, request, entries)
     used = transactions.use_of(request.client_request_token, request.transact_statements)
     with engine.writing:
-        _check_exists(engine, entries)
+        _check_entries(engine, entries)
         meters, _ = transactions.write_together(
             engine,
             [statement.table for statement, _ in entries],
@@ -377,12 +386,15 @@ def _in_transaction(place: int, message: str) -> ValidationException:
     return ValidationException(messages.IN_TRANSACTION.format(place=place, message=message))
 
 
-def _check_exists(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]) -> None:
-    """Refuse an EXISTS that is not about one item and something more."""
+def _check_entries(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]) -> None:
+    """Refuse an EXISTS that is not about one item and something more, and keys of types that no key can have."""
     for place, (statement, values) in enumerate(entries):
-        table = open_table(engine, statement.table)
+        assert not isinstance(statement, Select)
+        table = named_table(engine, statement.table)
         if isinstance(statement, Exists) and not is_check(table, statement, values):
             raise _in_transaction(place, messages.TRANSACTION_EXISTS)
+        if (wrong := key_fault(table, statement, values)) is not None:
+            raise _in_transaction(place, wrong)
 
 
 def _place(key: Item, table: Table) -> tuple[str, bytes]:
@@ -399,7 +411,7 @@ def _read_together(
         readings = []
         for place, (statement, values) in enumerate(entries):
             assert isinstance(statement, Select)
-            table = open_table(engine, statement.table)
+            table = named_table(engine, statement.table)
             try:
                 key = single_key(table, statement, values)
             except ValidationException as error:

@@ -84,6 +84,14 @@ def open_table(engine: Engine, name: str) -> Table:
     return table
 
 
+def named_table(engine: Engine, name: str) -> Table:
+    """The table of a statement, which names it by its name alone; a wrong name is one that no table has."""
+    table = engine.catalog.tables.get(name)
+    if table is None:
+        raise ResourceNotFoundException("Requested resource not found")
+    return table
+
+
 def described_table(engine: Engine, name: str) -> Table:
     """The table of a control-plane request, even while it is being created; its error names the table."""
     plain = table_name(name)

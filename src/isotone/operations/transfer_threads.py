@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from typing import Final
 
+from isotone.daemon import Daemon
 from isotone.engine.engine import Engine
 from isotone.engine.maintenance import IDLE_INTERVAL
 from isotone.errors import StorageBusy
@@ -30,9 +30,14 @@ class TransferThreads:
         self._due = threading.Event()
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._jobs: dict[tuple[str, str], threading.Thread] = {}
+        self._jobs: dict[tuple[str, str], Daemon] = {}
         self._logged: set[str] = set()
-        self._looking = _started(self._look, "isotone-transfers")
+        self._looking = Daemon(self._look, "isotone-transfers", end=self._end)
+
+    @property
+    def are_alive(self) -> bool:
+        """Whether they run: not in a process that was forked since."""
+        return self._looking.is_alive
 
     def wake(self) -> None:
         """Look for new jobs now."""
@@ -40,13 +45,19 @@ class TransferThreads:
 
     def stop(self) -> None:
         """End all threads, and wait for them. What a job was doing is continued by the next process."""
-        self._stopped.set()
-        self._due.set()
+        self._end()
         self._looking.join()
         with self._lock:
             threads = list(self._jobs.values())
         for thread in threads:
             thread.join()
+
+    def _end(self) -> None:
+        """Ask all threads to end; one that waits for a bucket is interrupted."""
+        self._stopped.set()
+        self._due.set()
+        if self._home.objects is not None:
+            self._home.objects.close()
 
     def _look(self) -> None:
         while not self._stopped.is_set():
@@ -66,8 +77,10 @@ class TransferThreads:
         place = engine.region, identity
         with self._lock:
             if place not in self._jobs:
-                self._jobs[place] = _started(
-                    lambda: self._work(engine, identity), f"isotone-transfer-{identity}"
+                self._jobs[place] = Daemon(
+                    lambda: self._work(engine, identity),
+                    f"isotone-transfer-{identity}",
+                    end=self._end,
                 )
 
     def _work(self, engine: Engine, identity: str) -> None:
@@ -99,9 +112,3 @@ class TransferThreads:
             self._logged.add(text)
             log.error("an export or an import is tried again: %s", text, exc_info=error)
         engine.abandon()
-
-
-def _started(work: Callable[[], None], name: str) -> threading.Thread:
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    return thread

@@ -20,6 +20,6 @@
 `serve(service)` blocks until a signal; `running_server(service)` serves from its own thread.
 """
 
-from isotone.server.listener import running_server, serve
+from isotone.server.listener import check_options, running_server, serve
 
-__all__ = ["running_server", "serve"]
+__all__ = ["check_options", "running_server", "serve"]

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -26,6 +25,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+from isotone.daemon import Daemon
 from isotone.errors import (
     ApiError,
     ConnectionFailed,
@@ -309,7 +309,7 @@ def _all_failed(requests: Requests, error: Exception) -> Sequence[Result]:
 class Thread(Generic[T]):
     """A thread that runs calls, one after the other, and answers them on the event loop.
 
-    It is a daemon, so that the end of the process does not wait for it.
+    The end of the process waits for the call that it runs, but not for long.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
@@ -323,7 +323,7 @@ class Thread(Generic[T]):
         self._calls.put((call, answer))
         if not self._is_running:
             self._is_running = True
-            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+            Daemon(self._work, self._name, end=self.stop)
 
     def stop(self) -> None:
         """End the thread after the call that it runs; those that wait are forgotten."""

@@ -15,13 +15,13 @@ import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Final
 
 from isotone.authority import is_loopback
 from isotone.clock import Clock, SystemClock
+from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
@@ -121,12 +121,7 @@ class Listener:
         if credentials is None and audit_log is None:
             return None
         door = None if credentials is None else Door(credentials, clock)
-        try:
-            audit = None if audit_log is None else AuditLog(audit_log, clock)
-        except OSError as error:
-            raise UsageError(
-                f"the audit log {audit_log} cannot be written: {error.strerror or error}"
-            ) from None
+        audit = None if audit_log is None else _opened_audit_log(audit_log, clock)
         return Gate(self._dispatcher, self._service, door, audit)
 
     async def start(self, host: str, port: int) -> str:
@@ -231,6 +226,41 @@ class Listener:
         self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
         for connection in list(self._connections):
             connection.sweep(self._patience.sweep, self._patience)
+
+
+def check_options(
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+    credentials: str | PathLike[str] | None = None,
+    insecure: bool = False,
+    tls_cert: str | PathLike[str] | None = None,
+    tls_key: str | PathLike[str] | None = None,
+    audit_log: str | PathLike[str] | None = None,
+) -> None:
+    """Raise `UsageError` for an address or a file that `serve` would refuse, before its service is opened."""
+    with bind(host, port) as listening:
+        address = listening.getsockname()[0]
+        if not (insecure or credentials is not None or is_loopback(address)):
+            raise UsageError(_unprotected(host))
+        admission_for(host, address, hosts=allow_hosts, origins=allow_origins)
+    certificate(tls_cert, tls_key)
+    clock = SystemClock()
+    if credentials is not None:
+        Door(credentials, clock)
+    if audit_log is not None:
+        _opened_audit_log(audit_log, clock).close()
+
+
+def _opened_audit_log(audit_log: str | PathLike[str], clock: Clock) -> AuditLog:
+    try:
+        return AuditLog(audit_log, clock)
+    except OSError as error:
+        raise UsageError(
+            f"the audit log {audit_log} cannot be written: {error.strerror or error}"
+        ) from None
 
 
 def _new_telemetry(dispatcher: Dispatcher | Gate, monitor: Monitor) -> Telemetry:
@@ -474,39 +504,78 @@ def running_server(
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
-    loop = new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="isotone-server", daemon=True)
-    thread.start()
-
-    async def start() -> tuple[Listener, str]:
-        listener = Listener(
-            service,
-            patience=patience,
-            most_connections=most_connections,
-            threaded=threaded,
-            allow_hosts=allow_hosts,
-            allow_origins=allow_origins,
-            credentials=credentials,
-            insecure=insecure,
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            audit_log=audit_log,
-            clock=clock,
-            pages=pages,
-            body_budget=body_budget,
-            access_log=access_log,
-            metrics_for_all=metrics_for_all,
-            otel=otel,
-        )
-        return listener, await listener.start(host, port)
-
+    server = _ServerThread()
     try:
-        listener, url = asyncio.run_coroutine_threadsafe(start(), loop).result()
-        try:
-            yield url
-        finally:
-            asyncio.run_coroutine_threadsafe(listener.stop(), loop).result()
+        yield server.start(
+            lambda: Listener(
+                service,
+                patience=patience,
+                most_connections=most_connections,
+                threaded=threaded,
+                allow_hosts=allow_hosts,
+                allow_origins=allow_origins,
+                credentials=credentials,
+                insecure=insecure,
+                tls_cert=tls_cert,
+                tls_key=tls_key,
+                audit_log=audit_log,
+                clock=clock,
+                pages=pages,
+                body_budget=body_budget,
+                access_log=access_log,
+                metrics_for_all=metrics_for_all,
+                otel=otel,
+            ),
+            host,
+            port,
+        )
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        server.stop()
+
+
+class _ServerThread:
+    """A listener on an event loop of its own, in a thread, which ends with the interpreter at the latest."""
+
+    def __init__(self) -> None:
+        self._loop = new_event_loop()
+        self._listener: Listener | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._thread = Daemon(self._run, "isotone-server", end=self._ask_to_stop)
+
+    def start(self, make_listener: Callable[[], Listener], host: str, port: int) -> str:
+        """Start listening; returns the URL."""
+
+        async def start() -> str:
+            self._listener = make_listener()
+            return await self._listener.start(host, port)
+
+        return asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+
+    def stop(self) -> None:
+        """Stop the listener and end the thread. A process that was forked since has neither."""
+        if self._thread.is_alive:
+            self._ask_to_stop()
+            self._thread.join()
+            if self._stopping is not None and self._stopping.done():
+                self._stopping.result()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def _ask_to_stop(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: another thread has stopped it
+            self._loop.call_soon_threadsafe(self._begin_to_stop)
+
+    def _begin_to_stop(self) -> None:
+        if self._stopping is None:
+            self._stopping = self._loop.create_task(self._stop())
+
+    async def _stop(self) -> None:
+        try:
+            if self._listener is not None:
+                await self._listener.stop()
+        finally:
+            self._loop.stop()

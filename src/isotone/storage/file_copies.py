@@ -27,7 +27,7 @@ from typing import Any, Final
 import apsw
 
 from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
-from isotone.output_paths import OutputPath, check_outputs
+from isotone.output_paths import OutputPath, check_output, check_outputs
 from isotone.storage.checksums import Sums
 from isotone.storage.file import (
     APPLICATION_ID,
@@ -437,6 +437,7 @@ class _Part:
 
 @contextmanager
 def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
+    check_output(OutputPath("the target", target, beside=(_PART_ENDING,), is_database=True))
     part = _Part(target, force=force)
     try:
         part.open()

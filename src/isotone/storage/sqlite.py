@@ -173,9 +173,12 @@ class SQLiteStore:
     def create_tree(self, tree: str) -> None:
         """Create an empty tree."""
         sql = self._statements[checked_tree_name(tree)].create
-        if tree in self.trees():
-            raise existing_tree(tree)
-        self._write(sql, tree)
+        try:
+            self._write(sql, tree)
+        except StorageError:
+            if not self._connection.in_transaction or tree not in self.trees():
+                raise
+            raise existing_tree(tree) from None
 
     def drop_tree(self, tree: str) -> None:
         """Delete a tree and its entries."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
+from isotone.daemon import Daemon
 from isotone.errors import IsotoneError, LeaseLost, UsageError
 from isotone.model import AsyncStore, Steps, Store
 from isotone.structures.structure import S
@@ -50,7 +51,7 @@ class LeaseBlock(Generic[T, R, S]):
                 "the lease, and more than 0"
             )
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Daemon | None = None
         self._task: asyncio.Task[None] | None = None
 
     # In a thread
@@ -60,8 +61,7 @@ class LeaseBlock(Generic[T, R, S]):
         begun = self._store.run(self._begin())
         if self._renew is not None:
             self._over.clear()
-            self._thread = threading.Thread(target=self._keep, name="renewing", daemon=True)
-            self._thread.start()
+            self._thread = Daemon(self._keep, "renewing", end=self._over.set)
         return begun
 
     def __exit__(self: LeaseBlock[T, R, Store], *raised: Any) -> R:

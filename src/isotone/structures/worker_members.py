@@ -14,9 +14,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Self
 from uuid import uuid4
 
+from isotone.daemon import Daemon
 from isotone.errors import IsotoneError
 from isotone.model import Store, is_transient, streams
 from isotone.structures.lease_block import renewal_interval
@@ -82,10 +84,7 @@ class Member:
     def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop`, or until everything is handled; releases all leases at the end."""
         ended = threading.Event()
-        renewing = threading.Thread(
-            target=self._keep_renewing, args=(ended,), name=f"renew-{self.id}", daemon=True
-        )
-        renewing.start()
+        renewing = Daemon(partial(self._keep_renewing, ended), f"renew-{self.id}", end=ended.set)
         try:
             self._run(until_idle=until_idle)
         finally:
@@ -312,13 +311,13 @@ class RunningWorker:
         for member in members:
             member.siblings = siblings
         self._threads = [
-            threading.Thread(
-                target=self._run, args=(member, until_idle), name=f"worker-{member.id}", daemon=True
+            Daemon(
+                partial(self._run, member, until_idle),
+                f"worker-{member.id}",
+                end=self._ask_to_stop,
             )
             for member in members
         ]
-        for thread in self._threads:
-            thread.start()
 
     @property
     def progress(self) -> WorkerProgress:
@@ -337,7 +336,7 @@ class RunningWorker:
         Raises the error that stopped one of them.
         """
         due = time.monotonic() + _REPORTS
-        while running := [thread for thread in self._threads if thread.is_alive()]:
+        while running := [thread for thread in self._threads if thread.is_alive]:
             if stop is not None and stop.is_set():
                 self._ask_to_stop()
             running[0].join(_INTERRUPT_CHECK)

@@ -4,7 +4,8 @@
     20261123-003512-before-the-migration-4f2a.json     its name, its time, the definitions of its tables
 
 A snapshot is complete when its description is there. A file without one is being written, or compared, by the process that
-has locked its `.lock`; if nobody has, that process was killed, and the file is deleted.
+has locked its `.lock`; if nobody has, that process was killed, and the file is deleted. A database without a lock is none of
+these, and stays.
 """
 
 from __future__ import annotations
@@ -135,11 +136,11 @@ class SnapshotFolder:
         self._unlink(identity)
 
     def sweep(self) -> None:
-        """Delete what killed processes have left."""
+        """Delete what killed processes have left: drafts, which have a lock. Other databases in the folder are somebody else's."""
         for file in self.path.glob("*.db"):
-            if file.with_suffix(".json").exists():
+            if file.with_suffix(".json").exists() or not file.with_suffix(".lock").exists():
                 continue
-            with suppress(InProgress), locked(file.with_suffix(".lock")):
+            with suppress(InProgress, UsageError), locked(file.with_suffix(".lock")):
                 if not file.with_suffix(".json").exists():  # it may have been completed just now
                     self._unlink(file.stem)
                 file.with_suffix(".lock").unlink(missing_ok=True)
@@ -215,7 +216,8 @@ def _sweep_temporary() -> None:
     """Delete the temporary folders of processes that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
         with suppress(OSError, InProgress):  # of another user, or in use
-            if time.time() - folder.stat().st_mtime > _OLD:
+            is_ours = (folder / _OWNER).is_file() and not folder.is_symlink()
+            if is_ours and time.time() - folder.stat().st_mtime > _OLD:
                 locked(folder / _OWNER).close()
                 shutil.rmtree(folder)
 

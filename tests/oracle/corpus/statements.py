@@ -581,7 +581,7 @@ MALFORMED: list[Statement] = [
     "INSERT INTO Music VALUES {'a':'x'}", "FROM Music WHERE a='x' AND s=1", "FROM Music SET t=1 WHERE a='x' AND s=1",
     "SELEC", "SELEC * FROM Music", "x", "x = 1", "?", "1", "[1]", "x IS STRING", "DROP TABLE Music", "EXISTS",
     'SELECT "" FROM Music', 'SELECT * FROM ""', """SELECT * FROM Music WHERE m."" = 'x'""",
-    "SELECT * FROM Music WHERE t IS INT4", "SELECT * FROM Music WHERE t IS DOUBLE PRECISION",
+    "SELECT * FROM Music WHERE t IS INT4", "SELECT * FROM Music WHERE m.p IS INT", "SELECT * FROM Music WHERE -1 IS NUMERIC", "SELECT * FROM Music WHERE t IS DOUBLE PRECISION",
     "SELECT * FROM Music WHERE set_add(ss, <<'a'>>)", "SELECT * FROM Music WHERE a='x' AND EXISTS(t)",
     "INSERT INTO Music VALUE {'a':'q','s':9,'z':{'y':[1,1e126]}}", "INSERT INTO Music VALUE {'a':'q','s':9,'z':<<'a','a'>>}",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ WILDCARD_PATH: Final = "Wildcard path component like a[*].b are not supported{at
 ONE_SOURCE: Final = "Only select from a single table or index is supported."
 LONG_SOURCE: Final = "A path may contain at most 2 components in the FROM clause"
 ONE_TABLE: Final = (
-    "FROM clause may only contain a single table name in data manipulation statements"
+    "FROM clause may only contain a single table name in data manipulation statements{at}"
 )
 TABLE_NAME: Final = (
     "Table name should be within the length [3, 255] "
@@ -54,7 +54,7 @@ ORDER_WITHOUT_KEY: Final = (
     "Must have at least one non-optional hash key condition in WHERE clause "
     "when using ORDER BY clause."
 )
-ORDER_TYPE: Final = "Argument to ORDER BY must be of type VariableReference. Type: {type}"
+ORDER_TYPE: Final = "Argument to ORDER BY must be of type VariableReference. Type: {type}{at}"
 ORDER_NOT_KEY: Final = "Attribute {name} in ORDER BY clause must be part of the primary key"
 ORDER_WITHOUT_PARTITION: Final = (
     "Must have hash key in ORDER BY clause when more than one hash key condition "

@@ -8,8 +8,8 @@ small one, because the service adds its digits to its exponent in 32 bits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from isotone.errors import ValidationException
 from isotone.expressions.messages import TOO_NESTED, Refusal
@@ -17,7 +17,6 @@ from isotone.expressions.partiql import messages
 from isotone.limits import NESTING_DEPTH
 from isotone.values.attribute_validation import (
     DUPLICATE_NUMBERS,
-    TOO_DEEP,
     AttributeValue,
     canonical_value,
 )
@@ -53,24 +52,51 @@ def parameter(value: AttributeValue) -> AttributeValue:
     try:
         return canonical_value(value)[0]
     except ValidationException:
-        for _, part in _parts(value, "root"):
+        for part in _parts(value):
             for text in _numbers(part):
                 if (wrong := _wrong_number(text)) is not None:
                     raise ValidationException(wrong) from None
         raise
 
 
-def literal(value: AttributeValue) -> AttributeValue:
-    """The value of a literal in normal form. A refusal names the place of the wrong value in it."""
-    try:
-        return canonical_value(value)[0]
-    except ValidationException as error:
-        if error.message == TOO_DEEP:
-            raise Refusal(messages.UNDER, message=TOO_NESTED, key=_too_deep(value)) from None
-        for key, part in _parts(value, "root"):
-            if (wrong := _wrong(part)) is not None:
-                raise Refusal(messages.UNDER, message=wrong, key=key) from None
-        raise
+class LiteralPlace(NamedTuple):
+    """Where a value is in a literal: `root.name[3]`, in some messages `root.name.3`, and on which level."""
+
+    path: str
+    dotted: str
+    level: int
+
+    def scalar(self, value: AttributeValue) -> AttributeValue:
+        """A value without parts in normal form. A refusal names its place."""
+        try:
+            return canonical_value(value)[0]
+        except ValidationException:
+            if (wrong := _wrong(value)) is not None:
+                raise Refusal(messages.UNDER, message=wrong, key=self.path) from None
+            raise
+
+    def elements(self, count: int) -> list[LiteralPlace]:
+        """The places of the elements of a list that is here."""
+        below = [self._below(f"[{at}]", f".{at}") for at in range(count)]
+        self._check_level(below)
+        return below
+
+    def members(self, names: Sequence[str]) -> dict[str, LiteralPlace]:
+        """The places of the members of a map that is here."""
+        below = {name: self._below(f".{name}", f".{name}") for name in names}
+        self._check_level([*below.values()])
+        return below
+
+    def _below(self, step: str, dotted: str) -> LiteralPlace:
+        return LiteralPlace(self.path + step, self.dotted + dotted, self.level + 1)
+
+    def _check_level(self, below: list[LiteralPlace]) -> None:
+        if self.level == NESTING_DEPTH:
+            key = (below[0] if below else self).path
+            raise Refusal(messages.UNDER, message=TOO_NESTED, key=key)
+
+
+ROOT: Final = LiteralPlace("root", "root", 1)
 
 
 def _wrong(part: AttributeValue) -> str | None:
@@ -109,31 +135,16 @@ def _numbers(value: AttributeValue) -> list[str]:
     return [content] if code == "N" and type(content) is str else []
 
 
-def _parts(value: AttributeValue, key: str) -> Iterator[tuple[str, AttributeValue]]:
-    """The values in a value that have no parts, each with its place: `root.name[3]`. Only what is one value."""
+def _parts(value: AttributeValue) -> Iterator[AttributeValue]:
+    """The values in a value that have no parts. Only what is one value."""
     if type(value) is not dict or len(value) != 1:
         return
-    for below, part in _below(value, key):
-        yield from _parts(part, below)
-    if value.keys().isdisjoint("LM"):
-        yield key, value
-
-
-def _below(value: AttributeValue, key: str) -> Iterator[tuple[str, AttributeValue]]:
     ((code, content),) = value.items()
-    if code == "L" and type(content) is list:
-        yield from ((f"{key}[{at}]", part) for at, part in enumerate(content))
-    elif code == "M" and type(content) is dict:
-        yield from ((f"{key}.{name}", part) for name, part in content.items())
-
-
-def _too_deep(value: AttributeValue) -> str:
-    """The place of the first value in a list or map that is one level too deep, or of that one if it is empty."""
-    pending = [("root", value, 1)]
-    while pending:
-        key, part, depth = pending.pop()
-        below = [*_below(part, key)]
-        if depth == NESTING_DEPTH and not part.keys().isdisjoint("LM"):
-            return below[0][0] if below else key
-        pending += reversed([(place, inner, depth + 1) for place, inner in below])
-    return "root"
+    if code not in ("L", "M"):
+        yield value
+    elif isinstance(content, dict):
+        for part in content.values():
+            yield from _parts(part)
+    elif isinstance(content, list):
+        for part in content:
+            yield from _parts(part)

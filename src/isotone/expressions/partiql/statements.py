@@ -34,6 +34,7 @@ from isotone.expressions.partiql.syntax import (
     DeleteSyntax,
     ExistsSyntax,
     InsertSyntax,
+    Parameter,
     PathSyntax,
     Returning,
     SelectSyntax,
@@ -115,14 +116,14 @@ class _Unselectable(Exception):
 class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """What all statements have. `parameters` is how many there are.
 
-    `set_parameters` are those that must be sets, each with the message for another value. `on_index`: a write names
-    an index, too, which is refused after the parameters.
+    `set_parameters` are those that must be sets, each with the message for another value. `refused` is why what a write
+    names cannot be written, which is found after what is wrong with its parameters.
     """
 
     text: str
     table: str
     parameters: int
-    on_index: bool = False
+    refused: str | None = None
     set_parameters: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -153,9 +154,17 @@ class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
                 raise ValidationException(message)
         for expression in self.expressions:
             expression.check(values)
-        if self.on_index:
-            raise ValidationException(messages.NOT_ON_INDEX)
+        if self.refused is not None:
+            raise ValidationException(self.refused)
         return values
+
+
+class OrderBy(msgspec.Struct, frozen=True):
+    """An attribute of ORDER BY, and in which direction. `refused` is the message if it is no attribute."""
+
+    name: str
+    descends: bool
+    refused: str | None = None
 
 
 class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for `projection`
@@ -165,7 +174,7 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
     paths: ProjectionNode | None
     columns: Columns | None
     where: Where | None
-    order: tuple[tuple[str, bool], ...]
+    order: tuple[OrderBy, ...]
 
     @cached_property
     def projection(self) -> Projection | None:
@@ -297,7 +306,7 @@ class _Building:
             except Refusal as refusal:
                 raise _Unselectable(refusal, table, index[0] if index else None) from None
         where = self._where(tree.where)
-        order = tuple((self._order_name(key), descends) for key, descends in tree.order)
+        order = tuple(self._order_by(key, descends) for key, descends in tree.order)
         return Select(
             text=self._text,
             table=table,
@@ -314,12 +323,18 @@ class _Building:
             raise Refusal(messages.HIERARCHY)
         return self._translation.path(node)
 
-    def _order_name(self, node: Syntax) -> str:
-        if not isinstance(node, Variable):
-            shown = self._text[node.start : node.end].replace("'", '"')
-            kind = "PATH" if isinstance(node, PathSyntax) else shown
-            raise Refusal(messages.ORDER_TYPE, type=kind)
-        return node.name
+    def _order_by(self, node: Syntax, descends: bool) -> OrderBy:
+        if isinstance(node, Variable):
+            return OrderBy(node.name, descends)
+        place = node.root if isinstance(node, PathSyntax) else node
+        if isinstance(node, Parameter):
+            kind = "PARAMETER"
+        elif isinstance(node, PathSyntax):
+            kind = "PATH"
+        else:
+            kind = self._text[node.start : node.end].replace("'", '"')
+        refused = self._translation.refusal(messages.ORDER_TYPE, place, type=kind)
+        return OrderBy("", descends, str(refused))
 
     def _insert(self, tree: InsertSyntax) -> Insert:
         table = self._table(tree.target)
@@ -334,13 +349,13 @@ class _Building:
         )
 
     def _update(self, tree: UpdateSyntax) -> Update:
-        source = self._source(tree.target)
+        table, refused = self._target(tree.target)
         where = self._where(tree.where)
         actions = tuple(map(self._translation.action, tree.assignments))
         return Update(
             text=self._text,
-            table=source[0],
-            on_index=len(source) > 1,
+            table=table,
+            refused=refused,
             parameters=self._parameters,
             update=CompiledUpdate.from_node(UpdateNode(actions), parameter=""),
             where=where,
@@ -351,11 +366,11 @@ class _Building:
     def _delete(self, tree: DeleteSyntax) -> Delete:
         if tree.returning not in (None, "ALL OLD"):
             raise Refusal(messages.RETURNING_IN_DELETE, returning=tree.returning)
-        source = self._source(tree.target)
+        table, refused = self._target(tree.target)
         return Delete(
             text=self._text,
-            table=source[0],
-            on_index=len(source) > 1,
+            table=table,
+            refused=refused,
             parameters=self._parameters,
             where=self._where(tree.where),
             returning=tree.returning,
@@ -369,15 +384,26 @@ class _Building:
     def _source(self, node: Syntax) -> list[str]:
         """The table that is read, and the index if there is one."""
         names = self._names(node)
-        if not all(names):
-            raise Refusal(messages.EMPTY_NAME)
-        if len(names) > 2:
-            raise Refusal(messages.LONG_SOURCE)
         if not all(map(_is_name, names)):
             raise Refusal(messages.TABLE_NAME)
         return names
 
+    def _target(self, node: Syntax) -> tuple[str, str | None]:
+        """The table that an UPDATE or a DELETE names, and why it cannot be written, if it cannot."""
+        names = self._names(node)
+        if not all(map(_is_name, names)):
+            return names[0], messages.TABLE_NAME
+        return names[0], messages.NOT_ON_INDEX if len(names) > 1 else None
+
     def _names(self, node: Syntax) -> list[str]:
+        names = self._path_of_names(node)
+        if not all(names):
+            raise Refusal(messages.EMPTY_NAME)
+        if len(names) > 2:
+            raise Refusal(messages.LONG_SOURCE)
+        return names
+
+    def _path_of_names(self, node: Syntax) -> list[str]:
         match node:
             case Variable(name=name):
                 return [name]
@@ -394,7 +420,7 @@ class _Building:
         raise Refusal(messages.LIST_IN_SOURCE)
 
     def _table(self, node: Syntax) -> str:
-        """The table that an INSERT names."""
+        """The table that an INSERT names. Its name may be any: no table has one of the wrong form."""
         if isinstance(node, PathSyntax):
-            raise Refusal(messages.ONE_TABLE)
-        return self._source(node)[0]
+            raise self._translation.refusal(messages.ONE_TABLE, node.root)
+        return self._names(node)[0]

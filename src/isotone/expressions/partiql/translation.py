@@ -13,7 +13,7 @@ here. The rules of functions and operators are those of expressions (`expression
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from isotone.expressions.messages import OPERAND_COUNT, OPERAND_TYPE, Refusal
@@ -40,7 +40,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.partiql import messages
 from isotone.expressions.partiql.parser import Malformed, is_signed_number, refusal
-from isotone.expressions.partiql.statement_values import literal
+from isotone.expressions.partiql.statement_values import ROOT, LiteralPlace
 from isotone.expressions.partiql.syntax import (
     Assignment,
     Bag,
@@ -148,8 +148,8 @@ class Translation:
     # Values
 
     def value(self, node: Expression) -> AttributeValue:
-        """The value of a literal."""
-        return literal(self._value(node, "root"))
+        """The value of a literal, in normal form. Of several faults, the first that is written is refused."""
+        return self._value(node, ROOT)
 
     def constant(self, node: Expression) -> Literal | ValueRef:
         """A literal or a parameter."""
@@ -157,32 +157,34 @@ class Translation:
             return ValueRef(f":{node.position}")
         return Literal(self.value(node))
 
-    def _value(self, node: Expression, key: str) -> AttributeValue:
+    def _value(self, node: Expression, place: LiteralPlace) -> AttributeValue:
         match node:
             case Text(text=text):
                 return {"S": text}
             case Number(digits=digits):
-                return {"N": digits}
+                return place.scalar({"N": digits})
             case Word(word="NULL"):
                 return {"NULL": True}
             case Word(word="TRUE" | "FALSE" as word):
                 return {"BOOL": word == "TRUE"}
             case Sequence(members=members):
-                return {"L": [self._value(m, f"{key}.{at}") for at, m in enumerate(members)]}
+                below = place.elements(len(members))
+                return {"L": [self._value(*each) for each in zip(members, below, strict=True)]}
             case Struct():
-                return {"M": self._members(node, key)}
+                return {"M": self._members(node, place)}
             case Bag():
-                return self._set(node)
+                return place.scalar(self._set(node))
             case Operation(operator="+" | "-"):
-                return self._signed(node, key)
+                return place.scalar(self._signed(node, place))
             case Ion(text=text):
                 kinds = [kind for pattern, kind in _ION_TYPES if re.match(pattern, text.strip())]
-                raise self.refusal(messages.ION, node, type=(*kinds, "SYMBOL")[0], key=key)
+                kind = (*kinds, "SYMBOL")[0]
+                raise self.refusal(messages.ION, node, type=kind, key=place.dotted)
             case Clause():
                 raise self._nested(node)
-        raise self.refusal(messages.VALUE_TYPE, node, type=kind_of(node), key=key)
+        raise self.refusal(messages.VALUE_TYPE, node, type=kind_of(node), key=place.dotted)
 
-    def _signed(self, node: Operation, key: str) -> AttributeValue:
+    def _signed(self, node: Operation, place: LiteralPlace) -> AttributeValue:
         """A number literal after one or more signs."""
         negative = False
         inner: Expression = node
@@ -192,22 +194,24 @@ class Translation:
             negative ^= inner.operator == "-"
             inner = inner.operands[0]
         if not isinstance(inner, Number):
-            raise self.refusal(messages.VALUE_TYPE, node, type=node.operator, key=key)
+            raise self.refusal(messages.VALUE_TYPE, node, type=node.operator, key=place.dotted)
         if negative and not inner.digits.isdecimal() and not re.search("[1-9]", _mantissa(inner)):
-            raise self.refusal(messages.NEGATIVE_ZERO, inner, key=key)
+            raise self.refusal(messages.NEGATIVE_ZERO, inner, key=place.dotted)
         return {"N": "-" * negative + inner.digits}
 
-    def _members(self, node: Struct, key: str) -> dict[str, AttributeValue]:
+    def _members(self, node: Struct, place: LiteralPlace) -> dict[str, AttributeValue]:
+        below = place.members([key.text for key, _ in node.members if isinstance(key, Text)])
         return {
-            name: self._value(value, f"{key}.{name}") for name, value in self.members(node, key)
+            name: self._value(value, below[name])
+            for name, value in self.members(node, place.dotted)
         }
 
-    def members(self, node: Struct, key: str = "") -> list[tuple[str, Expression]]:
+    def members(self, node: Struct, key: str = "") -> Iterator[tuple[str, Expression]]:
         """The names of a struct, and their values' syntax. Refuses names that are no strings, or come twice.
 
         `key` is what messages call the struct; it is empty for the item of an INSERT.
         """
-        names: dict[str, Expression] = {}
+        names: set[str] = set()
         for name, value in node.members:
             under = key or "root"
             if not isinstance(name, Text):
@@ -216,8 +220,8 @@ class Translation:
             if name.text in names:
                 place = node if key else name
                 raise self.refusal(messages.DUPLICATE_KEY, place, name=name.text, key=under)
-            names[self._name(name.text)] = value
-        return [*names.items()]
+            names.add(self._name(name.text))
+            yield name.text, value
 
     def _set(self, node: Bag) -> AttributeValue:
         if not node.members:
@@ -225,15 +229,23 @@ class Translation:
         members: list[str] = []
         code = ""
         for member in node.members:
-            signed = isinstance(member, Operation) and member.operator in _SIGNS
-            if not (signed or isinstance(member, Number | Text)):
-                raise self.refusal(messages.BAG_MEMBER, member)
-            ((kind, content),) = self._value(member, "root").items()
+            ((kind, content),) = self._set_member(member).items()
             code = code or kind
             if kind != code:
                 raise self.refusal(messages.BAG_MEMBER, at="")
             members.append(content)
         return {f"{code}S": members}
+
+    def _set_member(self, node: Expression) -> AttributeValue:
+        """A member of a bag, as it is written: only the set is put in normal form."""
+        match node:
+            case Text(text=text):
+                return {"S": text}
+            case Number(digits=digits):
+                return {"N": digits}
+            case Operation(operator="+" | "-"):
+                return self._signed(node, ROOT)
+        raise self.refusal(messages.BAG_MEMBER, node)
 
     # Conditions
 
@@ -298,9 +310,7 @@ class Translation:
         return In(self.operand(left), tuple(map(self.operand, right.members)))
 
     def _is(self, node: Is) -> ConditionNode:
-        if not isinstance(node.value, Variable | PathSyntax | Text | Number | Parameter | Word) or (
-            isinstance(node.value, Word) and node.value.word == "MISSING"
-        ):
+        if not _is_tested(node.value):
             raise self.refusal(messages.IS_OPERAND)
         value = self.operand(node.value)
         if node.type == "MISSING":
@@ -310,7 +320,8 @@ class Translation:
             raise self.refusal(messages.UNSUPPORTED_OPERATION, operation="IsType")
         code = _TYPES.get(node.type)
         if code is None:
-            raise self.refusal(messages.IS_TYPE, node, type=node.type)
+            place = node.value.root if isinstance(node.value, PathSyntax) else node.value
+            raise self.refusal(messages.IS_TYPE, place, type=_class_of(node.type))
         test = Call("attribute_type", (value, Literal({"S": code})))
         return Not(test) if node.negated else test
 
@@ -396,6 +407,18 @@ class Translation:
                     raise Refusal(OPERAND_COUNT, operator=operator, count=1)
                 raise self.refusal(messages.UPDATE_OPERATOR, operator=operator.lower())
         return self.constant(node)
+
+
+def _is_tested(node: Expression) -> bool:
+    """Whether an expression can stand before IS."""
+    if isinstance(node, Word):
+        return node.word != "MISSING"
+    return isinstance(node, Variable | PathSyntax | Text | Number) or is_signed_number(node)
+
+
+def _class_of(type_name: str) -> str:
+    """What the service calls a type of PartiQL's that DynamoDB lacks: the class of its syntax tree."""
+    return "".join(word.capitalize() for word in type_name.split("_")) + "Type"
 
 
 def is_set(value: AttributeValue) -> bool:
