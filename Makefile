@@ -63,9 +63,10 @@ format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md
+files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md, docs/design/order-of-checks.md
 	$(BIN)/python -m tests.docs.file_map
 	$(BIN)/python -m tests.docs.lint_page
+	$(BIN)/python -m tests.docs.order_page
 
 pictures: $(READY) ## draw the pictures of the pages, from the code of the pages
 	$(BIN)/python -m tests.docs.pictures

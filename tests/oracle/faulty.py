@@ -347,14 +347,14 @@ def _of_items(path: Path_, where: str, name: str) -> Iterator[Fault]:
 
 def spoiled(action: str, number: int, chosen: list[Fault]) -> Request:
     """The base with its faults."""
-    request = copy.deepcopy(bases(action)[number])
+    request = json.loads(json.dumps(bases(action)[number]))  # bases share parts
     for fault in chosen:
         value = fault.value if fault.value is ABSENT else copy.deepcopy(fault.value)
         request = replaced(model_of(action), action, request, fault.path, value)
     return request
 
 
-def _excludes(one: Path_, other: Path_) -> bool:
+def overlaps(one: Path_, other: Path_) -> bool:
     size = min(len(one), len(other))
     return one[:size] == other[:size]
 
@@ -382,7 +382,7 @@ def random_case(dice: random.Random, actions: tuple[str, ...], most: int) -> Cas
     chosen: list[Fault] = []
     for _ in range(dice.randint(1, most)):
         fault = dice.choice(faults(action, number))
-        if not any(_excludes(fault.path, each.path) for each in chosen):
+        if not any(overlaps(fault.path, each.path) for each in chosen):
             chosen.append(fault)
     return Case(action, number, tuple(sorted(chosen, key=lambda fault: fault.label)))
 

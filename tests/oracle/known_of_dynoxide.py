@@ -47,7 +47,7 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         API + "API_WriteRequest.html",
         r".*",
         rf"{_VALID}Supplied AttributeValue has more than one datatypes set, .*",
-        r'^BatchWriteItem .*"(PutRequest|DeleteRequest)": (null|\{.*\}), "(PutRequest|DeleteRequest)"',
+        r'^BatchWriteItem .*("PutRequest": .*"DeleteRequest": |"DeleteRequest": .*"PutRequest": )',
     ),
     Known(
         "Placeholders of a transaction need an expression, and there must be some where one is (so DynamoDB Local).",
@@ -76,6 +76,49 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         rf"{_VALID}The requestItems parameter is required for BatchWriteItem",
         rf"{_VALID}{COUNT}Value at 'RequestItems' failed to satisfy constraint: .*",
         r"^BatchWriteItem ",
+    ),
+    Known(
+        "A token has at least one character; dynoxide does not look.",
+        API + "API_TransactWriteItems.html",
+        r".*",
+        rf"{_VALID}.*Value '' at 'clientRequestToken' .*",
+        r"^TransactWriteItems ",
+    ),
+    Known(
+        "The placeholders of a transaction have the right form, then its expressions are read, then all values are used (so "
+        "DynamoDB Local); dynoxide has another order.",
+        API + "API_Get.html",
+        rf"{_VALID}(Value provided in ExpressionAttribute\w+ unused in expressions: |Invalid \w+: ).*",
+        rf"{_VALID}(ExpressionAttribute\w+ contains invalid (key|value): |Invalid \w+: |{_CONTENT}).*",
+        r"^Transact",
+    ),
+    Known(
+        "An operand of a wrong type refuses the whole transaction (so DynamoDB Local).",
+        API + "API_TransactWriteItems.html",
+        r"TransactionCanceledException: .*An operand in the update expression has an incorrect data type.*",
+        rf"{_VALID}Invalid UpdateExpression: Incorrect operand type for operator or function; .*",
+        r"^TransactWriteItems ",
+    ),
+    Known(
+        "The first key that does not fit its table was seen to be the only reason of a cancelled transaction.",
+        API + "API_TransactWriteItems.html",
+        r"TransactionCanceledException: .*",
+        r"TransactionCanceledException: .*'The provided key element does not match the schema'.*",
+        r"^TransactWriteItems ",
+    ),
+    Known(
+        "A write of a batch that has both kinds is checked in the order of both; dynoxide sees one of them.",
+        API + "API_WriteRequest.html",
+        r".*",
+        rf"{_VALID}{_IN_VALUE}",
+        r'^BatchWriteItem .*"PutRequest": \{.*\}, "DeleteRequest"|"DeleteRequest": \{.*\}, "PutRequest"',
+    ),
+    Known(
+        "An index that does not exist is no global one (so DynamoDB Local).",
+        API + "API_Query.html",
+        rf"{_VALID}Consistent reads are not supported on global secondary indexes",
+        rf"{_VALID}The table does not have the specified index: .*",
+        r'^(Query|Scan) .*"ConsistentRead": true',
     ),
     Known(
         "A list of names has at least one; dynoxide does not look, or only after other faults.",
@@ -231,8 +274,8 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         "Of two bad values, the first in the document (as in all members that were seen); dynoxide goes through a start "
         "key and the values of placeholders by name.",
         API + "API_Query.html",
-        rf"{_VALID}{_IN_VALUE}",
-        rf"{_VALID}{_IN_VALUE}",
+        rf"{_VALID}({COUNT})?{_IN_VALUE}",
+        rf"{_VALID}({COUNT})?{_IN_VALUE}",
         r'"(ExclusiveStartKey|ExpressionAttributeValues)": \{.*: .*: ',
     ),
     Known(
@@ -247,8 +290,8 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         "the ConditionalOperator of a Query.",
         API + "API_Query.html",
         r".*",
-        rf"{_VALID}.*'XOR' at 'conditionalOperator'.*",
-        r'^Query .*"Limit": \d+\.\d',
+        rf"{_VALID}.*'\w*' at 'conditionalOperator'.*",
+        r'^Query .*"Limit": (\d+\.\d|\d{10})',
     ),
     Known(
         "An undefined placeholder is found without any item (so DynamoDB Local); dynoxide looks when it evaluates.",

@@ -130,12 +130,12 @@ def _older(
     decoded = Layer(_DECODED, values.decoded_as_before(source, with_placeholder=with_placeholder))
     return (
         Branch(
-            "a value with several types: the older checks",
+            "a value has several types",
             values.has_a_value_of_several_types,
             (decoded, *first, *last),
         ),
         Branch(
-            "values in more than 62 lists or maps: the older checks",
+            "a value is in more than 62 lists or maps",
             values.is_deep,
             (*first, *nesting, *last),
         ),
@@ -161,10 +161,12 @@ _PUT: Final = (
         _NOT_RETURNED,
         Layer("values of Expected", newly(requests.values_of("expected"))),
         Layer("Expected", requests.expected_is_sound),
+    ),
+    Layer("an item that is too large", values.item_is_small),
+    *_counted(
         Layer("undefined values", requests.compiled("condition_expression")),
         Layer("unused placeholders", requests.placeholders_are_used("condition_expression")),
     ),
-    Layer("an item that is too large", values.item_is_small),
     _TABLE,
     Layer("an Item that does not fit the table and its indexes", requests.item_fits),
 )
@@ -486,8 +488,8 @@ BATCH_GET_ITEM: Final[Order] = (
     Layer("an empty expression", batches.expressions_are_not_empty),
     Layer("names that are twice in AttributesToGet", batches.attributes_differ),
     Layer("too many keys over all tables", batches.keys_are_few),
-    Layer("a key that is written twice", batches.keys_are_written_once),
     Layer(_CONTENT, values.newer_content(values.of_batch_get)),
+    Layer("a key that is written twice", batches.keys_are_written_once),
     Layer("no such table", batches.tables_exist),
     Layer("ProjectionExpression", batches.projections_are_sound),
     Layer("keys that do not fit their table", batches.keys_fit),
@@ -514,6 +516,7 @@ _ENTRIES: Final = values.of_transaction("Item", "Key")
 TRANSACT_GET_ITEMS: Final[Order] = (
     Layer("nesting that cannot be decoded", values.shallow),
     Layer(_DECODED, values.decoded_as_before(_ENTRIES)),
+    Layer("no entries, or too many, alone", members.alone(members.transact_items)),
     Layer("broken constraints, all in one list", members.all_members),
     Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
@@ -527,6 +530,7 @@ TRANSACT_WRITE_ITEMS: Final[Order] = (
         values.decoded_as_before(values.of_transaction("Item", "Key", PLACEHOLDERS)),
     ),
     Layer("a ClientRequestToken that is too long, alone", transactions.token_fits),
+    Layer("no entries, or too many, alone", members.alone(members.transact_items)),
     Layer("broken constraints, all in one list", members.all_members),
     Layer("an entry without an action, or with several", transactions.entries_have_one_action),
     Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),

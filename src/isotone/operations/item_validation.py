@@ -101,12 +101,12 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
 
 
 def _misfit(keyspace: Keyspace, key: Item) -> ValidationException:
-    """The error for a `Key` that does not fit a table: first of its names, then of each attribute."""
+    """The error for a `Key` that does not fit a table: first of its length, then of each attribute."""
     schema = keyspace.schema
-    if key.keys() != set(schema.names):
+    if len(key) != keyspace.length:
         return ValidationException(MISMATCH)
     for part, kind, limit in _limited_parts(schema):
-        value = key[part.name]
+        value = key.get(part.name, {})
         if part.type not in value:
             return ValidationException(MISMATCH)
         error = _value_error(part, value, kind, limit)
@@ -127,9 +127,10 @@ def _value_error(
 
 
 def require_key(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> None:
-    """Refuse an item that lacks a key attribute, or has one of another type, in the words of batches."""
-    if any(part.type not in item.get(part.name, ()) for part in keyspace.schema.parts):
-        raise ValidationException(MISMATCH)
+    """Refuse an item whose key does not fit a table, in the words of batches."""
+    key = {name: item[name] for name in keyspace.schema.names if name in item}
+    if not keyspace.fits(key):
+        raise _misfit(keyspace, key)
 
 
 def check_size(size: int) -> None:

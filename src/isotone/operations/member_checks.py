@@ -91,7 +91,9 @@ def one_of_table_name(asked: Asked) -> Iterator[str]:
 def all_of_table_name(asked: Asked) -> Iterator[str]:
     """All rules that a TableName breaks."""
     name = asked.document.get("TableName")
-    if name is not None:
+    if name is None:
+        yield from member("TableName")(asked)
+    else:
         yield from _broken(name, "tableName", NAME_CONSTRAINTS)
 
 
@@ -163,6 +165,14 @@ def names_as_java(asked: Asked) -> Iterator[str]:
 
 
 # Transactions
+
+
+def transact_items(asked: Asked) -> Iterator[str]:
+    """The number of entries."""
+    items, shape = asked.document.get("TransactItems"), asked.shape.members["TransactItems"].shape
+    for rule in shape.constraints if items is not None else ():
+        if not rule.holds(items):
+            yield problem(f"'{java_text(items, shape)}'", "transactItems", rule.sentence)
 
 
 def names_of_entries(asked: Asked) -> Iterator[str]:

@@ -149,10 +149,9 @@ def _shape(annotation: Any) -> Shape:
 
 def _text(_: Any, meta: msgspec.Meta) -> Scalar:
     extra = meta.extra or {}
-    if extra.get("checked") == "as a name":
-        return Scalar("String", NAME_CONSTRAINTS)
-    if extra.get("checked") == "by a layer":
-        return Scalar("String")
+    checked = extra.get("checked")
+    if checked in _NAME_RULES:
+        return Scalar("String", _NAME_RULES[checked])
     values = extra.get("enum")
     return Scalar("String", _one_of(values, decoding=False) if values else text_constraints(meta))
 
@@ -282,3 +281,8 @@ NAME_CONSTRAINTS: Final[Constraints] = tuple(
     unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
 )
 """The rules of a table's name where it is not an ARN."""
+_NAME_RULES: Final[dict[Any, Constraints]] = {
+    "as a name": NAME_CONSTRAINTS,
+    "if empty": (at_least(1),),
+    "by a layer": (),
+}

@@ -35,7 +35,9 @@ AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
 # Data-plane calls take a name or an ARN; `member_checks` and `table_lookup.table_name` check it.
-TableName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
+TableName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={"checked": "if empty"})
+]
 # The name in an entry of a transaction has a layer of its own.
 EntryTableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "by a layer"})

@@ -1,0 +1,65 @@
+"""Of several faults in a request, the one of the first layer is answered; the page shows the orders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from tests.docs.order_page import PAGE, text
+from tests.effort import examples
+from tests.observed import orders as command
+from tests.observed.endpoints import AtAddress
+from tests.observed.orders import Elsewhere, Orders, requests, wrong
+from tests.oracle.faulty import BASES_OF
+
+import isotone
+from isotone.operations import check_orders
+from isotone.operations.check_orders import ORDERS
+from isotone.server import running_server
+
+
+@pytest.fixture(scope="module")
+def orders() -> Iterator[Orders]:
+    made = Orders()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("action", BASES_OF)
+def test_the_first_layer_is_answered(orders: Orders, action: str) -> None:
+    sent = [*requests(orders, [action], examples(300), random.Random(action))]
+    assert len(sent) > 30
+    assert [found for each in sent if (found := wrong(orders, *each))] == []
+
+
+def test_another_order_is_found(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a database answers by one order is wrong by another."""
+    sent = [*requests(orders, ["GetItem"], 150, random.Random(1))]
+    layers = ORDERS["GetItem"]
+    monkeypatch.setitem(check_orders.ORDERS, "GetItem", layers[::-1])
+    assert any(wrong(orders, *each) for each in sent)
+
+
+def test_every_action_with_an_order_has_requests() -> None:
+    assert ORDERS.keys() - {"CreateTable"} == BASES_OF.keys()
+
+
+def test_the_same_requests_are_sent_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with isotone.open(":memory:") as database, running_server(database) as url:
+        assert command.main(["BatchGetItem", "--count", "5", "--seed", "1", "--at", url]) == 0
+        assert database.execute("ListTables", {})["TableNames"] == []
+        elsewhere = Elsewhere(AtAddress(url))
+        assert elsewhere.message("GetItem", {"TableName": "tab"}) == (
+            "1 validation error detected: Value null at 'key' failed to satisfy constraint: "
+            "Member must not be null"
+        )
+        with pytest.raises(SystemExit, match="cannot be made"):
+            Elsewhere(AtAddress(url))
+        elsewhere.close()
+    assert "are not answered by the first layer" in capsys.readouterr().out
+
+
+def test_the_page_shows_the_orders() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == text(), "docs/design/order-of-checks.md differs from the orders: make files"
