@@ -205,3 +205,22 @@ def test_a_manifest_without_lines_is_refused_though_its_digest_is_missing() -> N
     manifest.with_suffix(".md5").unlink()
     with pytest.raises(UsageError, match="names no files, and the export has 10 items"):
         moving.import_items("folder/", "new.db", "Orders", key="id")
+
+
+@pytest.mark.parametrize("precious", ["notes\n", "{}\n", '{"row": "one"}\n', "half a line", "\n"])
+def test_bad_rows_take_no_file_of_something_else(precious: str) -> None:
+    write_rows(3)
+    Path("notes.txt").write_text(precious)
+    with pytest.raises(UsageError, match=r"notes\.txt exists, and has no bad rows of an import"):
+        moving.import_items("rows.jsonl", "new.db", "Orders", key="id", bad_rows="notes.txt")
+    assert Path("notes.txt").read_text() == precious
+
+
+def test_bad_rows_of_an_earlier_import_are_replaced() -> None:
+    write_rows(3)
+    with Path("rows.jsonl").open("a") as file:
+        file.write("broken\n")
+    for _ in range(2):
+        done = moving.import_items("rows.jsonl", "new.db", "Orders", key="id", bad_rows="bad.jsonl")
+        assert done.bad == 1
+    assert len(Path("bad.jsonl").read_text().splitlines()) == 1
