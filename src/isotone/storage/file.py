@@ -33,6 +33,7 @@ from isotone.errors import (
     StorageFull,
     UsageError,
 )
+from isotone.first_bytes import first_bytes
 from isotone.storage import file_upgrade
 from isotone.storage.interface import NOT_BYTES, NoSuchTree
 
@@ -271,8 +272,7 @@ def _first_page(path: str) -> bytes | None:
     location = Path(path)
     if path == MEMORY or not location.is_file():
         return None
-    with location.open("rb") as file:
-        page = file.read(_FIRST_PAGE)
+    page = first_bytes(path, _FIRST_PAGE)
     return page if page.startswith(_MAGIC) and len(page) >= _HEADER else None
 
 
