@@ -406,8 +406,9 @@ def test_check_of_some_tables_by_some_processes(isotone, shop):
     whole = isotone("check", shop, "--progress", "json", "--json")
     assert json.loads(whole.out)["items"] == 5
     reports = [json.loads(line) for line in lines(whole.err)]
-    assert reports
     assert {"command", "state", "seconds", "items", "entries", "of_entries"} == reports[0].keys()
+    end = reports[-1]
+    assert (end["state"], end["items"], end["problems"]) == ("complete", 5, 0)
     for extra in ([], ["--processes", "1"], ["--processes", "2"]):
         one = isotone("check", shop, "--table", "Orders", *extra)
         assert one == (0, f"{shop}: all is well in Orders (5 items)\n", "")

@@ -321,8 +321,8 @@ class SQLiteStore:
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
         """What SQLite finds wrong, and tables that are not ours. Without `trees` also what no tree has: free pages."""
         subjects = [_MAX_PROBLEMS] if trees is None else [f'"{_PREFIX}{tree}"' for tree in trees]
-        # SQLite calls this now and then, so that an interruption (Ctrl-C) need not wait for the end.
-        self._connection.set_progress_handler(bool, _STEPS)
+        # SQLite calls this now and then. As it is Python's code, an interruption (Ctrl-C) need not wait for the end.
+        self._connection.set_progress_handler(lambda: False, _STEPS)
         try:
             rows = [
                 self._execute(f"PRAGMA integrity_check({each})").fetchall() for each in subjects
