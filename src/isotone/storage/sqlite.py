@@ -26,7 +26,6 @@ from typing import Any, Final, NoReturn
 from weakref import WeakSet
 
 import apsw
-import msgspec
 
 from isotone.crc import crc32
 from isotone.errors import DamagedItem, StorageError, UsageError
@@ -35,7 +34,6 @@ from isotone.storage.checksums import (
     CHUNK_SIZE,
     FIRST,
     SUM_SIZE,
-    Sums,
     are_in_order,
     next_count,
 )
@@ -51,8 +49,8 @@ from isotone.storage.file import (
     state_without_log,
     storage_error,
 )
-from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import TABLE as UPGRADE
+from isotone.storage.file_upgrade import Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import step as upgrade_step
 from isotone.storage.forking import leak
 from isotone.storage.interface import (
@@ -63,13 +61,13 @@ from isotone.storage.interface import (
     NOT_BYTES,
     TRANSACTION_IN_SNAPSHOT,
     DescribeDamage,
-    NoSuchTree,
     OnDamage,
     TreePart,
     checked_tree_name,
     damaged_entry,
     existing_tree,
 )
+from isotone.storage.statements import KEY, OF_REPLICATOR, PREFIX, TREES, StatementsByTree
 
 _LOST: Final = -1
 _BEGIN_READING: Final = (
@@ -161,7 +159,7 @@ class SQLiteStore:
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)
         self._next_look = 0.0
-        self._statements = _StatementsByTree()
+        self._statements = StatementsByTree()
         self._depth = 0
         self._ready = 1
         self._snapshots = 0
@@ -210,7 +208,7 @@ class SQLiteStore:
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
         try:
-            rows = self._execute(_TREES).fetchall()
+            rows = self._execute(TREES).fetchall()
         except apsw.Error as error:
             raise self._failure(error) from error
         return [name for (name,) in rows]
@@ -343,7 +341,7 @@ class SQLiteStore:
 
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
         """What SQLite finds wrong, and tables that are not ours. Without `trees` also what no tree has: free pages."""
-        subjects = [_MAX_PROBLEMS] if trees is None else [f'"{_PREFIX}{tree}"' for tree in trees]
+        subjects = [_MAX_PROBLEMS] if trees is None else [f'"{PREFIX}{tree}"' for tree in trees]
         # SQLite calls this now and then, so that an interruption (Ctrl-C) need not wait for the end.
         self._connection.set_progress_handler(bool, _STEPS)
         try:
@@ -366,13 +364,13 @@ class SQLiteStore:
         return {
             name: ours.get(made)
             for name, made in self._execute(sql).fetchall()
-            if name != UPGRADE and not name.startswith(_OF_REPLICATOR)
+            if name != UPGRADE and not name.startswith(OF_REPLICATOR)
         }
 
     def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
         """The exception for each key without its sum. A range does not read these sums, a read at a gap does."""
         sums, reached = self._statements[tree].sums, reached_in(self._connection, tree)
-        sql = f'SELECT {_KEY}, key_sum FROM "{_PREFIX}{tree}"'
+        sql = f'SELECT {KEY}, key_sum FROM "{PREFIX}{tree}"'
         cursor = self._connection.cursor()
         try:
             # Without a bound, a first key that is no longer bytes is met as well.
@@ -847,86 +845,3 @@ def _disown_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_all)
-
-
-# The SQL of a tree. A tree `name` is the table `tree_name` with two columns, its key and its value.
-
-_PREFIX: Final = "tree_"
-_OF_REPLICATOR: Final = "_litestream_"  # Litestream's own tables; it takes its locks by them
-_TREES: Final = (
-    f"SELECT substr(name, {len(_PREFIX) + 1}) AS tree FROM sqlite_schema"
-    f" WHERE type = 'table' AND name GLOB '{_PREFIX}*' ORDER BY tree"
-)
-
-
-# Bytes whose type has changed to text would not be read as what they are.
-_KEY: Final = "CAST(key AS BLOB)"
-_VALUE: Final = "CAST(value AS BLOB)"
-
-
-class _Statements(msgspec.Struct, frozen=True, gc=False):
-    """The SQL of one tree; the keys of `range` are (careful, without an upper bound, reverse)."""
-
-    sums: Sums
-    start: int
-    create: str
-    drop: str
-    get: str
-    put: str
-    add_rows: str
-    delete: str
-    key_sum: str
-    neighbours: str
-    range: dict[tuple[bool, bool, bool], str]
-
-    def add(self, rows: int) -> str:
-        """Adds so many rows, whose cells follow one another."""
-        return self.add_rows.format(rows=", ".join(["(?, ?, ?, ?)"] * rows))
-
-
-def _statements_of(tree: str) -> _Statements:
-    table = f'"{_PREFIX}{tree}"'
-    sums = Sums(tree)
-    bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
-    orders = {False: "ASC", True: "DESC"}
-    key = f"SELECT key || coalesce(key_sum, x'') FROM {table} WHERE key"
-    below = f"CAST(({key} < ?1 ORDER BY key DESC LIMIT 1) AS BLOB)"
-    above = f"CAST(({key} >= ?2 ORDER BY key LIMIT 1) AS BLOB)"
-    return _Statements(
-        sums=sums,
-        start=sums.start,
-        create=f"CREATE TABLE {table} {COLUMNS} STRICT, WITHOUT ROWID",
-        drop=f"DROP TABLE {table}",
-        get=f"SELECT value, row_sum FROM {table} WHERE key = ?",
-        # An upsert changes the row in place, where REPLACE deletes and inserts.
-        put=(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET value = excluded.value, key_sum = excluded.key_sum, row_sum = excluded.row_sum"
-        ),
-        add_rows=f"INSERT INTO {table} VALUES {{rows}} ON CONFLICT DO NOTHING",
-        delete=f"DELETE FROM {table} WHERE key = ?",
-        key_sum=f"SELECT key_sum FROM {table} WHERE key = ?",
-        neighbours=f"SELECT {below}, {above}",
-        range={
-            (careful, unbounded, reverse): (
-                f"SELECT {columns}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
-            )
-            for careful, columns in {False: "key, value", True: f"{_KEY}, {_VALUE}"}.items()
-            for unbounded, bound in bounds.items()
-            for reverse, order in orders.items()
-        },
-    )
-
-
-class _StatementsByTree(dict[str, _Statements]):
-    """The statements of each tree, created at first use, whether or not the tree exists.
-
-    SQLite reports a tree that does not exist, even if another process has just dropped it.
-    """
-
-    def __missing__(self, tree: str) -> _Statements:
-        try:
-            statements = self[tree] = _statements_of(checked_tree_name(tree))
-        except UsageError:
-            raise NoSuchTree(tree) from None
-        return statements
