@@ -68,7 +68,10 @@ def test_an_unknown_command_is_guessed(isotone):
     ("words", "said"),
     [
         ("get", "the following arguments are required: FILE_OR_URL, TABLE, KEY; isotone get"),
-        ("serve --port x", "argument --port: 'x' is not a port; write 0 (any free one) to 65535; isotone serve"),
+        (
+            "serve --port x",
+            "argument --port: 'x' is not a port; write 0 (any free one) to 65535; isotone serve",
+        ),
         ("serve --nope", "unrecognized arguments: --nope; isotone serve"),
     ],
 )

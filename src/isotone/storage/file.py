@@ -49,17 +49,18 @@ _FRAME_HEADER: Final = 24
 APPLICATION_ID: Final = 0x49534F54
 FORMAT: Final = 2
 
-_SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
+SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
 PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
+LOG_PAGES: Final = 1000  # after which a commit copies the log into the file
 _RETRY_PAUSE: Final = 0.005
 LOCK_PAUSE: Final = 0.0005  # seconds between two attempts to take a lock
 
 # docs/design/storage.md has the measurement behind each of these.
 _SETTINGS: Final = (
     "PRAGMA cache_size=-8192",
-    "PRAGMA wal_autocheckpoint=1000",
+    f"PRAGMA wal_autocheckpoint={LOG_PAGES}",
     "PRAGMA journal_size_limit=67108864",
     "PRAGMA temp_store=MEMORY",
     "PRAGMA trusted_schema=OFF",
@@ -480,7 +481,7 @@ def _configure(connection: apsw.Connection, durability: Durability, memory_map: 
     extra = _THROUGH_THE_DRIVE if durability == "disk" else ()
     given = (
         f"PRAGMA mmap_size={memory_map}",
-        f"PRAGMA synchronous={_SYNCHRONOUS[durability]}",
+        f"PRAGMA synchronous={SYNCHRONOUS[durability]}",
     )
     for pragma in (*_SETTINGS, *extra, *given):
         connection.execute(pragma).get  # noqa: B018 - reading the result executes it
