@@ -41,8 +41,12 @@ def test_another_order_is_found(orders: Orders, monkeypatch: pytest.MonkeyPatch)
     assert any(wrong(orders, *each) for each in sent)
 
 
+OTHERWISE_TESTED = {"CreateTable", "SearchVectors"}
+"""Their orders end before the table is looked up: `create_table.json`, and the tests of vectors."""
+
+
 def test_every_action_with_an_order_has_requests() -> None:
-    assert ORDERS.keys() - {"CreateTable"} == BASES_OF.keys()
+    assert ORDERS.keys() - OTHERWISE_TESTED == BASES_OF.keys()
 
 
 def test_the_same_requests_are_sent_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
