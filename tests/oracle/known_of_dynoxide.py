@@ -121,6 +121,21 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         r'^(Query|Scan) .*"ConsistentRead": true',
     ),
     Known(
+        "The writes of a batch and the entries of a transaction are checked in turn (so DynamoDB Local), and nesting was seen "
+        "to come before an empty name in a map; dynoxide looks for empty names first.",
+        API + "API_TransactWriteItems.html",
+        rf"{_VALID}Empty attribute name",
+        rf"{_VALID}({_CONTENT}|Item size has exceeded .*|Supplied AttributeValue has more than one .*)",
+        r"^(BatchWriteItem|Transact\w+) ",
+    ),
+    Known(
+        "All placeholders of an update are used (so DynamoDB Local); without an UpdateExpression dynoxide does not look.",
+        API + "API_UpdateItem.html",
+        r"OK: .*",
+        rf"{_VALID}{COUNT}Value provided in ExpressionAttribute\w+ unused in expressions: .*",
+        r"^UpdateItem ((?!UpdateExpression).)*$",
+    ),
+    Known(
         "A list of names has at least one; dynoxide does not look, or only after other faults.",
         API + "API_Query.html",
         r".*",
@@ -230,7 +245,7 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
     Known(
         "KeyConditions without a condition: the words of DynamoDB Local.",
         API + "API_Query.html",
-        rf"{_VALID}Either the KeyConditions .*",
+        rf"{_VALID}(Either the KeyConditions |{COUNT}(Cannot|Must) specify ).*",
         rf"{_VALID}Conditions must be at least length 1",
         r"^Query ",
     ),
