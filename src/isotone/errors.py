@@ -7,7 +7,8 @@
     │   ├── StorageFull             the disk is full
     │   ├── StorageBusy             another process kept the file locked
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
-    │       └── DamagedItem         an item is not as it was written: `table`, `key`
+    │       ├── DamagedItem         an item is not as it was written: `table`, `key`
+    │       └── DamagedLog          the log of a file is damaged, so the file was not opened
     ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
     ├── KeysChanged                 stored items have other keys than declared
@@ -103,6 +104,10 @@ class DamagedItem(StorageCorrupt):
         super().__init__(message)
         self.table = table
         self.key = key
+
+
+class DamagedLog(StorageCorrupt):
+    """The log (`-wal`) of a file is damaged, and SQLite would drop commits that follow, so the file was not opened."""
 
 
 class UsageError(IsotoneError, ValueError):

@@ -194,14 +194,18 @@ def _log_of(path: Path) -> str:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a regular file; none of any other, or of one that cannot be read."""
+    """The first bytes of a regular file; none of any other, or of one that cannot be read.
+
+    An index of a log (`-shm`) is not opened: closing it would end the locks that SQLite has on it in this process.
+    """
     try:
-        if not path.is_file():
+        if path.name.endswith("-shm") or not path.is_file() or not path.stat().st_size:
             return b""
-        with path.open("rb") as file:
-            return file.read(len(_DATABASE))
     except OSError:
         return b""
+    from isotone.first_bytes import first_bytes  # which needs SQLite
+
+    return first_bytes(os.fspath(path), len(_DATABASE))
 
 
 # Two files

@@ -11,74 +11,78 @@ from typing import Any
 import isotone
 from isotone.errors import IsotoneError
 
+START = 1_800_000_000
 PEOPLE, ORDERS = 12, 14
 Reads = dict[str, Any]
 
 
 def build(path: Path) -> None:
     """Write a closed file: tables, indexes of each kind, a stream, TTL, a backup, a history, large items, free pages."""
-    with isotone.open(
-        path, durability="none", clock=isotone.ManualClock(1_800_000_000)
-    ) as database:
-        client = database.client()
-        client.create_table(
-            TableName="Shop",
-            KeySchema=_keys("pk", "sk"),
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "N"},
-                {"AttributeName": "state", "AttributeType": "S"},
-            ],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "by_state",
-                    "KeySchema": _keys("state", "sk"),
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-            LocalSecondaryIndexes=[
-                {
-                    "IndexName": "by_age",
-                    "KeySchema": _keys("pk", "state"),
-                    "Projection": {"ProjectionType": "KEYS_ONLY"},
-                }
-            ],
-            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-            BillingMode="PAY_PER_REQUEST",
-        )
-        client.create_table(
-            TableName="Plain",
-            KeySchema=_keys("id"),
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "B"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
-        client.update_time_to_live(
-            TableName="Plain",
-            TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"},
-        )
-        client.update_continuous_backups(
-            TableName="Plain",
-            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
-        )
-        database.finish_maintenance()
-        for person in range(PEOPLE):
-            for order in range(ORDERS):
-                client.put_item(TableName="Shop", Item=_order(person, order))
-        for number in range(60):
-            for version in range(2):
-                client.put_item(TableName="Plain", Item=_plain(number, version))
-        client.create_backup(TableName="Plain", BackupName="nightly")
-        client.create_table(
-            TableName="Gone",
-            KeySchema=_keys("id"),
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "B"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
-        for number in range(40):
-            client.put_item(TableName="Gone", Item=_plain(number, 0))
-        client.delete_table(TableName="Gone")
-        database.finish_maintenance()
-        assert database.check() == []
+    with isotone.open(path, durability="none", clock=isotone.ManualClock(START)) as database:
+        fill(database)
+
+
+def fill(database: isotone.Database) -> None:
+    """Write everything that `reads` reads."""
+    client = database.client()
+    client.create_table(
+        TableName="Shop",
+        KeySchema=_keys("pk", "sk"),
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "N"},
+            {"AttributeName": "state", "AttributeType": "S"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_state",
+                "KeySchema": _keys("state", "sk"),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        LocalSecondaryIndexes=[
+            {
+                "IndexName": "by_age",
+                "KeySchema": _keys("pk", "state"),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        BillingMode="PAY_PER_REQUEST",
+    )
+    client.create_table(
+        TableName="Plain",
+        KeySchema=_keys("id"),
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "B"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    client.update_time_to_live(
+        TableName="Plain",
+        TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"},
+    )
+    client.update_continuous_backups(
+        TableName="Plain",
+        PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+    )
+    database.finish_maintenance()
+    for person in range(PEOPLE):
+        for order in range(ORDERS):
+            client.put_item(TableName="Shop", Item=_order(person, order))
+    for number in range(60):
+        for version in range(2):
+            client.put_item(TableName="Plain", Item=_plain(number, version))
+    client.create_backup(TableName="Plain", BackupName="nightly")
+    client.create_table(
+        TableName="Gone",
+        KeySchema=_keys("id"),
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "B"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    for number in range(40):
+        client.put_item(TableName="Gone", Item=_plain(number, 0))
+    client.delete_table(TableName="Gone")
+    database.finish_maintenance()
+    assert database.check() == []
 
 
 def _keys(*names: str) -> list[Any]:

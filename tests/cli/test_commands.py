@@ -402,6 +402,27 @@ def test_check_of_a_sound_file(isotone, shop):
     assert isotone("check", "nope.db").code == 1
 
 
+def test_check_of_some_tables_by_some_processes(isotone, shop):
+    whole = isotone("check", shop, "--progress", "json", "--json")
+    assert json.loads(whole.out)["items"] == 5
+    reports = [json.loads(line) for line in lines(whole.err)]
+    assert reports
+    assert {"command", "state", "seconds", "items", "entries", "of_entries"} == reports[0].keys()
+    for extra in ([], ["--processes", "1"], ["--processes", "2"]):
+        one = isotone("check", shop, "--table", "Orders", *extra)
+        assert one == (0, f"{shop}: all is well in Orders (5 items)\n", "")
+    assert isotone("check", shop, "--table", "Orders", "--table", "Nope") == (
+        1,
+        "",
+        "isotone: there is no table Nope: Orders can be checked\n",
+    )
+    assert isotone("check", shop, "--processes", "0") == (
+        1,
+        "",
+        "isotone: 0 processes cannot check a file: give 1 or more\n",
+    )
+
+
 def test_check_of_a_file_whose_tables_cannot_be_read(isotone, shop):
     connection = apsw.Connection(str(shop))
     for tree, where in (("catalog", "instr(value, 'Orders')"), ("t1", "key >= x''")):

@@ -161,7 +161,7 @@ def test_a_writer_that_ends_while_the_file_is_opened_is_not_the_last_one(
     looks = iter([None])
     state = file_store.state_without_log
     monkeypatch.setattr(sqlite, "state_without_log", lambda path: next(looks, state(path)))
-    monkeypatch.setattr(file_store, "_is_read_only", lambda _: True)
+    monkeypatch.setattr(file_store, "is_read_only", lambda _: True)
     with isotone.open(file) as reader:
         monkeypatch.undo()
         assert reader.execute("Scan", COUNT)["Count"] == 3

@@ -16,6 +16,7 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone.backends import embedded
 from isotone.engine import backfill, restores
+from isotone.errors import ApiError
 
 ALL = {"ProjectionType": "ALL"}
 LARGEST_FLOAT = 3.4028234663852886e38
@@ -874,3 +875,42 @@ def test_a_partition_larger_than_the_cache_is_searched_in_parts(
     monkeypatch.setattr(vector_search, "_PART", 40)
     assert search(ask, 12, 0, k=5) == expected
     assert cache.kept() == []
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (
+            {"TableName": "", "IndexName": "x", "TopK": 0},
+            "1 validation error detected: Value at 'TableName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 1",
+        ),
+        (
+            {"TableName": "x!", "IndexName": "x!", "SearchVector": [], "TopK": 0},
+            "3 validation errors detected: Value at 'IndexName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 3; Value at 'SearchVector' failed to "
+            "satisfy constraint: Member must have length greater than or equal to 1; Value at 'TopK' "
+            "failed to satisfy constraint: Member must have value greater than or equal to 1",
+        ),
+        (
+            {"TableName": "x!", "ReturnConsumedCapacity": "X"},
+            "Value 'x!' at 'tableName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 3",
+        ),
+        (
+            {"ReturnConsumedCapacity": "X", "TopK": 1000},
+            "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: "
+            "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]",
+        ),
+        (
+            {"SearchVector": [{"S": "1"}]},
+            "Search vector contains invalid values. All values in the search vector must be a "
+            "32-bit floating-point number attribute",
+        ),
+    ],
+)
+def test_the_first_fault_of_a_search_is_reported(members: dict[str, Any], message: str) -> None:
+    usual = {"TableName": "absent", "IndexName": "near", "SearchVector": [{"N": "1"}], "TopK": 1}
+    with isotone.open(":memory:") as db, pytest.raises(ApiError) as caught:
+        db.execute("SearchVectors", {**usual, **members})
+    assert caught.value.message == message

@@ -226,10 +226,10 @@ KNOWN_DIFFERENCES: tuple[Known, ...] = (
         rf"{_VALID}(Invalid \w+: )?Invalid attribute type name found; type: .*",
     ),
     Known(
-        "The service tells how long an expression is that is too long.",
+        "The service does not tell how long an expression is, except in Scan and transactions.",
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
-        rf"{_VALID}Invalid \w+: Expression size has exceeded the maximum allowed size;",
         rf"{_VALID}Invalid \w+: Expression size has exceeded the maximum allowed size; expression size: \d+",
+        rf"{_VALID}Invalid \w+: Expression size has exceeded the maximum allowed size;",
     ),
     Known(
         "A sum beyond the range of numbers that also has too many digits: we name the overflow.",

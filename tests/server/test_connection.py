@@ -106,6 +106,74 @@ def test_pipelined_requests_are_answered_in_order(url, service):
         assert answers(sock, len(operations)) == expected
 
 
+class Clock:
+    """A clock on which each look takes a second: every turn is over after one request."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("operation", ["Scan", "PutItem", "Nonsense"])
+def test_another_connection_is_answered_before_a_burst_is_over(
+    url, service, operation, monkeypatch
+):
+    monkeypatch.setattr("isotone.server.connection.perf_counter", Clock())
+    execute = service._answer
+    with dial(url) as greedy, dial(url) as modest:
+
+        def answer(performed, body):
+            if len(service.order) == 3:  # the burst has begun
+                modest.sendall(request_bytes("GetItem", b'"modest"'))
+            return execute(performed, body)
+
+        monkeypatch.setattr(service, "_answer", answer)
+        greedy.sendall(b"".join(request_bytes(operation, b"%d" % n) for n in range(30)))
+        found = answers(greedy, 30)
+        assert answers(modest, 1) == [(200, b'{"GetItem":"modest"}')]
+    if operation != "Nonsense":
+        assert found == [(200, b'{"%b":%d}' % (operation.encode(), n)) for n in range(30)]
+    assert "GetItem" in service.order[3:10]
+    assert service.order.count(operation) == 30
+
+
+def test_a_burst_in_turns_is_answered_in_order_whatever_it_asks(url, service, monkeypatch):
+    monkeypatch.setattr("isotone.server.connection.perf_counter", Clock())
+    operations = ["GetItem", "PutItem", "Nonsense", "GetItem", "UpdateItem", "Query"] * 20
+    with dial(url) as sock:
+        burst = [request_bytes(o, b"%d" % n) for n, o in enumerate(operations)]
+        sock.sendall(b"".join(burst) + b"no request\r\n\r\n")
+        sock.shutdown(socket.SHUT_WR)
+        found = answers(sock, len(operations) + 1)
+        assert [status for status, _ in found[:-1]] == [
+            400 if operation == "Nonsense" else 200 for operation in operations
+        ]
+        assert found[-1][0] == 400
+        assert is_over(sock)
+    assert service.order == operations
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+def test_an_answer_of_a_burst_that_cannot_be_made_ends_its_own_connection(
+    url, operation, monkeypatch, caplog
+):
+    def broken(style, result, keep_alive):
+        if result.endswith(b":3}"):
+            raise RuntimeError("no words for this")
+        return render_result(style, result, keep_alive)
+
+    monkeypatch.setattr("isotone.server.connection.perf_counter", Clock())
+    monkeypatch.setattr("isotone.server.connection.render_result", broken)
+    with dial(url) as sock:
+        sock.sendall(b"".join(request_bytes(operation, b"%d" % n) for n in range(6)))
+        assert [status for status, _ in answers(sock, 4)] == [200, 200, 200, 500]
+        assert is_over(sock)
+    assert "no words for this" in caplog.text
+
+
 def test_a_read_comes_after_the_write_before_it(url, service):
     with dial(url) as sock:
         sock.sendall(request_bytes("PutItem") + request_bytes("GetItem") + request_bytes("PutItem"))

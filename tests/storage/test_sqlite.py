@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import apsw
 import pytest
 
 from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
-from isotone.storage.file import APPLICATION_ID, FORMAT
+from isotone.output_paths import OutputPath, check_output
+from isotone.storage.file import APPLICATION_ID, FORMAT, header_of
 from isotone.storage.interface import NoSuchTree
 from isotone.storage.sqlite import SQLiteStore
 
@@ -56,6 +58,42 @@ def test_what_was_written_is_there_after_opening_again(path: Path, store: SQLite
     again = SQLiteStore(path)
     assert len(list(again.range("t", b"", None))) == 100
     again.close()
+
+
+LOOKS = {
+    "another store": lambda path: SQLiteStore(path).close(),
+    "its header": lambda path: header_of(str(path)),
+    "an output of this name": lambda path: check_output(OutputPath("--report", f"{path}-shm")),
+    "a target of this name": lambda path: check_output(
+        OutputPath("the target", path, beside=("-shm",), is_database=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LOOKS)
+def test_who_looks_at_an_open_file_does_not_end_its_locks(
+    path: Path, store: SQLiteStore, how: str
+) -> None:
+    """Without them another process takes itself for the last one, and deletes the log that this one writes on."""
+    with suppress(UsageError):
+        LOOKS[how](path)
+    for number in range(3):
+        subprocess.run([sys.executable, "-c", OPEN_AND_CLOSE, path], check=True, timeout=60)
+        put(store, b"new", bytes(number))
+        assert Path(f"{path}-wal").exists()
+    reader = SQLiteStore(path)
+    assert reader.get("t", b"new") == bytes(2)
+    reader.close()
+
+
+def test_the_header_of_a_file_is_found_through_a_link(path: Path, store: SQLiteStore) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    store.close()
+    assert header_of(str(link)) == (APPLICATION_ID, True)
+
+
+OPEN_AND_CLOSE = "import apsw, sys; c = apsw.Connection(sys.argv[1]); c.execute('PRAGMA user_version').get; c.close()"
 
 
 def test_closing_folds_the_log_into_the_file(path: Path, store: SQLiteStore) -> None:

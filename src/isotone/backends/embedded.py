@@ -23,8 +23,9 @@ from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.engine import frozen_reads, integrity, maintenance
+from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
+from isotone.engine.file_check import Checked
 from isotone.engine.health import Series, gauges, health, measure, series
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import (
@@ -58,6 +59,8 @@ _BUSY_INTERVAL = 0.05  # the same, if another process was writing
 _MAPPED = 32 << 20  # bytes of a file that is read once: more would seem to fill the memory
 
 log = logging.getLogger("isotone")
+
+CheckProgress = file_check.CheckProgress
 
 ACTIONS: Final = permissions.ACTIONS
 """The actions of the API."""
@@ -163,11 +166,21 @@ def restore(
     )
 
 
-def check(file: str | PathLike[str], progress: integrity.Progress | None = None) -> list[str]:
-    """The consistency check of a file, as that of a `Database`.
+def check(
+    file: str | PathLike[str],
+    *,
+    tables: Sequence[str] = (),
+    processes: int | None = None,
+    watch: Callable[[CheckProgress], object] | None = None,
+) -> Checked:
+    """The consistency check of a file, as that of a `Database`, or of some of its tables.
+
+    A large file is checked by as many processes as there are cores, at most eight, or by `processes`. `watch` is called with
+    how far it has come.
 
     Writes nothing to the file, unless it is of an older format, which is upgraded. Of a file that cannot be opened, because
-    what describes its tables is damaged, it checks what can be read. Raises `UsageError` if there is no file, or an empty one.
+    what describes its tables is damaged, it checks what can be read. Raises `UsageError` if there is no file, or an empty one,
+    and for a table that it does not have.
     """
     path = _file_behind(file)
     try:
@@ -176,13 +189,10 @@ def check(file: str | PathLike[str], progress: integrity.Progress | None = None)
         with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
             if not store.trees() and not problems:
-                return []  # it has been made, and nothing was written to it yet
-        return [
-            *problems,
-            f"the tables of {fspath(file)} cannot be opened: {error}",
-        ]
-    with database:
-        return database.check(progress)
+                return Checked([], 0)  # it has been made, and nothing was written to it yet
+        return Checked([*problems, f"the tables of {fspath(file)} cannot be opened: {error}"], 0)
+    with database, database._unbroken():
+        return file_check.check(database.engine, tables=tables, processes=processes, watch=watch)
 
 
 def check_exists(file: str | PathLike[str]) -> None:

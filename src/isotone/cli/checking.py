@@ -7,14 +7,17 @@ import json
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import isotone
 from isotone.cli.program import Command, naming
-from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
+from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import StorageCorrupt
 from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import counted
+
+if TYPE_CHECKING:
+    from isotone.backends import embedded
 
 # Errors advise to run a check. In a check it would be advice to do the same again.
 _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
@@ -23,7 +26,14 @@ _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the database file")
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the database file")
+    table = "check this table alone, with its indexes and streams; repeat it for more"
+    add("--table", metavar="TABLE", action="append", default=[], help=table)
+    processes = (
+        "processes that share the work (default: 1 up to 64 MB, else one per core, at most 8)"
+    )
+    add("--processes", metavar="N", type=int, help=processes)
     add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print problems only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -33,15 +43,23 @@ def _check(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
 
     embedded.check_exists(arguments.file)
-    progress = _Progress(progress_output("check", arguments))
     try:
-        problems = embedded.check(arguments.file, progress)
+        with progress_output("check", arguments) as output:
+
+            def show(progress: embedded.CheckProgress) -> None:
+                output.show(progress, progress._asdict(), state="checking")
+
+            found, items = embedded.check(
+                arguments.file,
+                tables=arguments.table,
+                processes=arguments.processes,
+                watch=show,
+            )
     except StorageCorrupt as error:
-        problems = [str(error)]
-    problems = [_ADVICE.split(problem)[0] for problem in problems]
-    progress.clear()
+        found, items = [str(error)], 0
+    problems = [_ADVICE.split(problem)[0] for problem in found]
     if arguments.json:
-        print(json.dumps({"file": arguments.file, "items": progress.items, "problems": problems}))
+        print(json.dumps({"file": arguments.file, "items": items, "problems": problems}))
         return 1 if problems else 0
     for problem in problems:
         print(problem)
@@ -52,40 +70,22 @@ def _check(arguments: argparse.Namespace) -> int:
         )
         return 1
     if not arguments.quiet:
-        print(f"{arguments.file}: all is well ({counted(progress.items, 'item')})")
+        where = f" in {', '.join(arguments.table)}" if arguments.table else ""
+        print(f"{arguments.file}: all is well{where} ({counted(items, 'item')})")
     return 0
-
-
-class _Progress:
-    """The progress of a check."""
-
-    def __init__(self, output: ProgressOutput) -> None:
-        self._output = output
-        self._tables: dict[str, int] = {}
-
-    @property
-    def items(self) -> int:
-        return sum(self._tables.values())
-
-    def __call__(self, table: str, items: int) -> None:
-        self._tables[table] = items
-        members = {"table": table, "items": items}
-        self._output.show(f"{table}: {counted(items, 'item')}", members, state="checking")
-
-    def clear(self) -> None:
-        self._output.clear()
 
 
 CHECK: Final = Command(
     """\
 Verify a file: its structure, the checksum and the place of each item, the completeness of each index, and the counts.
 Reads everything and changes nothing. It continues after damage, and names each damaged item. If the descriptions of
-the tables are damaged, it checks all entries that it can read.
+the tables are damaged, it checks all entries that it can read. With --table it leaves out what is of no table.
 
 Exits with 0 if everything is correct. Otherwise it prints each problem and exits with 1.""",
     examples="""
 isotone check shop.db
-isotone check shop.db --json
+isotone check shop.db --table Orders --table Users
+isotone check shop.db --processes 4 --json
 isotone check shop.db --quiet && isotone backup shop.db backup.db
 """,
     add_arguments=_check_arguments,

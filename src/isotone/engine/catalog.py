@@ -24,7 +24,7 @@ _TREES: Final = b"\x00trees"
 _FIRST_NAME: Final = b"\x01"
 _COUNT: Final = struct.Struct(">qq")
 
-_MOST_CHANGES: Final = 64  # that the store keeps: who has missed more reads all tables
+_MOST_CHANGES: Final = 64  # in the store; a process that has missed more reads all tables
 
 _Changes: TypeAlias = tuple[tuple[bytes, str], ...]
 """Versions of the catalog in order, each with the table by which it differs from the one before it, or none."""

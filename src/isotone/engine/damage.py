@@ -86,7 +86,7 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
     elif "{item}" not in role.text:
         text = role.text
     else:
-        item = None if key is None else _item_key(role, key)
+        item = None if key is None else item_key(role, key)
         shown = "(its key cannot be read)" if item is None else json.dumps(item, ensure_ascii=False)
         text = role.text.replace("{item}", shown)
     where = f"{path}: " if path else ""
@@ -97,12 +97,12 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
     )
 
 
-def finding(error: StorageCorrupt | str, path: str = "") -> str:
+def finding(error: Exception | str, path: str = "") -> str:
     """What a check says of damage: without the name of the file, and without the advice to run a check."""
     return str(error).removesuffix(_ADVICE).removeprefix(f"{path}: ")
 
 
-def _item_key(role: Role, key: bytes) -> Item | None:
+def item_key(role: Role, key: bytes) -> Item | None:
     """The key attributes of the item that an entry is of."""
     assert role.table is not None
     keys: Keyspace = role.table.keyspace
@@ -137,13 +137,13 @@ def log_once(known: set[str], error: StorageCorrupt) -> None:
         log.error("%s", error)
 
 
-def is_readable(record: bytes) -> bool:
-    """Whether a record holds an item. One that has its checksum does; an old one may not."""
+def item_in(record: bytes) -> tuple[Item, int] | None:
+    """The item in a record, and its size; None if there is none. One that has its checksum has one; an old one may not."""
     try:
-        item_size(item_of(record))
+        item = item_of(record)
+        return item, item_size(item)
     except _NO_ITEM:
-        return False
-    return True
+        return None
 
 
 def is_sound(role: Role | None, key: bytes, value: bytes) -> bool:

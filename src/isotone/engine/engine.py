@@ -163,10 +163,15 @@ class Engine:
                 name = tree.removeprefix(_REGION_PREFIX).removesuffix(ending)
                 self.open_region(name.replace("_", "-"))
 
+    @property
+    def prefix(self) -> str:
+        """What the names of the region's trees begin with in the file."""
+        return "" if self.home is self else _region_prefix(self.region)
+
     def role_of(self, tree: str) -> tuple[str, damage.Role | None]:
         """A tree of the file as its region calls it, and what it holds; None for those of the database."""
         for engine in self.home.regions.values():
-            prefix = "" if engine.home is engine else _region_prefix(engine.region)
+            prefix = engine.prefix
             if tree.startswith(prefix) and is_of_region(tree) == bool(prefix):
                 name = tree.removeprefix(prefix)
                 # The catalog may be what is damaged: then nothing is known yet.

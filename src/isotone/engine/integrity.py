@@ -1,31 +1,68 @@
 """The consistency check: nothing is damaged, items are under their keys, and indexes, counts and streams are right.
 
 It reads every entry once and keeps none, so it needs little memory for a file of any size. Damage does not end it: it is
-one more problem, and the check goes on with the next entry or, where a tree cannot be read on, with the next tree.
+one more problem, and the check continues with the next entry or, where a tree cannot be read on, with the next part.
+
+The work is in parts, each a range of the keys of one tree (`checked_trees` says what is checked in it):
+
+    survey = Survey(engine)
+    for parts in survey.rounds():           what one round finds may need another
+        for part in parts:
+            survey.add(part, survey.check(part))
+    survey.problems()
+
+Here they are checked one after the other. `check_processes` has several processes check the parts of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, pairwise
+from typing import Final, NamedTuple, TypeVar
 
-import msgspec
-
-from isotone.engine import backups, damage, history, streams, views
+from isotone.engine import backups, damage, streams, views
+from isotone.engine.checked_trees import (
+    CheckedBackup,
+    CheckedEntries,
+    CheckedHistory,
+    CheckedItems,
+    CheckedRecords,
+    CheckedTree,
+    Found,
+    Suspects,
+)
 from isotone.engine.engine import SYSTEM_TREES, Engine, is_of_region
-from isotone.engine.index_entries import Entry
-from isotone.engine.layout import Keyspace, item_of, size_of
-from isotone.engine.stream_records import last_sequence, position_of, unpack
-from isotone.engine.streams import HASHES, Shard, Stream
-from isotone.engine.table_indexes import Table
+from isotone.engine.streams import HASHES, Stream
 from isotone.errors import DamagedItem, StorageCorrupt
-from isotone.storage.interface import NoSuchTree, Store
+from isotone.storage.interface import NoSuchTree, Store, TreePart
 from isotone.text_table import counted
-from isotone.values.size import item_size
 
 Progress = Callable[[str, int], None]
 """Called with a table's name and the number of items checked so far."""
 
-_EVERY = 10_000
+T = TypeVar("T")
+
+PART_SIZE: Final = 4096  # pages
+_EVERY: Final = 10_000  # entries between two calls of `Step`
+
+
+class Part(NamedTuple):
+    """A range of the keys of a tree; without a tree, the structure of the file.
+
+    With `suspects` it is read again, for the entries in those buckets.
+    """
+
+    tree: str | None
+    keys: TreePart = TreePart()
+    suspects: Suspects | None = None
+
+
+Step = Callable[[Part, int], object]
+"""Called with a part and the number of its entries that were read since the last call; also at its end."""
+
+Note = Callable[[Exception | str], object]
+"""Called with each problem that is met."""
 
 
 def check(engine: Engine, progress: Progress | None = None) -> list[str]:
@@ -34,9 +71,18 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
     Reads a snapshot, so other processes may continue to write.
     """
     with engine.reading:
-        found = _Check(engine, progress)
-        # An entry is damaged once, also if both of its checksums say so.
-        return list(dict.fromkeys(found.but_damage(found.problems())))
+        survey = Survey(engine)
+        items: Counter[str] = Counter()
+
+        def step(part: Part, count: int) -> None:
+            table = survey.table_of_items(part)
+            if progress is not None and table is not None:
+                items[table] += count
+                progress(table, items[table])
+
+        for part in chain.from_iterable(survey.rounds()):
+            survey.add(part, survey.check(part, step))
+        return survey.problems()
 
 
 def check_entries(store: Store) -> list[str]:
@@ -55,207 +101,272 @@ def check_entries(store: Store) -> list[str]:
     return problems
 
 
-class _Check:
-    """One run over a region of a database. `damage` has what was met where the structure could still be followed."""
+class Survey:
+    """The check of a region of a database, or of some of its tables.
 
-    def __init__(self, engine: Engine, progress: Progress | None) -> None:
-        self.engine = engine
-        self.progress = progress
-        self.damage: list[str] = []
-        self.read: set[str] = set()
+    All methods are called in one `engine.reading`. Surveys of the same snapshot in several processes have the same trees,
+    so one can check a part for another.
+    """
 
-    def problems(self) -> Iterator[str]:
-        engine = self.engine
-        yield from self.but_damage(map(self._finding, engine.store.check()))
-        yield from self.but_damage(_unknown_trees(self))
-        for table in (*engine.catalog, *engine.catalog.creating.values()):
-            yield from self.but_damage(_check_table(self, table))
-        yield from self.but_damage(_check_cached_vectors(self))
-        yield from self.but_damage(_check_streams(self))
-        yield from self.but_damage(_check_backups(self))
-        for tree in engine.store.trees():
-            if tree not in self.read and not is_of_region(tree):
-                yield from self.but_damage(_check_entries(self, tree))
+    def __init__(self, engine: Engine, tables: Collection[str] = ()) -> None:
+        self._engine = engine
+        self._chosen = tables
+        self._listing: list[str] = []  # problems of what lists the trees
+        self._structure: list[str] = []
+        self._there = set(engine.store.trees())
+        catalog = engine.catalog
+        self._tables = [
+            each for each in (*catalog, *catalog.creating.values()) if self._has(each.name)
+        ]
+        self._streams = [each for each in self._listed(streams.known) if self._has(each.table)]
+        self._backups = [] if tables else self._listed(backups.known)
+        self._views = [] if tables else self._listed(views.opened)
+        self._trees = {tree.tree: tree for tree in self._known() if tree.tree in self._there}
+        self._trees |= {tree: CheckedTree(tree) for tree in self._others()}
+        self._found = {tree: _InTree() for tree in self._trees}
 
-    def entries(self, tree: str) -> Iterator[tuple[bytes, bytes]]:
-        """The sound entries of a tree; the others are noted."""
-        self.read.add(tree)
-        return self.engine.store.range(tree, b"", None, on_damage=self._note)
+    # What there is
 
-    def _note(self, error: StorageCorrupt) -> None:
-        self.damage.append(self._finding(error))
+    def _has(self, table: str) -> bool:
+        return not self._chosen or table in self._chosen
 
-    def _finding(self, problem: StorageCorrupt | str) -> str:
-        if isinstance(problem, NoSuchTree):
-            return self.missing(problem.tree)
-        return damage.finding(problem, getattr(self.engine.store, "path", ""))
-
-    def missing(self, tree: str) -> str:
-        """The problem of a tree that is not there."""
-        return f"{self.holder(tree)} is missing"
-
-    def holder(self, tree: str) -> str:
-        """The table or the index that is in a tree."""
-        catalog = self.engine.catalog
-        return damage.holder(damage.roles([*catalog, *catalog.creating.values()]).get(tree), tree)
-
-    def but_damage(self, problems: Iterator[str]) -> Iterator[str]:
-        """The problems that one part finds, up to where the file itself cannot be read on."""
+    def _listed(self, known: Callable[[Engine], Iterable[T]]) -> list[T]:
+        """What the database lists in a tree of its own; nothing if that is damaged, which is a problem."""
         try:
-            for problem in problems:
-                yield problem
-                yield from self._noted()
+            return list(known(self._engine))
         except StorageCorrupt as error:
-            self._note(error)
-        yield from self._noted()
+            self._listing.append(self._finding(error))
+            return []
 
-    def _noted(self) -> list[str]:
-        noted, self.damage = self.damage, []
+    def _known(self) -> Iterator[CheckedTree]:
+        """The trees whose contents are known, in the order in which their problems are reported."""
+        for table in self._tables:
+            yield CheckedItems(self._engine, table)
+            complete = [index for index in table.indexes if index.filled]
+            yield from (CheckedEntries(self._engine, table, index) for index in complete)
+            if table.history is not None:
+                yield CheckedHistory(table.history, table)
+        yield from (CheckedRecords(self._engine, stream) for stream in self._streams)
+        yield from (CheckedBackup(backup) for backup in self._backups if backup.view is None)
+
+    def _others(self) -> list[str]:
+        """All other trees of the region. Those of a region that cannot be opened belong to the home."""
+        if self._chosen:
+            of_tables = {tree for table in self._tables for tree in table.trees}
+            return sorted((of_tables & self._there) - self._trees.keys())
+        home = self._engine.home
+        open_regions = [each for each in home.regions.values() if self._engine is home is not each]
+        prefixes = tuple(region.prefix for region in open_regions)
+        own = {tree for tree in self._there if not tree.startswith(prefixes)}
+        return sorted(own - self._trees.keys())
+
+    def _out_of_place(self) -> Iterator[str]:
+        """The problems of trees that are not there, or belong to nothing."""
+        known = {tree for table in self._tables for tree in table.trees}
+        known.update(stream.tree for stream in self._streams)
+        if not self._chosen:
+            known.update(SYSTEM_TREES, (backup.tree for backup in self._backups))
+            known.update(tree for view in self._views for tree in views.trees(view))
+            there = {tree for tree in self._there if not is_of_region(tree)}
+            # Where a list of trees is damaged, it is not known to what a tree belongs.
+            for tree in sorted(there - known) if not self._listing else ():
+                yield f"tree {tree} belongs to no table"
+        for tree in sorted(known - self._there):
+            yield self._missing(tree)
+
+    # The parts
+
+    def rounds(self) -> Iterator[list[Part]]:
+        """The parts to check, and after these have been added those that are to be checked again."""
+        cut = self._engine.store.parts(list(self._trees), PART_SIZE)
+        yield [Part(None), *(Part(tree, keys) for tree in self._trees for keys in cut[tree])]
+        torn = [tree for tree, found in self._found.items() if found.is_torn]
+        for tree in torn:
+            self._found[tree] = _InTree()
+        yield [Part(tree) for tree in torn]
+        suspects = self._suspects()
+        suspected = {*suspects, *self._items_of(suspects)}
+        yield [
+            Part(tree, keys, suspects)
+            for tree in self._trees
+            if tree in suspected
+            for keys in cut[tree]
+        ]
+
+    def _suspects(self) -> dict[str, frozenset[int]]:
+        entries = [tree for tree in self._trees.values() if isinstance(tree, CheckedEntries)]
+        buckets = {tree.tree: tree.suspects(self._found_in) for tree in entries}
+        return {tree: differing for tree, differing in buckets.items() if differing}
+
+    def _items_of(self, indexes: Collection[str]) -> list[str]:
+        return [
+            table.tree
+            for table in self._tables
+            if any(index.tree in indexes for index in table.indexes)
+        ]
+
+    def table_of_items(self, part: Part) -> str | None:
+        """The table whose items a part has, unless it is read again."""
+        tree = None if part.tree is None or part.suspects is not None else self._trees[part.tree]
+        return tree.table if isinstance(tree, CheckedItems) else None
+
+    def size(self, parts: Iterable[Part]) -> int:
+        """How many entries there are in the trees of these parts, as far as they are counted."""
+        try:
+            return sum(
+                self._engine.counts.of(tree)[0] for tree in {part.tree for part in parts} if tree
+            )
+        except StorageCorrupt:
+            return 0
+
+    @property
+    def items(self) -> int:
+        """How many items of tables could be read."""
+        trees = [tree.tree for tree in self._trees.values() if isinstance(tree, CheckedItems)]
+        return sum(self._found[tree].total.items for tree in trees)
+
+    def check(self, part: Part, step: Step) -> Found:
+        """Check one part."""
+        found = Found()
+
+        def note(error: Exception | str) -> None:
+            found.problems.append(self._finding(error))
+
+        try:
+            if part.tree is None:
+                chosen = list(self._trees) if self._chosen else None
+                found.problems += map(self._finding, self._engine.store.check_structure(chosen))
+            else:
+                self._read(part, self._trees[part.tree], found, note, step)
+        except StorageCorrupt as error:
+            note(error)
+            found.is_whole = False
+        return found
+
+    def _read(self, part: Part, tree: CheckedTree, found: Found, note: Note, step: Step) -> None:
+        entries = self._entries(part, tree.tree, found, note, step)
+        if part.suspects is not None:
+            problems = tree.look_again(entries, part.suspects)
+        else:
+            for error in self._engine.store.check_keys(tree.tree, part.keys):
+                note(error)
+            problems = tree.read(entries, found)
+        for problem in problems:
+            note(problem)
+
+    def _entries(
+        self, part: Part, tree: str, found: Found, note: Note, step: Step
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The sound entries of a part; the others are noted.
+
+        It ends at a sound key, not at any that seems to be behind the part: it may have changed, and others follow.
+        """
+        low, high, _ = part.keys
+        count = 0
+        for key, record in self._engine.store.range(tree, low, None, on_damage=note):
+            if not count:
+                found.first = key
+            if high is not None and key >= high:
+                found.following = key
+                break
+            count += 1
+            if count % _EVERY == 0:
+                step(part, _EVERY)
+            yield key, record
+        step(part, count % _EVERY)
+
+    # What was found
+
+    def add(self, part: Part, found: Found) -> None:
+        """Take over what was found in a part, here or in another process."""
+        if part.tree is None:
+            self._structure += found.problems
+        else:
+            self._found[part.tree].add(part, found)
+
+    def problems(self) -> list[str]:
+        """All problems, each once: also an entry both of whose checksums are wrong is damaged once."""
+        engine = self._engine
+        found = [*self._structure, *self._listing, *self._noted(self._out_of_place())]
+        of_trees = {
+            tree.tree: [
+                *self._found[tree.tree].problems(),
+                *self._noted(tree.conclude(self._found_in)),
+            ]
+            for tree in self._trees.values()
+        }
+        found += chain.from_iterable(of_trees.values())
+        found += self._noted(_of_cached_vectors(engine, self._holder))
+        for stream in self._streams:
+            where = f"stream {stream.label} of table {stream.table}"
+            found += [f"{where}: {problem}" for problem in self._noted(_of_shards(engine, stream))]
+        return list(dict.fromkeys(found))
+
+    def _found_in(self, tree: str) -> Found | None:
+        found = self._found.get(tree)
+        return None if found is None or not found.total.is_whole else found.total
+
+    def _noted(self, problems: Iterator[str]) -> list[str]:
+        """Problems up to where the file cannot be read on, which is one more."""
+        noted: list[str] = []
+        try:
+            noted.extend(problems)
+        except StorageCorrupt as error:
+            noted.append(self._finding(error))
         return noted
 
+    def _finding(self, problem: Exception | str) -> str:
+        if isinstance(problem, NoSuchTree):
+            return self._missing(problem.tree)
+        return damage.finding(problem, getattr(self._engine.store, "path", ""))
 
-def _check_entries(check: _Check, tree: str) -> Iterator[str]:
-    """Read a tree of which nothing is known but the checksums."""
-    for _ in check.entries(tree):
-        pass
-    return iter(())
+    def _missing(self, tree: str) -> str:
+        return f"{self._holder(tree)} is missing"
 
-
-def _unknown_trees(check: _Check) -> Iterator[str]:
-    engine = check.engine
-    known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
-    for table in (*engine.catalog, *engine.catalog.creating.values()):
-        known.update(table.trees)
-    for view in views.opened(engine):
-        known.update(views.trees(view))
-    known.update(backup.tree for backup in backups.known(engine))
-    there = {tree for tree in engine.store.trees() if not is_of_region(tree)}
-    for tree in sorted(there - known):
-        yield f"tree {tree} belongs to no table"
-    for tree in sorted(known - there):
-        yield check.missing(tree)
+    def _holder(self, tree: str) -> str:
+        """The table or the index that is in a tree."""
+        catalog = self._engine.catalog
+        return damage.holder(damage.roles([*catalog, *catalog.creating.values()]).get(tree), tree)
 
 
-def _check_table(check: _Check, table: Table) -> Iterator[str]:
-    role = damage.roles([table])[table.tree]
-    items = size = 0
-    complete = [index for index in table.indexes if index.filled]
-    expected = {index.tree: 0 for index in complete}
-    for key, record in check.entries(table.tree):
-        if not damage.is_readable(record):
-            yield str(damage.describe(role, "", table.tree, key))
-            continue
-        items += 1
-        size += size_of(record)
-        item = item_of(record)
-        where = f"table {table.name}, item {table.schema.key_of(item)}"
-        if item_size(item) != size_of(record):
-            yield f"{where}: its recorded size is {size_of(record)}, but it has {counted(item_size(item), 'byte')}"
-        if table.keyspace.key(item) != key:
-            yield f"{where}: it is stored under a key that is not its own"
-        for index in complete:
-            entry = index.entry(item, key, record)
-            if entry is None:
-                continue
-            expected[index.tree] += 1
-            yield from _check_entry(check, index.tree, entry, where)
-        if check.progress is not None and items % _EVERY == 0:
-            check.progress(table.name, items)
-    yield from _check_counts(check, table, items, size, expected)
-    yield from _check_history(check, table)
-    if check.progress is not None:
-        check.progress(table.name, items)
+class _InTree:
+    """What was found in the parts of one tree so far."""
+
+    def __init__(self) -> None:
+        self.total = Found()
+        self._ends: dict[bytes, tuple[bytes | None, bytes | None]] = {}
+        self._problems: dict[tuple[bool, bytes], list[str]] = {}
+
+    def add(self, part: Part, found: Found) -> None:
+        low, is_again = part.keys.low, part.suspects is not None
+        self._problems[is_again, low] = found.problems
+        if not is_again:
+            self._ends[low] = found.first, found.following
+            self.total.add(found)
+
+    def problems(self) -> list[str]:
+        return [problem for _, problems in sorted(self._problems.items()) for problem in problems]
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether a part does not begin where the one before it has ended: damage has led a search astray."""
+        ends = [ends for _, ends in sorted(self._ends.items())]
+        return self.total.is_whole and any(one[1] != other[0] for one, other in pairwise(ends))
 
 
-def _check_entry(check: _Check, tree: str, entry: Entry, where: str) -> Iterator[str]:
-    """The problem of an index entry, if it has one. A damaged one is met when its tree is read."""
-    try:
-        if check.engine.store.get(tree, entry.key) != entry.record:
-            index = check.holder(tree).partition(": ")[2] or tree
-            yield f"{where}: its entry in {index} is missing or outdated"
-    except DamagedItem:
-        pass
-
-
-def _check_counts(
-    check: _Check, table: Table, items: int, size: int, expected: dict[str, int]
-) -> Iterator[str]:
-    engine = check.engine
-    if engine.counts.of(table.tree) != (items, size):
-        number, total = engine.counts.of(table.tree)
-        yield (
-            f"table {table.name}: its count is {counted(number, 'item')} of {counted(total, 'byte')}, "
-            f"but there are {counted(items, 'readable item')} of {counted(size, 'byte')}"
-        )
-    for index in table.indexes:
-        if index.tree not in expected:
-            continue
-        name = getattr(index, "name", None)
-        text = "its index for expiry" if name is None else f"index {name}"
-        there, count = sum(1 for _ in check.entries(index.tree)), expected[index.tree]
-        if there != count:
-            yield f"table {table.name}: {text} has {counted(there, 'readable entry', 'readable entries')} instead of {count}"
-        if engine.counts.of(index.tree)[0] != there:
-            yield (
-                f"table {table.name}: the count of {text} is "
-                f"{engine.counts.of(index.tree)[0]}, but it has {counted(there, 'readable entry', 'readable entries')}"
-            )
-
-
-def _check_cached_vectors(check: _Check) -> Iterator[str]:
+def _of_cached_vectors(engine: Engine, holder: Callable[[str], str]) -> Iterator[str]:
     """The problems of vectors in memory: each is that of the entry, and no entry is missing."""
-    engine = check.engine
     for tree, rows in engine.vectors.kept():
         stored = {
             key: rows.index.vector_of(record)
             for key, record in engine.store.range(tree, rows.low, rows.high)
         }
         if dict(zip(rows.keys, rows.packed(), strict=True)) != stored:
-            yield f"{check.holder(tree)}: the vectors in memory are not those of its entries"
+            yield f"{holder(tree)}: the vectors in memory are not those of its entries"
 
 
-def _check_history(check: _Check, table: Table) -> Iterator[str]:
-    """The problems of a table's history: each record in it is an item with the key that it is kept for."""
-    if table.history is None:
-        return
-    for position, value in check.entries(table.history):
-        change = history.change_in(position, value)
-        if change.old and table.keyspace.key(item_of(change.old)) != change.key:
-            yield f"table {table.name}: its history has an item under a key that is not its own"
-
-
-def _check_backups(check: _Check) -> Iterator[str]:
-    """The problems of backups: a complete one has the items of which it was made."""
-    engine = check.engine
-    there = set(engine.store.trees())
-    for backup in backups.known(engine):
-        if backup.view is None and backup.tree in there:
-            yield from _check_backup(check, backup)
-
-
-def _check_backup(check: _Check, backup: backups.Backup) -> Iterator[str]:
-    sizes = [size_of(record) for _, record in check.entries(backup.tree)]
-    if (len(sizes), sum(sizes)) != (backup.items, backup.size):
-        yield (
-            f"backup {backup.name} of table {backup.table.name} has {len(sizes)} readable items of {sum(sizes)} "
-            f"bytes instead of {backup.items} of {backup.size}"
-        )
-
-
-def _check_streams(check: _Check) -> Iterator[str]:
-    """The problems of a stream: its open shards cover all hashes once, and each record is in its shard."""
-    engine = check.engine
-    there = set(engine.store.trees())
-    for stream in streams.known(engine):
-        where = f"stream {stream.label} of table {stream.table}"
-        for problem in _check_shards(engine, stream):
-            yield f"{where}: {problem}"
-        if stream.tree in there:
-            for problem in _check_records(check, stream):
-                yield f"{where}: {problem}"
-
-
-def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
+def _of_shards(engine: Engine, stream: Stream) -> Iterator[str]:
+    """The problems of a stream: its open shards cover all hashes once, and its table knows them."""
     opened = streams.open_shards(engine, stream)
     if stream.disabled is not None:
         if opened:
@@ -271,23 +382,3 @@ def _check_shards(engine: Engine, stream: Stream) -> Iterator[str]:
         yield "its table lists other shards than the open ones"
     elif recording != expected:
         yield "it is enabled, but its table writes to another stream"
-
-
-def _check_records(check: _Check, stream: Stream) -> Iterator[str]:
-    engine = check.engine
-    shards = {shard.number: shard for shard in streams.shards(engine, stream)}
-    keyspace = Keyspace(stream.keys)
-    latest = last_sequence(engine, stream.tree)
-    for where, value in check.entries(stream.tree):
-        number, sequence = position_of(where)
-        shard = shards.get(number)
-        if shard is None:
-            yield f"record {sequence} is in shard {number}, which does not exist"
-        elif not shard.first <= sequence <= (shard.last or latest) or sequence <= shard.trimmed:
-            yield f"record {sequence} is outside the sequence numbers of shard {number}"
-        elif not _is_of(shard, keyspace.key(msgspec.json.decode(unpack(value).keys))):
-            yield f"record {sequence} is in shard {number}, but its key belongs in another shard"
-
-
-def _is_of(shard: Shard, key: bytes) -> bool:
-    return shard.low <= int.from_bytes(key[:2], "big") < shard.high

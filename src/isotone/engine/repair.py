@@ -31,12 +31,15 @@ from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
 from isotone.storage.file_copies import sync_folder
+from isotone.storage.log_check import alone
+from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore
 
 _LOGS: Final = (
     "-wal",
     "-journal",
 )  # what SQLite has beside a file, and takes over when it opens it
+_INDEX: Final = ("-shm",)
 
 Lost = dict[str, Any]
 """Something that could not be saved, as the report shows it: `what`, and `table`, `key`, `page`, … as far as known."""
@@ -63,7 +66,7 @@ def repair(
     """
     if not Path(file).is_file():
         raise UsageError(f"there is no file {file}")
-    if Path(file).stat().st_size < salvage.FIRST_HEADER and not Path(f"{file}-wal").exists():
+    if Path(file).stat().st_size < salvage.FIRST_HEADER and not has_log(file):
         raise UsageError(
             f"{file} is shorter than the header of a database: there is nothing to save"
         )
@@ -72,10 +75,7 @@ def repair(
     result = Repaired()
     with _work_folder(target) as folder:
         copy, made = str(folder / "source.db"), str(folder / "new.db")
-        shutil.copyfile(file, copy)
-        for end in _LOGS:
-            if Path(f"{file}{end}").exists():
-                shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+        _copy(file, copy)
         lost = _save_rows(file, copy, made, progress, result)
         engine = Engine(SQLiteStore(made, durability="process"))
         try:
@@ -90,6 +90,15 @@ def repair(
             engine.close()
         _publish(made, target)
     return result
+
+
+def _copy(file: str, copy: str) -> None:
+    """Copy a file, its logs, and if nobody has it open the index of its log: closing that would end SQLite's locks on it."""
+    source = target_of(file)
+    with alone(source) as is_alone:
+        for end in (*_LOGS, *(_INDEX if is_alone else ()), ""):
+            if Path(f"{source}{end}").exists():
+                shutil.copyfile(f"{source}{end}", f"{copy}{end}")
 
 
 def _check_is_free(target: str) -> None:
@@ -152,11 +161,12 @@ def _save_rows(
                 _write(store, batch)
                 if progress is not None:
                     progress(row, pages)
+        _write(store, batch)
         for tree in found.old:
             for entry in salvage.rows_without_sums(copy, tree):
                 if isinstance(entry, salvage.LostRow):
                     lost.append(entry)
-                elif _HAS_ITEMS.fullmatch(tree) and not damage.is_readable(entry[1]):
+                elif _HAS_ITEMS.fullmatch(tree) and damage.item_in(entry[1]) is None:
                     lost.append(salvage.LostRow(0, tree, entry[0]))
                 else:
                     batch.setdefault(tree, []).append(entry)

@@ -15,6 +15,7 @@ from isotone.expressions.expression import (
     NameMap,
     unchecked,
 )
+from isotone.expressions.messages import HOW_LONG, TOO_LONG
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -60,6 +61,7 @@ class Condition(Expression):
     """
 
     PARAMETER = "ConditionExpression"
+    TOO_LONG = TOO_LONG + HOW_LONG
     parse = staticmethod(parse_condition)
 
     __slots__ = ("_tree", "has_long_in", "matches")

@@ -60,6 +60,7 @@ class Expression(ABC):
     """
 
     PARAMETER: ClassVar[str]
+    TOO_LONG: ClassVar[str] = messages.TOO_LONG
     MOST_OPERATORS: ClassVar[float] = EXPRESSION_OPERATORS
 
     __slots__ = (
@@ -181,16 +182,20 @@ def _compiled(key: Key, length: int) -> Any:
     kind, source, names, parameter = key
     try:
         if isinstance(source, str):
+            _check_size(kind, len(source))
             return kind(kind.parse(source), dict(names), parameter)
         check_words(source, written=False)
         # A tree's repr is more than half as long as its text, and takes much less time.
         if 2 * length > EXPRESSION_SIZE:
-            size = len(Writer().text(source))
-            if size > EXPRESSION_SIZE:
-                raise Refusal(messages.TOO_LONG, size=size)
+            _check_size(kind, len(Writer().text(source)))
         return kind(source, dict(names), parameter)
     except (Refusal, RecursionError) as error:
         raise refused(parameter, error) from None
+
+
+def _check_size(kind: type[Expression], size: int) -> None:
+    if size > EXPRESSION_SIZE:
+        raise Refusal(kind.TOO_LONG, size=size)
 
 
 COMPILED: Final[Cache[Key, Any]] = Cache(_compiled, _CACHED)

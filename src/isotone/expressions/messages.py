@@ -55,7 +55,9 @@ def path_text(path: tuple[object, ...]) -> str:
 
 # The text
 EMPTY: Final = "The expression can not be empty;"
-TOO_LONG: Final = "Expression size has exceeded the maximum allowed size; expression size: {size}"
+TOO_LONG: Final = "Expression size has exceeded the maximum allowed size;"
+HOW_LONG: Final = " expression size: {size}"
+"""Follows `TOO_LONG` in a filter of Scan and a condition of a transaction."""
 SYNTAX: Final = 'Syntax error; token: "{token}", near: "{near}"'
 REDUNDANT_PARENTHESES: Final = "The expression has redundant parentheses;"
 SECTION_TWICE: Final = 'The "{section}" section can only be used once in an update expression;'

@@ -91,7 +91,7 @@ def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
     if not text:
         raise Refusal(messages.EMPTY)
     if len(text) > EXPRESSION_SIZE:
-        raise Refusal(messages.TOO_LONG, size=len(text))
+        raise Refusal(messages.TOO_LONG)
     parser = _Parser(text)
     tree = rule(parser)
     parser.finish(tree)

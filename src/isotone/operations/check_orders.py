@@ -445,7 +445,7 @@ SCAN_ORDER: Final[Order] = (
     Layer("an empty FilterExpression", requests.not_empty("filter_expression")),
     Layer(
         "FilterExpression, but for undefined values",
-        requests.compiled("filter_expression", defined=False),
+        requests.compiled("filter_expression", defined=False, sized=True),
     ),
     Layer("an empty ProjectionExpression", requests.not_empty("projection_expression")),
     Layer("a wrong Select", members.alone(member("Select"))),
@@ -539,6 +539,23 @@ TRANSACT_WRITE_ITEMS: Final[Order] = (
 )
 
 
+# Vectors
+
+SEARCH_VECTORS: Final[Order] = (
+    _NO_NAME,
+    Layer(
+        "broken constraints of IndexName, SearchVector and TopK, all in one list",
+        members.listed(
+            members.one_of(members.placed("IndexName")),
+            members.placed("SearchVector"),
+            members.placed("TopK"),
+        ),
+    ),
+    Layer("a wrong TableName", members.bare(members.one_of_table_name)),
+    Layer("a wrong ReturnConsumedCapacity", members.bare(member("ReturnConsumedCapacity"))),
+)
+
+
 # Tables
 
 CREATE_TABLE: Final[Order] = (
@@ -562,6 +579,7 @@ ORDERS: Final[dict[str, Order]] = {
     "BatchWriteItem": BATCH_WRITE_ITEM,
     "TransactGetItems": TRANSACT_GET_ITEMS,
     "TransactWriteItems": TRANSACT_WRITE_ITEMS,
+    "SearchVectors": SEARCH_VECTORS,
     "CreateTable": CREATE_TABLE,
 }
 

@@ -62,6 +62,15 @@ def placed(name: str) -> Entry:
     return entry
 
 
+def one_of(entry: Entry) -> Entry:
+    """One broken constraint of a member: its length before its pattern, which is the first in a list."""
+
+    def one(asked: Asked) -> Iterator[str]:
+        yield from [*entry(asked)][-1:]
+
+    return one
+
+
 def empty_table_name(asked: Asked) -> Iterator[str]:
     """An empty TableName, which these actions find before all other constraints."""
     if asked.document.get("TableName") == "":

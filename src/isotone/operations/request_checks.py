@@ -12,8 +12,10 @@ from isotone.errors import ValidationException
 from isotone.expressions import Condition, check_placeholders
 from isotone.expressions.messages import (
     EMPTY,
+    HOW_LONG,
     NAME_EMPTY,
     NAME_INVALID,
+    TOO_LONG,
     VALUE_UNDEFINED,
 )
 from isotone.operations import legacy
@@ -32,6 +34,7 @@ from isotone.values.attribute_validation import EMPTY_NAME, canonical_item, cano
 from isotone.values.value_layers import check_nesting, check_sets
 
 _UNDEFINED: Final = VALUE_UNDEFINED.partition("{")[0]
+_HOW_LONG: Final = HOW_LONG.partition("{")[0]
 
 
 # Which parameters can be combined
@@ -111,10 +114,11 @@ def not_empty(*parameters: str) -> Check:
     return check
 
 
-def compiled(*parameters: str, defined: bool = True) -> Check:
+def compiled(*parameters: str, defined: bool = True, sized: bool = False) -> Check:
     """Each expression is right in itself, and with the values of its placeholders.
 
-    Without `defined`, a value that the request does not define is left to a later layer.
+    Without `defined`, a value that the request does not define is left to a later layer. `sized`: of an expression that
+    is too long, the error says how long it is.
     """
 
     def check(asked: Asked) -> None:
@@ -123,6 +127,8 @@ def compiled(*parameters: str, defined: bool = True) -> Check:
             try:
                 _COMPILE[name](binding, getattr(asked.request, name))
             except ValidationException as error:
+                if not sized and TOO_LONG in error.message:
+                    raise ValidationException(error.message.partition(_HOW_LONG)[0]) from None
                 if defined or _UNDEFINED not in error.message:
                     raise
 

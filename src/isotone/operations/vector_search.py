@@ -83,9 +83,10 @@ def search_vectors(engine: Engine, request: SearchVectors) -> Answer:
     condition = binding.search_condition(request.search_condition_expression)
     projection = binding.projection(request.projection_expression)
     binding.check()
+    floats = floats_of(request.search_vector)
     with engine.reading:
         index = _index(open_table(engine, request.table_name), request.index_name)
-        query = _query(index, request.search_vector)
+        query = _query(index, floats)
         partition, filters = _conditions(index, condition, binding.values)
         if projection is not None:
             _check_projected(index, projection)
@@ -102,9 +103,8 @@ def _index(table: Table, name: str) -> VectorIndex:
     return index
 
 
-def _query(index: VectorIndex, elements: list[AttributeValue]) -> bytes:
+def _query(index: VectorIndex, floats: list[float]) -> bytes:
     """The packed vector of a request."""
-    floats = _floats(elements)
     dimensions = index.schema.dimensions
     if len(floats) != dimensions:
         raise ValidationException(
@@ -117,7 +117,8 @@ def _query(index: VectorIndex, elements: list[AttributeValue]) -> bytes:
         raise ValidationException(_NO_FLOATS) from None
 
 
-def _floats(elements: list[AttributeValue]) -> list[float]:
+def floats_of(elements: list[AttributeValue]) -> list[float]:
+    """The numbers of a vector."""
     # One match for all is much faster than a check of each; it accepts most numbers.
     texts = [element.get("N") if len(element) == 1 else None for element in elements]
     if all(type(text) is str for text in texts) and _are_plain(",".join(texts)):  # type: ignore[arg-type] # they are texts

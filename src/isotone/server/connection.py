@@ -5,7 +5,8 @@ its head is there (`admission`).
 
 States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
 write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
-wait in the backlog, and are then processed in order. A connection that has sent its last response is *deaf*: it
+wait in the backlog, and are then processed in order. So do those that are left when a connection's turn of the event loop
+is over: the other connections have theirs first. A connection that has sent its last response is *deaf*: it
 discards further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
@@ -74,6 +75,7 @@ _LARGE_ANSWER: Final = (
 )  # bytes; to compress more takes longer than a turn of the loop may
 _LARGE_LENGTH: Final = 6  # digits of a Content-Length for which the budget of bodies is asked
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
+_TURN: Final = 0.001  # seconds after which the pipelined requests of a connection wait for others
 _REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -116,6 +118,7 @@ class Connection(asyncio.Protocol):
         "_in_head",
         "_is_large",
         "_known_hosts",
+        "_loop",
         "_monitor",
         "_notes",
         "_observe",
@@ -131,6 +134,7 @@ class Connection(asyncio.Protocol):
         "_spelling",
         "_telemetry",
         "_transport",
+        "_turn_ends",
         "_unread",
         "_url",
         "_visits",
@@ -166,6 +170,7 @@ class Connection(asyncio.Protocol):
         self._observe: Observe = monitor.metrics.observe
         self._requests = monitor.metrics.requests
         self._every = 1 if monitor.metrics.has_access_log else EVERY
+        self._loop: asyncio.AbstractEventLoop
         self._transport: asyncio.Transport
         self._url: list[bytes] = []
         self._headers: dict[bytes, bytes] = {}
@@ -183,6 +188,7 @@ class Connection(asyncio.Protocol):
         self._outstanding: tuple[Style, bool, str, float] | None = None
         self._backlog: deque[tuple[_Request, bool]] = deque()
         self._blocked = False
+        self._turn_ends = 0.0
         self._finishing = False  # the next answer is the last one
         self._deaf = False
         self._parser = httptools.HttpRequestParser(self)
@@ -190,6 +196,7 @@ class Connection(asyncio.Protocol):
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._loop = asyncio.get_running_loop()
         self._transport = cast(asyncio.Transport, transport)
         self._observe = self._monitor.metrics.observer(transport.get_extra_info("peername"))
         if self._gate is not None:
@@ -207,6 +214,7 @@ class Connection(asyncio.Protocol):
             self._quiet = 0.0
         self._received = received = received + len(data)
         self._is_large = received > HEAD_LIMIT
+        self._turn_ends = 0.0
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -332,12 +340,22 @@ class Connection(asyncio.Protocol):
         chunks.clear()
         self._received = self._repeated = self._counted = 0
         self._in_head = True
-        if self._outstanding is None and not self._backlog and not self._blocked:
-            self._start(request, keep_alive)
-        else:
+        if self._outstanding is not None or self._backlog or self._blocked:
             self._backlog.append((request, keep_alive))
             if len(self._backlog) >= _BACKLOG_LIMIT:
                 self._transport.pause_reading()
+        elif not self._turn_ends:
+            self._turn_ends = perf_counter() + _TURN
+            self._start(request, keep_alive)
+        elif perf_counter() < self._turn_ends:
+            self._start(request, keep_alive)
+        else:
+            self._wait_for_turn(request, keep_alive)
+
+    def _wait_for_turn(self, request: _Request, keep_alive: bool) -> None:
+        """Start a request, and those after it, when the other connections have had their turn."""
+        self._backlog.append((request, keep_alive))
+        self._loop.call_soon(self._work_off_backlog)
 
     def _read_soon(self, received: Received) -> Call | Page | Refusal | Received:
         """What a request is; the request as it arrived if that takes long to find out."""
@@ -508,11 +526,24 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _work_off_backlog(self) -> None:
+        """Start the requests that wait, for one turn."""
+        ends = perf_counter() + _TURN
         while self._backlog and self._outstanding is None and not self._blocked:
             request, keep_alive = self._backlog.popleft()
-            self._start(request, keep_alive)
-        if not (self._blocked or self._backlog or self._transport.is_closing()):
+            try:
+                self._start(request, keep_alive)
+            except Exception:
+                log.exception("a request could not be answered")
+                self._backlog.clear()
+                self._refuse(BROKEN)
+            if perf_counter() >= ends:
+                break
+        if self._blocked or self._transport.is_closing():
+            return
+        if not self._backlog:
             self._transport.resume_reading()
+        elif self._outstanding is None:
+            self._loop.call_soon(self._work_off_backlog)
 
     # The end
 

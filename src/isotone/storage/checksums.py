@@ -84,12 +84,14 @@ class Sums:
         return self.hold(*row)
 
     def damaged(
-        self, rows: Iterator[tuple[Any, ...]], reached: bytes | None
+        self, rows: Iterator[tuple[Any, ...]], reached: bytes | None, high: bytes | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Those of these rows that do not have their sum, as `holds` says it."""
+        """Those of these rows that do not have their sum, as `holds` says it, up to a sound row from `high` on."""
         while chunk := list(islice(rows, CHUNK)):
             if self.size_of_sound([*chain.from_iterable(chunk)]) is None:
                 yield from (row for row in chunk if not self.holds(row, reached))
+            if high is not None and self.holds(chunk[-1], reached) and chunk[-1][0] >= high:
+                return
 
 
 def are_in_order(keys: Sequence[bytes], *, after: bytes | None, reverse: bool) -> bool:

@@ -33,8 +33,10 @@ from isotone.errors import (
     StorageFull,
     UsageError,
 )
-from isotone.storage import file_upgrade
+from isotone.first_bytes import first_bytes
+from isotone.storage import file_upgrade, log_check
 from isotone.storage.interface import NOT_BYTES, NoSuchTree
+from isotone.storage.log_frames import target_of
 
 Durability = Literal["disk", "process", "none"]
 
@@ -108,22 +110,42 @@ def connect(
 
     With `read_only`, nothing is written to the file, unless it is of an older format, which must be upgraded to be read.
 
-    Raises `StorageCorrupt` for any other file, `StorageError` for one that cannot be used, and `StorageBusy` if
-    another process keeps it locked for `busy_timeout` seconds.
+    Raises `StorageCorrupt` for any other file, `DamagedLog` for one whose log has commits that SQLite would drop,
+    `StorageError` for one that cannot be used, and `StorageBusy` if another process keeps it locked for `busy_timeout` seconds.
     """
     if durability not in get_args(Durability):
         names = ", ".join(get_args(Durability))
         raise UsageError(f"{durability!r} is not a durability; use one of {names}")
     _check_path(path)
-    if _is_read_only(path):
-        return _connect_read_only(path, memory_map)
-    check_is_ours(path)
-    if read_only and (reading := _connect_for_reading(path, busy_timeout, memory_map)) is not None:
-        return reading
+    is_writable = not is_read_only(path)
+    if is_writable:
+        check_is_ours(path)
+    with log_check.opening(
+        path,
+        is_synced=durability == "disk",
+        is_writable=is_writable,
+        may_change=not read_only,
+    ) as is_cut_off:
+        if not is_writable:
+            return _connect_read_only(path, memory_map)
+        if read_only:
+            reading = _connect_for_reading(path, busy_timeout, memory_map)
+            if reading is not None:
+                return reading
+        waiting = waiting or Waiting(busy_timeout)
+        connection = _connect(path, durability, busy_timeout, memory_map, waiting)
+        if is_cut_off:
+            _begin_log(connection, path)
+        return connection
+
+
+def _connect(
+    path: str, durability: Durability, busy_timeout: float, memory_map: int, waiting: Waiting
+) -> apsw.Connection:
     connection = None
     try:
         connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
-        connection.set_busy_handler(waiting or Waiting(busy_timeout))
+        connection.set_busy_handler(waiting)
         _prepare(connection, path, busy_timeout)
         _configure(connection, durability, memory_map)
     except apsw.Error as error:
@@ -137,7 +159,17 @@ def connect(
             connection.close(True)
 
 
-def _is_read_only(path: str) -> bool:
+def _begin_log(connection: apsw.Connection, path: str) -> None:
+    """Begin a new log after one that is not whole to its end, so that what was left out is not met again."""
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except apsw.Error as error:
+        number = connection.system_errno
+        connection.close(True)
+        raise storage_error(error, path, number=number) from error
+
+
+def is_read_only(path: str) -> bool:
     """Whether a file, or the folder in which its log would be, cannot be written."""
     location = Path(path)
     if path == MEMORY or not location.exists():
@@ -157,8 +189,7 @@ def _has_log_files(path: str) -> bool:
 
 def _beside(path: str, ending: str) -> Path:
     """A file of SQLite beside a database: if the path is a symbolic link, it is beside the file itself."""
-    file = os.path.realpath(path) if Path(path).is_symlink() else path
-    return Path(file + ending)
+    return Path(target_of(path) + ending)
 
 
 def state_without_log(path: str) -> tuple[int, ...] | None:
@@ -271,8 +302,7 @@ def _first_page(path: str) -> bytes | None:
     location = Path(path)
     if path == MEMORY or not location.is_file():
         return None
-    with location.open("rb") as file:
-        page = file.read(_FIRST_PAGE)
+    page = first_bytes(path, _FIRST_PAGE)
     return page if page.startswith(_MAGIC) and len(page) >= _HEADER else None
 
 

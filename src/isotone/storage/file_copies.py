@@ -26,8 +26,9 @@ from typing import Any, Final
 
 import apsw
 
-from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
+from isotone.errors import DamagedLog, StorageBusy, StorageCorrupt, StorageError, UsageError
 from isotone.output_paths import OutputPath, check_output, check_outputs
+from isotone.storage import log_check
 from isotone.storage.checksums import Sums
 from isotone.storage.file import (
     APPLICATION_ID,
@@ -37,12 +38,14 @@ from isotone.storage.file import (
     check_is_ours,
     connect,
     header_of,
+    is_read_only,
     storage_error,
     to_present_format,
     verify,
 )
 from isotone.storage.file_upgrade import copy_progress, reached_in
 from isotone.storage.interface import BUSY_TIMEOUT, Store
+from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore
 
 Progress = Callable[[int, int], object]
@@ -191,7 +194,7 @@ def _check_target(
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
     if not exists:
         _check_leftovers(target, force=force)
-    if _has_log(target):
+    if has_log(target):
         raise UsageError(
             f"{target}-wal exists, so {target} is a database that is in use, or was not closed; "
             "give another target, or use restore to replace a database"
@@ -214,10 +217,6 @@ def _check_is_backup(path: str, is_earlier: IsEarlier) -> None:
             f"{path} is a database with other tables, not an earlier backup of this one: give another target, or use "
             "restore to replace its content"
         )
-
-
-def _has_log(path: str) -> bool:
-    return _is_not_empty(f"{path}-wal")
 
 
 def _is_not_empty(path: str) -> bool:
@@ -290,6 +289,8 @@ def _is_usable(path: str) -> bool:
         )
     try:
         connect(path, "disk", BUSY_TIMEOUT, 0).close()
+    except DamagedLog:
+        return False
     except StorageCorrupt as error:
         if isinstance(error.__cause__, apsw.Error):
             return False
@@ -322,12 +323,15 @@ def _reading_backup(path: str) -> Iterator[apsw.Connection]:
     check_is_ours(path)
     connection: apsw.Connection | None = None
     try:
-        address = f"{Path(path).absolute().as_uri()}?{_access_to(path)}"
-        connection = apsw.Connection(address, flags)
-        connection.set_busy_timeout(round(BUSY_TIMEOUT * 1000))
-        connection.execute("BEGIN")
-        if verify(connection, path):
-            raise StorageCorrupt(f"{path} is empty: use another backup")
+        with log_check.opening(
+            path, is_synced=True, is_writable=not is_read_only(path), may_change=False
+        ):
+            address = f"{Path(path).absolute().as_uri()}?{_access_to(path)}"
+            connection = apsw.Connection(address, flags)
+            connection.set_busy_timeout(round(BUSY_TIMEOUT * 1000))
+            connection.execute("BEGIN")
+            if verify(connection, path):
+                raise StorageCorrupt(f"{path} is empty: use another backup")
         yield connection
     except apsw.BusyError:
         raise StorageBusy(f"another process is updating {path}; wait until it is done") from None
@@ -348,11 +352,11 @@ def _access_to(path: str) -> str:
 
     In WAL mode without a log it needs neither; and SQLite would make a log.
     """
-    if _has_log(path):
+    if has_log(path):
         return "mode=ro"
     if os.access(path, os.R_OK | os.W_OK) and not _is_in_wal_mode(path):
         return "mode=rw"
-    return "mode=ro" if _is_not_empty(f"{path}-journal") else "mode=ro&immutable=1"
+    return "mode=ro" if _is_not_empty(f"{target_of(path)}-journal") else "mode=ro&immutable=1"
 
 
 def _is_in_wal_mode(path: str) -> bool:

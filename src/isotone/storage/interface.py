@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from isotone.errors import DamagedItem, StorageCorrupt, UsageError
 
@@ -31,6 +31,14 @@ DescribeDamage = Callable[[str, bytes | None], DamagedItem]
 
 OnDamage = Callable[[DamagedItem], object]
 """Called with each damage that a read meets."""
+
+
+class TreePart(NamedTuple):
+    """The keys `low <= key < high` of a tree, and the pages of the file that they are on, as far as is known."""
+
+    low: bytes = b""
+    high: bytes | None = None
+    pages: Sequence[int] = ()
 
 
 class Transaction(AbstractContextManager["Transaction"], Protocol):
@@ -143,7 +151,16 @@ class Store(Protocol):
         """
 
     def check(self) -> list[str]:
-        """What is wrong with the store's own structure, one message each; empty if nothing is."""
+        """What is wrong with the store's own structure and its keys, one message each; empty if nothing is."""
+
+    def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
+        """What is wrong with the structure alone, of the whole store or of some trees."""
+
+    def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
+        """The exception for each damaged key of a part. A range does not notice all of them, a read at a gap does."""
+
+    def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
+        """Parts of about so many pages each, for each tree in the order of its keys. Together they have all possible keys."""
 
     def is_upgrading(self) -> bool:
         """Whether entries that an older Isotone wrote still lack their checksums. O(1)."""

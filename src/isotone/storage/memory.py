@@ -23,6 +23,7 @@ from isotone.storage.interface import (
     DescribeDamage,
     NoSuchTree,
     OnDamage,
+    TreePart,
     checked_tree_name,
     damaged_entry,
     existing_tree,
@@ -201,6 +202,18 @@ class MemoryStore:
             for name, branch in sorted(self._trees.items())
             if list(branch.keys) != sorted(branch.values)
         ]
+
+    def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
+        """As `check`: there is nothing else to check in memory."""
+        return self.check()
+
+    def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
+        """Nothing: keys in memory have no checksums."""
+        return iter(())
+
+    def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
+        """One part for each tree."""
+        return {tree: [TreePart()] for tree in trees}
 
     def close(self) -> None:
         """Drop everything; any later use raises `UsageError`."""

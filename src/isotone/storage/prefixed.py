@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from isotone.storage.interface import OnDamage, Store, Transaction
+from isotone.storage.interface import OnDamage, Store, Transaction, TreePart
 
 
 class PrefixedStore:
@@ -90,6 +90,19 @@ class PrefixedStore:
 
     def check(self) -> list[str]:
         return []
+
+    def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
+        """Nothing of the whole, which is checked as such; the structure of some trees."""
+        if trees is None:
+            return []
+        return self._whole.check_structure([self._prefix + tree for tree in trees])
+
+    def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
+        return self._whole.check_keys(self._prefix + tree, part)
+
+    def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
+        found = self._whole.parts([self._prefix + tree for tree in trees], pages)
+        return {tree: found[self._prefix + tree] for tree in trees}
 
     def is_upgrading(self) -> bool:
         return False

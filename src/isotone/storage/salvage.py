@@ -25,9 +25,11 @@ from isotone.errors import StorageError
 from isotone.storage.checksums import Sums
 from isotone.storage.file import APPLICATION_ID, PAGE_SIZE, connect, header_of
 from isotone.storage.file_upgrade import remaining
+from isotone.storage.log_merge import merge
 
 _LEAF: Final = 0x0A
-_INTERIOR: Final = 0x02
+INTERIOR: Final = 0x02
+_B_TREES: Final = (bytes((_LEAF,)), bytes((INTERIOR,)))
 FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
 _BLOB: Final = 12
 _SMALLEST: Final = 16  # bytes of a row
@@ -70,6 +72,10 @@ class Found(NamedTuple):
     old: list[str]  # those that may have rows without checksums
     roots: list[int]  # the pages where trees begin
     notes: list[str]
+    latest: frozenset[
+        int
+    ]  # the pages that the log had, whose rows are later than others with their keys
+    older: dict[int, bytes]  # pages as they were before a commit that is damaged in the log
 
 
 class _Damaged(Exception):
@@ -78,29 +84,22 @@ class _Damaged(Exception):
 
 def prepare(path: str) -> Found:
     """Take the log of a file into it, and find its trees."""
-    notes: list[str] = []
-    has_log = Path(f"{path}-wal").exists()
+    latest, older, notes = merge(path)
     try:
         connection: Any = connect(path, "none", 0.0, 0)
     except (StorageError, UnicodeDecodeError) as error:
-        left_out = ", so its log was left out" if has_log else ""
-        notes.append(f"SQLite cannot open the file{left_out}: {error.__cause__ or error}")
-        return Found(_names_in(path), [], [], notes)
+        notes.append(f"SQLite cannot open the file: {error.__cause__ or error}")
+        return Found(_names_in(path), [], [], notes, latest, older)
     try:
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except apsw.Error as error:
-            notes.append(f"the log could not be taken over: {error}")
-        try:
-            known = connection.execute(_TREES).fetchall()
-            trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
-            old = [tree for tree in remaining(connection) if tree in trees]
-        except (apsw.Error, UnicodeDecodeError) as error:
-            notes.append(f"the list of trees is damaged: {error}")
-            return Found(_names_in(path), [], [], notes)
-        return Found(trees, old, [root for _, root in known], notes)
+        known = connection.execute(_TREES).fetchall()
+        trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
+        old = [tree for tree in remaining(connection) if tree in trees]
+    except (apsw.Error, UnicodeDecodeError) as error:
+        notes.append(f"the list of trees is damaged: {error}")
+        return Found(_names_in(path), [], [], notes, latest, older)
     finally:
         connection.close(True)
+    return Found(trees, old, [root for _, root in known], notes, latest, older)
 
 
 def begins_as_ours(path: str) -> bool:
@@ -140,7 +139,7 @@ def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes] | Lo
 def rows(path: str, found: Found) -> Iterator[SavedRow | LostRow | int]:
     """The rows of all pages, those that are damaged included, and the number of each page after its rows.
 
-    The file must have no log. Rows that were never given a checksum are left out.
+    Damage may leave two rows with one key: the first is the one to keep. The file must have no log. Rows that were never given a checksum are left out.
     """
     with Path(path).open("rb") as file:
         yield from _Pages(file, found).rows()
@@ -158,6 +157,8 @@ class _Pages:
         self._sums = {tree: Sums(tree) for tree in found.trees}
         self._latest = next(iter(self._sums), "")
         self._roots = found.roots
+        self._from_log = found.latest
+        self._older = found.older
         self._overflow: set[int] = set()
         self._free = self._free_pages(header)
         stated = int.from_bytes(header[28:32], "big")
@@ -172,21 +173,37 @@ class _Pages:
 
     def rows(self) -> Iterator[SavedRow | LostRow | int]:
         unknown = []
+        damaged = set()
         for done, number in enumerate(self._in_order(), 1):
             page = self._page(number)
-            if page[0] in (_LEAF, _INTERIOR):
-                yield from self._rows_of(number, page)
+            if page[0] in (_LEAF, INTERIOR):
+                for row in self._rows_of(number, page):
+                    if isinstance(row, LostRow):
+                        damaged.add(number)
+                    yield row
             else:
                 unknown.append(number)
             yield done
         for number in unknown:
-            if self._free is not None and number not in self._overflow:
-                yield LostRow(number, what="a page that cannot be read")
+            if number not in self._overflow:
+                damaged.add(number)
+                if self._free is not None:
+                    yield LostRow(number, what="a page that cannot be read")
+        yield from self._older_rows(damaged)
+
+    def _older_rows(self, damaged: set[int]) -> Iterator[SavedRow]:
+        """The rows that damaged pages had before: those that no other page has are all that there is of them."""
+        for number in sorted(damaged & self._older.keys()):
+            page = self._older[number]
+            for row in self._rows_of(number, page) if page[:1] in _B_TREES else ():
+                if isinstance(row, SavedRow):
+                    yield row
 
     def _in_order(self) -> Iterator[int]:
         """The pages after the schema that may have rows; if it is not known which are free, first those of trees."""
         lock = _LOCK // self._size + 1
         pages = [number for number in range(2, self._count + 1) if number != lock]
+        pages.sort(key=lambda number: number not in self._from_log)
         if self._free is None:
             used = self._reached()
             pages.sort(key=lambda number: number not in used)
@@ -200,9 +217,9 @@ class _Pages:
         while left:
             number = left.pop()
             page = b"" if number in reached else self._page(number)
-            if page[:1] in (bytes((_LEAF,)), bytes((_INTERIOR,))):
+            if page[:1] in _B_TREES:
                 reached.add(number)
-            if page[:1] == bytes((_INTERIOR,)):
+            if page[:1] == bytes((INTERIOR,)):
                 left.append(int.from_bytes(page[8:12], "big"))
                 cells, _ = self._cells(page)
                 left += [int.from_bytes(page[cell : cell + 4], "big") for cell in cells]
@@ -235,7 +252,7 @@ class _Pages:
         The count of rows may be damaged. There are no more than fit. If there are more than it says, the list of their places
         goes on, and all of them fill the page exactly.
         """
-        begin = 12 if page[0] == _INTERIOR else 8
+        begin = 12 if page[0] == INTERIOR else 8
         places = [
             int.from_bytes(page[at : at + 2], "big") for at in range(begin, self._size - 1, 2)
         ]
@@ -279,12 +296,12 @@ class _Pages:
 
     def _end_of(self, page: bytes, cell: int) -> int:
         """Where a row ends, and the number of its overflow page."""
-        size, at = _varint(page, cell + (4 if page[0] == _INTERIOR else 0))
+        size, at = varint(page, cell + (4 if page[0] == INTERIOR else 0))
         local = self._local(size)
         return max(at + local + (4 if local < size else 0), cell + 4)
 
     def _rows_of(self, number: int, page: bytes) -> Iterator[SavedRow | LostRow]:
-        child = 4 if page[0] == _INTERIOR else 0
+        child = 4 if page[0] == INTERIOR else 0
         cells, is_full = self._cells(page)
         if not is_full:
             yield LostRow(
@@ -326,15 +343,15 @@ class _Pages:
         return None
 
     def _columns(self, page: bytes, at: int) -> list[bytes | None]:
-        size, at = _varint(page, at)
+        size, at = varint(page, at)
         record = self._record(page, at, size)
-        header, at = _varint(record, 0)
+        header, at = varint(record, 0)
         if not at <= header <= min(size, 64):
             raise _Damaged
         columns: list[bytes | None] = []
         content = header
         while at < header:
-            kind, at = _varint(record, at)
+            kind, at = varint(record, at)
             if kind >= _BLOB:
                 length = (kind - _BLOB) // 2
                 columns.append(record[content : content + length])
@@ -379,7 +396,7 @@ def _total(gaps: list[tuple[int, int]]) -> int:
     return sum(end - start for start, end in gaps)
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
+def varint(content: bytes, at: int) -> tuple[int, int]:
     """A number in one to nine bytes, and where it ends."""
     value = 0
     for index in range(8):

@@ -60,6 +60,7 @@ from isotone.storage.interface import (
     DescribeDamage,
     NoSuchTree,
     OnDamage,
+    TreePart,
     checked_tree_name,
     damaged_entry,
     existing_tree,
@@ -77,6 +78,9 @@ _VALUES: Final = itemgetter(1)
 _RANGE_COLUMNS: Final = 3  # key, value, row_sum
 _BEHIND_ALL: Final = b"\xff" * 64  # no key that we write begins like this
 _MAX_PROBLEMS: Final = 100  # reported by one check
+_STEPS: Final = (
+    1000  # of SQLite between two moments at which a check of the structure can be interrupted
+)
 
 
 class SQLiteStore:
@@ -306,34 +310,67 @@ class SQLiteStore:
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the structure of the file, and the keys without their sums. Reads all of it."""
+        problems = self.check_structure()
         try:
-            reports = [row[0] for row in self._execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
-            tables = dict(
-                self._execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
-            )
+            trees = [tree for tree in self._made().values() if tree is not None]
+        except apsw.Error:
+            return problems
+        damaged = (self.check_keys(tree, TreePart()) for tree in trees)
+        return problems + [str(damage) for damage in chain.from_iterable(damaged)]
+
+    def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
+        """What SQLite finds wrong, and tables that are not ours. Without `trees` also what no tree has: free pages."""
+        subjects = [_MAX_PROBLEMS] if trees is None else [f'"{_PREFIX}{tree}"' for tree in trees]
+        # SQLite calls this now and then, so that an interruption (Ctrl-C) need not wait for the end.
+        self._connection.set_progress_handler(bool, _STEPS)
+        try:
+            rows = [
+                self._execute(f"PRAGMA integrity_check({each})").fetchall() for each in subjects
+            ]
+            made = self._made() if trees is None else {}
         except apsw.Error as error:
             return [str(self._failure(error))]
-        ours = {self._statements[tree].create: tree for tree in self.trees()}
-        foreign = [
-            f"table {name} was not created by Isotone"
-            for name, sql in tables.items()
-            if sql not in ours and name != UPGRADE and not name.startswith(_OF_REPLICATOR)
-        ]
-        trees = [ours[sql] for sql in tables.values() if sql in ours]
-        damaged = [str(damage) for tree in trees for damage in self._damaged_keys(tree)]
-        return [report for report in reports if report != "ok"] + foreign + damaged
+        finally:
+            self._connection.set_progress_handler(None)
+        reports = [report for (report,) in chain.from_iterable(rows) if report != "ok"]
+        foreign = [name for name, tree in made.items() if tree is None]
+        return reports + [f"table {name} was not created by Isotone" for name in foreign]
 
-    def _damaged_keys(self, tree: str) -> Iterator[Exception]:
+    def _made(self) -> dict[str, str | None]:
+        """The tree of each table; None for one that is not ours."""
+        sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+        ours = {self._statements[tree].create: tree for tree in self.trees()}
+        return {
+            name: ours.get(made)
+            for name, made in self._execute(sql).fetchall()
+            if name != UPGRADE and not name.startswith(_OF_REPLICATOR)
+        }
+
+    def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
         """The exception for each key without its sum. A range does not read these sums, a read at a gap does."""
         sums, reached = self._statements[tree].sums, reached_in(self._connection, tree)
+        sql = f'SELECT {_KEY}, key_sum FROM "{_PREFIX}{tree}"'
+        cursor = self._connection.cursor()
         try:
-            rows = self._connection.cursor().execute(
-                f'SELECT {_KEY}, key_sum FROM "{_PREFIX}{tree}"'
+            # Without a bound, a first key that is no longer bytes is met as well.
+            rows = (
+                cursor.execute(f"{sql} WHERE key >= ?", (part.low,))
+                if part.low
+                else cursor.execute(sql)
             )
-            for key, _ in sums.damaged(rows, reached):
+            for key, _ in sums.damaged(rows, reached, part.high):
                 yield self.describe_damage(tree, key)
         except _UNREADABLE as error:
             yield self._read_failure(error, tree)
+
+    def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
+        """Parts of about so many pages each, for each tree. Reads the interior pages of trees that have any."""
+        from isotone.storage import tree_parts  # which nothing else needs
+
+        try:
+            return tree_parts.cut(self._connection, trees, pages)
+        except apsw.Error as error:
+            raise self._failure(error) from error
 
     def is_upgrading(self) -> bool:
         """Whether entries of an older format still lack their checksums. O(1)."""

@@ -1,0 +1,140 @@
+"""The consistency check of a whole file, all its regions, or of some of its tables; by several processes if it is large."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from isotone.engine.checked_trees import Found
+from isotone.engine.engine import Engine
+from isotone.engine.integrity import Part, Step, Survey
+from isotone.errors import UsageError
+from isotone.text_table import counted
+
+_LARGE: Final = 64 << 20  # bytes of a file from which on processes are worth their start
+_MOST: Final = 8  # processes, unless more are asked for
+
+
+class CheckProgress(NamedTuple):
+    """How far a check has come: the items and all entries that it has read, and how many entries there are.
+
+    All entries are the items with the entries of their indexes.
+    """
+
+    items: int
+    entries: int
+    of_entries: int
+
+    def __str__(self) -> str:
+        share = min(self.entries, self.of_entries) * 100 // max(self.of_entries, 1)
+        return f"{counted(self.items, 'item')}, {share} %"
+
+
+class Checked(NamedTuple):
+    """What a check has found: the problems, none if all is well, and the number of items that can be read."""
+
+    problems: list[str]
+    items: int
+
+
+Watch = Callable[[CheckProgress], object]
+
+
+class Checkers(Protocol):
+    """Checks the parts of a survey, here or in other processes."""
+
+    def check(
+        self, region: str, survey: Survey, parts: Sequence[Part], step: Step
+    ) -> Iterator[tuple[Part, Found]]:
+        """Check the parts of a region, and give what was found in each, in any order."""
+
+
+def check(
+    engine: Engine,
+    *,
+    tables: Collection[str] = (),
+    processes: int | None = None,
+    watch: Watch | None = None,
+) -> Checked:
+    """Check the file of an engine, or some of its tables.
+
+    Without `processes`, a large file gets one for each core, at most eight; a small one is checked in this process, as with
+    `processes=1`. Raises `UsageError` for a table that does not exist, and for less than one process.
+    """
+    _check_names(engine, tables)
+    if processes is not None and processes < 1:
+        raise UsageError(f"{processes} processes cannot check a file: give 1 or more")
+    path = Path(getattr(engine.store, "path", ""))
+    is_large = path.is_file() and path.stat().st_size >= _LARGE
+    if processes == 1 or (processes is None and not is_large):
+        with engine.reading:
+            return _check(engine, tables, watch, _Here())
+    from isotone.engine.check_processes import CheckProcesses  # which most checks do not need
+
+    number = processes or min(_cores(), _MOST)
+    with CheckProcesses(str(path), number, tables) as others, others.one_snapshot(engine) as is_one:
+        return _check(engine, tables, watch, others if is_one else _Here())
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _check_names(engine: Engine, tables: Collection[str]) -> None:
+    regions = list(engine.regions.values())
+    for table in tables:
+        if all(region.catalog.find(table) is None for region in regions):
+            known = sorted({name for region in regions for name in region.catalog.tables})
+            raise UsageError(
+                f"there is no table {table}: {', '.join(known) or 'none'} can be checked"
+            )
+
+
+def _check(
+    engine: Engine, tables: Collection[str], watch: Watch | None, checkers: Checkers
+) -> Checked:
+    problems: list[str] = []
+    items = 0
+    progress = _Counting(watch)
+    for name, region in list(engine.regions.items()):
+        survey = Survey(region, tables)
+        for parts in survey.rounds():
+            for part, found in checkers.check(name, survey, parts, progress.of(survey, parts)):
+                survey.add(part, found)
+        problems += survey.problems()
+        items += survey.items
+    return Checked(problems, items)
+
+
+class _Counting:
+    """Adds up what is read."""
+
+    def __init__(self, watch: Watch | None) -> None:
+        self._watch = watch
+        self._items = self._entries = self._of_entries = 0
+
+    def of(self, survey: Survey, parts: Sequence[Part]) -> Step:
+        """What counts the entries of these parts."""
+        self._of_entries += survey.size(parts)
+
+        def step(part: Part, count: int) -> None:
+            self._entries += count
+            if survey.table_of_items(part) is not None:
+                self._items += count
+            if self._watch is not None:
+                self._watch(CheckProgress(self._items, self._entries, self._of_entries))
+
+        return step
+
+
+class _Here:
+    """Checks in this process."""
+
+    def check(
+        self, region: str, survey: Survey, parts: Sequence[Part], step: Step
+    ) -> Iterator[tuple[Part, Found]]:
+        return ((part, survey.check(part, step)) for part in parts)
