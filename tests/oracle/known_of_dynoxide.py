@@ -103,7 +103,8 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         "The first key that does not fit its table was seen to be the only reason of a cancelled transaction.",
         API + "API_TransactWriteItems.html",
         r"TransactionCanceledException: .*",
-        r"TransactionCanceledException: .*'The provided key element does not match the schema'.*",
+        r"TransactionCanceledException: .*('The provided key element does not match the schema'|'One or more parameter values "
+        r"were invalid: (Type mismatch for key |Missing the key )[^']*').*",
         r"^TransactWriteItems ",
     ),
     Known(
@@ -134,6 +135,13 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         r"OK: .*",
         rf"{_VALID}{COUNT}Value provided in ExpressionAttribute\w+ unused in expressions: .*",
         r"^UpdateItem ((?!UpdateExpression).)*$",
+    ),
+    Known(
+        "No update changes a key (so DynamoDB Local); in a transaction dynoxide does not look.",
+        API + "API_Update.html",
+        r"(OK: |TransactionCanceledException: ).*",
+        r"TransactionCanceledException: .*Cannot update attribute \w+. This attribute is part of the key.*",
+        r"^TransactWriteItems ",
     ),
     Known(
         "A list of names has at least one; dynoxide does not look, or only after other faults.",

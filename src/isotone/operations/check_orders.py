@@ -365,6 +365,7 @@ QUERY_ORDER: Final[Order] = (
         ),
     ),
     Layer("values of QueryFilter", newly(requests.values_of("query_filter"))),
+    Layer("values of KeyConditions", newly(requests.values_of("key_conditions"))),
     Layer("QueryFilter", requests.filter_is_sound("query_filter")),
     Layer("KeyConditions", reads.key_conditions_are_sound),
     Layer("names that are twice in AttributesToGet", requests.attributes_differ),
