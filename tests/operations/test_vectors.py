@@ -584,7 +584,7 @@ BAD_DEFINITIONS: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     (
-        "Some AttributeDefinitions are not used. AttributeDefinitions: [p, g, brand], keys used: [p, g]",
+        "Some AttributeDefinitions are not used. AttributeDefinitions: [p, brand, g], keys used: [p, g]",
         {
             "types": {"g": "S", "brand": "S"},
             "VectorIndexes": [near(SearchSchema=schema(g="HASH"))],
