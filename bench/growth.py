@@ -48,6 +48,15 @@ _BY_STATUS: dict[str, Any] = {
     ],
     "Projection": {"ProjectionType": "KEYS_ONLY"},
 }
+WITH_INDEX: dict[str, Any] = {
+    "TableName": NAME,
+    "AttributeDefinitions": [*_TYPES, {"AttributeName": "status", "AttributeType": "S"}],
+    "GlobalSecondaryIndexUpdates": [{"Create": _BY_STATUS}],
+}
+WITHOUT_INDEX: dict[str, Any] = {
+    "TableName": NAME,
+    "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by_status"}}],
+}
 _WORK = """
 import random, sys, time
 import isotone
@@ -208,11 +217,7 @@ def start_up(path: Path) -> None:
 
 def add_index(path: Path) -> None:
     with isotone.open(path) as database:
-        database.client().update_table(
-            TableName=NAME,
-            AttributeDefinitions=[*_TYPES, {"AttributeName": "status", "AttributeType": "S"}],
-            GlobalSecondaryIndexUpdates=[{"Create": _BY_STATUS}],
-        )
+        database.client().update_table(**WITH_INDEX)
         database.finish_maintenance()
 
 

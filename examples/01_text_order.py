@@ -13,6 +13,7 @@ import sys
 
 import isotone
 from isotone import Attr, Entity, Key, Table, field
+from isotone.advisor.simulation import Call, Workload
 
 words = Table("words", partition="book", sort="word")
 names = Table("names")
@@ -41,6 +42,21 @@ class Street(Entity, table=names):
     name: Attr[str] = field(case="casefold")
 
     primary = Key("STREETS").sort("STREET", name)
+
+
+# What many users would do: isotone simulate 01_text_order
+load = Workload("dictionaries", tables=[words, names])
+books = load.population("book", 100_000, activity=0.8)
+
+
+@load.action(by=books, per_day=20)
+def add_a_word(call: Call) -> None:
+    call.store.put(Word(book=call.member.id, word=f"word {call.chance.randrange(10**6)}"))
+
+
+@load.action(by=books, per_day=100)
+def open_the_book(call: Call) -> None:
+    call.store.page(Word.primary.where(Word.book == call.member.id), size=20)
 
 
 def main(address: str = ":memory:") -> None:

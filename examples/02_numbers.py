@@ -15,6 +15,7 @@ from decimal import Decimal
 
 import isotone
 from isotone import Attr, Entity, Key, Number, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 measurements = Table("measurements", partition="series", sort=Number("value"))
@@ -49,6 +50,23 @@ class Price(Entity, table=texts):
     amount: Attr[Decimal] = field(max=Decimal("99999.99"), scale=2)
 
     primary = Key("SHOP", shop).sort("PRICE", amount)
+
+
+# What many users would do: isotone simulate 02_numbers
+load = Workload("measurements", tables=[measurements, texts])
+sensors = load.population("series", 50_000)
+
+
+@load.action(by=sensors, per_minute=1)
+def measure(call: Call) -> None:
+    value = Decimal(call.chance.randrange(10**6)) / 100
+    call.store.put(Measurement(series=call.member.id, value=value))
+
+
+@load.action(by=sensors, per_hour=1)
+def find_the_greatest(call: Call) -> None:
+    query = Measurement.primary.where(Measurement.series == call.member.id)
+    call.store.page(query.reversed(), size=10)
 
 
 def main(address: str = ":memory:") -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Number, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 events = Table("events", indexes={"by-epoch": Global("calendar", Number("at"))})
@@ -39,6 +40,27 @@ EVENTS = [
     Event(calendar="c", name="London + 0.5 s", at=datetime(2020, 1, 11, 0, 30, 0, 500_000, UTC)),
     Event(calendar="c", name="Tokyo", at=datetime(2020, 1, 11, 9, 0, tzinfo=TOKYO)),
 ]
+
+
+# What many users would do: isotone simulate 03_time
+load = Workload("calendars", tables=[events])
+calendars = load.population("calendar", 2_000_000, activity=0.5)
+
+
+def now(call: Call) -> datetime:
+    return datetime.fromtimestamp(call.clock.now(), UTC)
+
+
+@load.action(by=calendars, per_day=3)
+def enter(call: Call) -> None:
+    at = now(call) + timedelta(minutes=call.chance.randrange(10_000))
+    call.store.put(Event(calendar=call.member.id, name="Meeting", at=at))
+
+
+@load.action(by=calendars, per_day=20)
+def show_the_week(call: Call) -> None:
+    week = Event.at.between(now(call), now(call) + timedelta(days=7))
+    call.store.page(Event.primary.where(Event.calendar == call.member.id, week), size=50)
 
 
 def main(address: str = ":memory:") -> None:

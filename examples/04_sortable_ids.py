@@ -18,6 +18,7 @@ from uuid import UUID
 
 import isotone
 from isotone import KSUID, ULID, Attr, Entity, Key, Table, created_id, field
+from isotone.advisor.simulation import Call, Workload
 
 logs = Table("logs")
 
@@ -43,6 +44,21 @@ class Line(Entity, table=logs):
 
 def make(kind: str, count: int) -> list[str]:
     return [str(KINDS[kind]()) for _ in range(count)]
+
+
+# What many users would do: isotone simulate 04_sortable_ids
+load = Workload("logs", tables=[logs])
+runs = load.population("run", 1_000)
+
+
+@load.action(by=runs, per_second=5)
+def log(call: Call) -> None:
+    call.store.put(Line(run=call.member.id, text="all is well"))
+
+
+@load.action(by=runs, per_minute=1)
+def read_the_last(call: Call) -> None:
+    call.store.page(Line.primary.where(Line.run == call.member.id).reversed(), size=100)
 
 
 def main(address: str = ":memory:") -> None:

@@ -25,6 +25,7 @@ from isotone import (
     field,
     updated,
 )
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 tickets = Table("tickets", indexes={"recent": Global("BOARD", "UPDATED")})
@@ -38,6 +39,28 @@ class Ticket(Entity, table=tickets):
 
     primary = Key("BOARD", board).sort("TICKET", number)
     recent = Index("recent", "BOARD", board).sort(updated_at)
+
+
+# What many users would do: isotone simulate 05_recently_updated
+load = Workload("boards", tables=[tickets])
+boards = load.population("board", 200_000, activity=0.5)
+
+
+@boards.starts_with
+def open_tickets(call: Call) -> None:
+    for number in range(20):
+        call.store.put(Ticket(board=call.member.id, number=number, title="A ticket"))
+
+
+@load.action(by=boards, per_day=30)
+def change(call: Call) -> None:
+    board, number = call.member.id, call.chance.randrange(20)
+    call.store.update(Ticket, Ticket.title.set("Another title"), board=board, number=number)
+
+
+@load.action(by=boards, per_day=100)
+def show_recent(call: Call) -> None:
+    call.store.page(Ticket.recent.where(Ticket.board == call.member.id).reversed(), size=10)
 
 
 def main(address: str = ":memory:") -> None:

@@ -29,6 +29,7 @@ from isotone import (
     desc,
     field,
 )
+from isotone.advisor.simulation import Call, Workload
 
 readings = Table("readings")
 results = Table(
@@ -107,6 +108,22 @@ PATTERNS = [
     *(Result.down_integer, Result.down_decimal, Result.down_text, Result.down_time),
     *(Result.down_date, Result.down_bytes, Result.down_id),
 ]
+
+
+# What many users would do: isotone simulate 06_both_directions
+load = Workload("sensors", tables=[readings])
+sensors = load.population("sensor", 500_000)
+
+
+@load.action(by=sensors, per_minute=1)
+def read(call: Call) -> None:
+    at = datetime.fromtimestamp(int(call.clock.now()), UTC)
+    call.store.put(Reading(sensor=call.member.id, at=at, celsius=Decimal("20.5")))
+
+
+@load.action(by=sensors, per_day=20)
+def newest(call: Call) -> None:
+    call.store.page(Reading.primary.where(Reading.sensor == call.member.id).reversed(), size=10)
 
 
 def main(address: str = ":memory:") -> None:

@@ -15,6 +15,7 @@ from decimal import Decimal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
+from isotone.advisor.simulation import Call, Workload
 
 telemetry = Table("telemetry", indexes={"history": Global("GSI1PK", "GSI1SK")})
 
@@ -38,6 +39,28 @@ class Reading(Entity, table=telemetry):
 
 def cost(stats: Stats) -> str:
     return f"{stats.requests} request, {stats.scanned} items read"
+
+
+# What many users would do: isotone simulate 07_parent_and_children
+load = Workload("telemetry", tables=[telemetry])
+sensors = load.population("sensor", 500_000)
+
+
+@sensors.starts_with
+def install(call: Call) -> None:
+    call.store.put(Sensor(id=call.member.id, place="roof"))
+
+
+@load.action(by=sensors, per_minute=1)
+def read(call: Call) -> None:
+    at = datetime.fromtimestamp(int(call.clock.now()), UTC)
+    call.store.put(Reading(sensor=call.member.id, at=at, celsius=Decimal("20.5")))
+
+
+@load.action(by=sensors, per_day=20)
+def show(call: Call) -> None:
+    with_readings = Sensor.primary.with_children(Reading.primary)
+    call.store.family(with_readings.where(Sensor.id == call.member.id), children=10)
 
 
 def main(address: str = ":memory:") -> None:

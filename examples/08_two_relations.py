@@ -13,6 +13,7 @@ import sys
 
 import isotone
 from isotone import Attr, Entity, Key, Stats, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 app = Table("organizations")
@@ -45,6 +46,31 @@ with_teams = Organization.primary.with_children(Team.primary)
 
 def cost(stats: Stats) -> str:
     return f"{stats.requests} request, {stats.scanned} items read"
+
+
+# What many users would do: isotone simulate 08_two_relations
+load = Workload("organizations", tables=[app])
+organizations = load.population("organization", 100_000, activity=0.7)
+
+
+@organizations.starts_with
+def found(call: Call) -> None:
+    name = call.member.id
+    call.store.put(Organization(name=name, plan="free"))
+    for number in range(5):
+        call.store.put(Team(organization=name, name=f"team {number}"))
+        call.store.put(User(organization=name, name=f"user {number}"))
+
+
+@load.action(by=organizations, per_day=50)
+def show_users(call: Call) -> None:
+    call.store.family(with_users.where(Organization.name == call.member.id), children=25)
+
+
+@load.action(by=organizations, per_day=1)
+def invite(call: Call) -> None:
+    name = f"user {call.chance.randrange(10**6)}"
+    call.store.put(User(organization=call.member.id, name=name))
 
 
 def main(address: str = ":memory:") -> None:

@@ -16,6 +16,7 @@ import warnings
 
 import isotone
 from isotone import Attr, Entity, Key, Rewritten, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import OutOfRange
 
 tracker = Table("issue-tracker")
@@ -54,6 +55,23 @@ def interrupt(progress: Rewritten) -> None:
     assert 0 < progress.seen < 507
     print("the first issues are seen")
     raise Interrupted
+
+
+# What many users would do: isotone simulate 09_zero_padding
+load = Workload("issue tracker", tables=[tracker])
+repositories = load.population("repository", 1_000_000, activity=0.8)
+
+
+@load.action(by=repositories, per_day=5)
+def report(call: Call) -> None:
+    number = call.chance.randrange(10**7)
+    call.store.put(Issue(repository=call.member.id, number=number))
+
+
+@load.action(by=repositories, per_day=50)
+def list_newest(call: Call) -> None:
+    query = Issue.primary.where(Issue.repository == call.member.id)
+    call.store.page(query.reversed(), size=25)
 
 
 def main(address: str = ":memory:") -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Store, Table, desc, field
+from isotone.advisor.simulation import Call, Workload
 
 github = Table(
     "github",
@@ -89,6 +90,35 @@ def fill(store: Store) -> None:
         store.put(Star(**of_hello, user=user))
     for user in ("eve", "cem"):
         store.put(Fork(**of_hello, user=user))
+
+
+# What many users would do: isotone simulate 10_github
+load = Workload("github", tables=[github])
+repositories = load.population("repository", 1_000_000, popularity=0.9)
+users = load.population("user", 5_000_000, activity=0.5)
+
+
+@repositories.starts_with
+def publish(call: Call) -> None:
+    call.store.put(Repository(owner="octo", name=call.member.id))
+
+
+@load.action(by=users, per_day=0.5)
+def star(call: Call) -> None:
+    repository = call.draw(repositories).id
+    call.store.put(Star(owner="octo", repository=repository, user=call.member.id))
+
+
+@load.action(by=users, per_day=0.2)
+def report(call: Call) -> None:
+    repository, number = call.draw(repositories).id, call.chance.randrange(20_000)
+    call.store.put(Issue(owner="octo", repository=repository, number=number, title="It fails"))
+
+
+@load.action(by=users, per_day=10)
+def look(call: Call) -> None:
+    name = Repository.name == call.draw(repositories).id
+    call.store.family(with_issues.where(Repository.owner == "octo", name), children=25)
 
 
 def main(address: str = ":memory:") -> None:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import Attr, Condition, Entity, Global, Index, Key, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 shop = Table("customer-orders", indexes={"by-status": Global("GSI1PK", "GSI1SK")})
@@ -57,6 +58,23 @@ STATUSES: dict[str, Condition] = {
     "begins_with CANCELLED": Order.status.begins_with("CANCELLED"),
     ">= CANCELLED_BY_SHOP": Order.status >= "CANCELLED_BY_SHOP",
 }
+
+
+# What many users would do: isotone simulate 11_sort_key_conditions
+load = Workload("customers' orders", tables=[shop])
+customers = load.population("customer", 3_000_000, activity=0.6)
+
+
+@load.action(by=customers, per_day=0.2)
+def order(call: Call) -> None:
+    ordered_at = datetime.fromtimestamp(call.clock.now(), UTC)
+    call.store.put(Order(customer=call.member.id, ordered_at=ordered_at, status="PLACED"))
+
+
+@load.action(by=customers, per_day=1)
+def find_placed(call: Call) -> None:
+    placed = Order.status.begins_with("PLACED")
+    call.store.page(Order.by_status.where(Order.customer == call.member.id, placed), size=10)
 
 
 def main(address: str = ":memory:") -> None:

@@ -15,6 +15,7 @@ from typing import Literal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import Unanswerable
 
 shop = Table(
@@ -62,6 +63,25 @@ third_quarter = Order.ordered_at.between(at("2019-07-01"), at("2019-09-30T23:59:
 
 def cost(stats: Stats) -> str:
     return f"{stats.scanned} items read, {stats.returned} returned ({stats.hit_rate:.0%})"
+
+
+# What many users would do: isotone simulate 12_composite_sort_key
+load = Workload("orders", tables=[shop])
+customers = load.population("customer", 3_000_000, activity=0.6)
+
+
+@load.action(by=customers, per_day=0.2)
+def place(call: Call) -> None:
+    number = call.chance.randrange(20_000)
+    ordered_at = datetime.fromtimestamp(call.clock.now(), UTC)
+    call.store.put(
+        Order(customer=call.member.id, number=number, status="PLACED", ordered_at=ordered_at)
+    )
+
+
+@load.action(by=customers, per_day=1)
+def list_cancelled(call: Call) -> None:
+    call.store.page(Order.by_status.where(Order.customer == call.member.id, cancelled), size=10)
 
 
 def main(address: str = ":memory:") -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Observation, Table, field
+from isotone.advisor.simulation import Call, Workload
 
 saas = Table("subscriptions", indexes={"admins": Global("GSI1PK", "GSI1SK")})
 
@@ -25,6 +26,29 @@ class User(Entity, table=saas):
 
     primary = Key("ORG", organization).sort("USER", name)
     admins = Index("admins", "ORG", organization, when=role == "Admin").sort("ADMIN", name)
+
+
+# What many users would do: isotone simulate 13_sparse_by_role
+load = Workload("subscriptions", tables=[saas])
+organizations = load.population("organization", 50_000, activity=0.7)
+
+
+@organizations.starts_with
+def subscribe(call: Call) -> None:
+    call.store.put(User(organization=call.member.id, name="ann", role="Admin"))
+    for number in range(20):
+        call.store.put(User(organization=call.member.id, name=f"user {number}"))
+
+
+@load.action(by=organizations, per_day=10)
+def find_admins(call: Call) -> None:
+    call.store.page(User.admins.where(User.organization == call.member.id), size=10)
+
+
+@load.action(by=organizations, per_day=2)
+def invite(call: Call) -> None:
+    name = f"user {call.chance.randrange(10**6)}"
+    call.store.put(User(organization=call.member.id, name=name))
 
 
 def main(address: str = ":memory:") -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import UsageError
 
 shop = Table("everything", indexes={"customers": Global("CUSTOMER", one_kind=True)})
@@ -61,6 +62,33 @@ def everything() -> Iterator[Entity]:
 
 def cost(stats: Stats) -> str:
     return f"{stats.scanned:,} items read, {stats.returned:,} returned"
+
+
+# What many users would do: isotone simulate 14_sparse_by_kind
+load = Workload("everything", tables=[shop])
+customers = load.population("customer", 90_000, activity=0.5)
+products = load.population("product", 20_000, popularity=0.8)
+
+
+@customers.starts_with
+def register(call: Call) -> None:
+    number = call.member.number
+    call.store.put(Customer(id=number, email=f"customer-{number}@example.com"))
+
+
+@load.action(by=customers, per_day=1)
+def order(call: Call) -> None:
+    call.store.put(Order(customer=call.member.number, number=call.chance.randrange(20_000)))
+
+
+@load.action(by=customers, per_day=0.2)
+def review(call: Call) -> None:
+    call.store.put(Review(product=call.draw(products).number, customer=call.member.number))
+
+
+@load.action(per_hour=60)
+def list_customers(call: Call) -> None:
+    call.store.page(Customer.everyone.scan(), size=100)
 
 
 def main(address: str = ":memory:") -> None:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import Attr, Entity, Key, Table, desc, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.errors import TooLarge
 
 calendars = Table("calendars")
@@ -48,6 +49,24 @@ APPOINTMENTS = [
     (at(11), at(11, 30), "Call", "Red"),
     (at(9, 30), at(10), "Planning", "Green"),
 ]
+
+
+# What many users would do: isotone simulate 16_client_side
+load = Workload("calendars", tables=[calendars])
+people = load.population("calendar", 500_000, activity=0.3)
+
+
+@load.action(by=people, per_day=2)
+def invite(call: Call) -> None:
+    starts = at(9 + call.chance.randrange(8), call.chance.randrange(60))
+    call.store.put(
+        Appointment(calendar=call.member.id, starts=starts, ends=at(18), title="Call", room="Blue")
+    )
+
+
+@load.action(by=people, per_day=20)
+def show_the_day(call: Call) -> None:
+    call.store.page(Appointment.primary.where(Appointment.calendar == call.member.id), size=50)
 
 
 def main(address: str = ":memory:") -> None:

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import isotone
+from isotone import Store
+from isotone.advisor.simulation import Call, Workload
 from isotone.structures import SortedSet
 
 sets = SortedSet.layout("trending")
@@ -26,6 +28,32 @@ POINTS = [("song:1", 1), ("song:1", 0.1), ("song:2", 0.3), ("song:3", 0.7), ("so
 def show(found: Iterable[tuple[str, Decimal]]) -> None:
     for place, (song, points) in enumerate(found, start=1):
         print(f"{place:>2}  {song}  {points}")
+
+
+# What many users would do: isotone simulate 17_trending_songs
+load = Workload("trending songs", tables=[sets])
+songs = load.population("song", 1_000_000, popularity=1.0)
+listeners = load.population("listener", 2_000_000, activity=0.5)
+
+
+@load.prepare
+def begin(store: Store) -> SortedSet:
+    return SortedSet(store, "trending:20130419", table=sets)
+
+
+@songs.starts_with
+def publish(call: Call) -> None:
+    call.world.zadd({call.member.id: call.chance.randrange(10**6)})
+
+
+@load.action(by=listeners, per_day=20)
+def play(call: Call) -> None:
+    call.world.incr(call.draw(songs).id, 1)
+
+
+@load.action(by=listeners, per_day=2)
+def look(call: Call) -> None:
+    call.world.zrevrange(0, 19, withscores=True)
 
 
 def main(address: str = ":memory:") -> None:

@@ -18,7 +18,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import isotone
-from isotone import Attr, Entity, Key, Query, Table, field, raw, written
+from isotone import Attr, Entity, Key, Query, Store, Table, field, raw, written
+from isotone.advisor.simulation import Call, Workload
 from isotone.structures import Leaderboard, ScoreEvent, Standings, Windows
 
 cars = Table("drive-through-cars")
@@ -97,6 +98,44 @@ def show(found: Standings) -> None:
     """Stores of the same rank in the order of their numbers."""
     for each in sorted(found, key=lambda each: (each.rank, each.member)):
         print(f"{each.rank:>2}  {each.member}  {each.score} s  {each.count} cars")
+
+
+# What many users would do: isotone simulate 18_speed_of_service
+load = Workload("drive-throughs", tables=[cars, boards])
+restaurants = load.population("store", 8_000)
+
+
+def now(call: Call) -> datetime:
+    return datetime.fromtimestamp(int(call.clock.now()), UTC)
+
+
+@load.prepare
+def open_the_board(store: Store) -> Leaderboard:
+    return Leaderboard(
+        store, score="average", best="lowest", window="quarter-hour", zone=NEW_YORK, table=boards
+    )
+
+
+@load.action(by=restaurants, per_hour=20)
+def serve(call: Call) -> None:
+    menu1, menu2, qmenu1, qmenu2, window = (call.chance.randint(20, 40) for _ in range(5))
+    car = Car(
+        store_id=call.member.id,
+        at=now(call),
+        lane="LANE1",
+        menu1=menu1,
+        menu2=menu2,
+        qmenu1=qmenu1,
+        qmenu2=qmenu2,
+        window=window,
+    )
+    call.store.put(car)
+    call.world.record(car.store_id, car.seconds, count=car.cars, at=car.at)
+
+
+@load.action(by=restaurants, per_hour=4)
+def show_the_fastest(call: Call) -> None:
+    call.world.top(10, at=now(call))
 
 
 def main(address: str = ":memory:") -> None:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import ManualClock, Store
+from isotone.advisor.simulation import Call, Workload
 from isotone.structures import Feed, FeedPost
 
 feeds = Feed.layout("content-site")
@@ -41,6 +42,35 @@ def begin(store: Store) -> Feed:
     for author in ("ann", "eve"):
         feed.follow("bob", author)
     return feed
+
+
+# What many users would do: isotone simulate 19_time_ordered_feed
+load = Workload("content site")
+users = load.population("user", 1_000_000, activity=0.5)
+
+
+@load.prepare
+def launch(store: Store) -> Feed:
+    return begin(store)
+
+
+@users.starts_with
+def follow(call: Call) -> None:
+    for _ in range(3):
+        author = call.draw(users)
+        if author != call.member:
+            call.world.follow(call.member.id, author.id)
+
+
+@load.action(by=users, per_day=1)
+def post(call: Call) -> None:
+    call.world.post(call.member.id, "Hello")
+    fan_out(call.world)
+
+
+@load.action(by=users, per_day=20)
+def read(call: Call) -> None:
+    call.world.read(call.member.id)
 
 
 def main(address: str = ":memory:") -> None:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
+from isotone.advisor.simulation import Call, Workload
 from isotone.structures import (
     Adjacency,
     Counter,
@@ -113,6 +114,28 @@ def report(desk: Desk, lock: Lock[Store]) -> None:
             Lock(desk.store, "report", table=shop).acquire(timeout=0)
         except errors.Locked as locked:
             print(f"Another one is refused: held by {locked.owner}")
+
+
+# What many users would do: isotone simulate 20_order_queue
+load = Workload("order desk", tables=[shop])
+customers = load.population("customer", 100_000, activity=0.5)
+
+
+@load.prepare
+def open_the_shop(store: Store) -> Desk:
+    return Desk(store, ManualClock(OPENING))
+
+
+@load.action(by=customers, per_day=1)
+def buy(call: Call) -> None:
+    call.world.place(call.member.id, call.chance.choice(["tea", "cup", "lamp"]), 9)
+
+
+@load.action(per_second=2)
+def deliver(call: Call) -> None:
+    for message in call.world.queue.claim(1):
+        with call.world.queue.handling(message):
+            call.world.fulfil(message)
 
 
 def main(address: str = ":memory:") -> None:

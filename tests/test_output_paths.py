@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import isotone
 from isotone import moving
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_outputs, write_whole
+from isotone.output_paths import OutputPath, check_outputs, write_text, write_whole
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links as POSIX has them")
 LOGS = ("-wal", "-shm", "-journal")
@@ -135,3 +135,25 @@ def test_an_open_database_is_no_output_of_its_own_jobs() -> None:
             with pytest.raises(UsageError, match="is not replaced"):
                 moving.import_items("rows.jsonl", database, "Orders", bad_rows=path)
         assert database.check() == []
+
+
+def test_a_text_replaces_a_file_as_a_whole_or_not_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk a report or a page has what it had, as a module that was changed by hand does."""
+    page = OutputPath("--html", "page.html", may_stream=True)
+    write_text(page, "old")
+    Path("page.html").chmod(0o640)
+    write_text(page, "newer €")
+    assert Path("page.html").read_text(encoding="utf-8") == "newer €"
+    assert Path("page.html").stat().st_mode & 0o777 == 0o640
+    before = sorted(folder.iterdir())
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"No space .*'page\.html'"):
+        write_text(page, "lost" * 10_000)
+    assert Path("page.html").read_text(encoding="utf-8") == "newer €"
+    assert sorted(folder.iterdir()) == before

@@ -114,8 +114,10 @@ def write_text(output: OutputPath, text: str) -> None:
     if stream is not None:
         stream.write(text)
         stream.flush()
+    elif Path(output.path).exists() and not Path(output.path).is_file():
+        Path(output.path).write_text(text, encoding="utf-8")  # a pipe, or a device
     else:
-        Path(output.path).write_text(text, encoding="utf-8")
+        write_whole(Path(output.path), text.encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -123,10 +125,15 @@ def write_whole(path: Path, content: bytes) -> None:
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # nobody has a file of this name
     try:
         with new.open("xb") as file:
+            if path.exists():
+                new.chmod(stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
+    except OSError as error:
+        error.filename = str(path)  # the name that the user knows
+        raise
     finally:
         new.unlink(missing_ok=True)
 

@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from tests.effort import LONG
 
 from isotone import Attr, Entity, Global, Index, Key, Query, Store, Table, field
-from isotone.advisor.simulation import Call, Forecast, Workload, check, report, simulate
-from isotone.advisor.simulation.forecast import as_dict
+from isotone.advisor.simulation import (
+    Call,
+    Forecast,
+    SimulationInterrupted,
+    Workload,
+    check,
+    report,
+    simulate,
+)
+from isotone.advisor.simulation.forecast import SURE, as_dict
 from isotone.advisor.simulation.partitions import (
     Load,
     number_of,
@@ -25,7 +33,9 @@ from isotone.advisor.simulation.partitions import (
     throttled_share,
 )
 from isotone.advisor.simulation.plots import save
+from isotone.advisor.simulation.runs import interval_of
 from isotone.advisor.simulation.workload import Ranks
+from isotone.demo.workload import load as demo_load
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
 from isotone.structures import Feed, Leaderboard, Queue, SortedSet
@@ -322,6 +332,135 @@ def test_the_forecast_holds_at_a_larger_size(plain: Forecast) -> None:
     shared = [each for each in compared if "CHART" in each.what]
     assert shared
     assert shared[0].measured > 0
+
+
+def test_a_check_is_no_larger_than_the_forecast() -> None:
+    titles: set[str] = set()
+    found = simulate(workload(), members=MEMBERS, size=60)
+    compared = check(found, progress=lambda what, done, of: titles.add(what))
+    assert titles == {"run 1 of 1, with 60 members"}
+    writes = next(each for each in compared if each.what == "Songs: writes a second")
+    assert writes.measured == pytest.approx(60 * 2 * 40 / 86400)
+
+
+def test_no_more_members_run_than_there_are() -> None:
+    titles: set[str] = set()
+    found = simulate(workload(), size=30, progress=lambda what, done, of: titles.add(what))
+    assert found.sampled["listener"] == 30
+    assert "run 9 of 9, with 30 members" in titles
+    assert found.wanted_members is None
+
+
+# How sure a figure is
+
+
+@pytest.mark.parametrize("drift", [0.0, 3.0, -6.0, 30.0])
+def test_an_interval_covers_95_of_100_figures(drift: float) -> None:
+    """Figures of normal chance around 100, and one that comes closer to it with the root of the members."""
+    chance = random.Random(1)
+    ratio, deviation, covered, widths = 8, 4.0, 0, 0.0
+    for _ in range(2000):
+        large = chance.gauss(100 + drift / math.sqrt(ratio), deviation / math.sqrt(ratio))
+        small = [chance.gauss(100 + drift, deviation) for _ in range(8)]
+        found = interval_of(large, small, ratio)
+        covered += 100 in found
+        widths += found.half
+    assert covered / 2000 > 0.935
+    missing = abs(drift) / math.sqrt(ratio)
+    assert widths / 2000 < 1.1 * missing + 4 * deviation / math.sqrt(ratio)  # chance alone: 2.365
+
+
+@given(st.floats(0, 1e6), st.lists(st.floats(0, 1e6), min_size=2, max_size=8), st.integers(1, 5000))
+def test_an_interval_has_its_figure(large: float, small: list[float], calls: int) -> None:
+    found = interval_of(large, small, 8.0, calls=calls)
+    assert 0 <= found.low <= large <= found.high
+    assert large in found
+    with_measured = interval_of(large, small, 8.0, calls=calls, measured=10.0)
+    assert with_measured.half >= found.half * (1 - 1e-9)
+
+
+def test_what_none_of_n_calls_did_may_happen() -> None:
+    assert interval_of(50.0, [50.0] * 8, 8.0, calls=300).half == pytest.approx(50 * 3 / 300)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["songs", "leaderboard", "sorted set", "queues", "feed", "demo"]
+    if LONG
+    else ["songs", "leaderboard"],
+)
+def test_intervals_have_what_is_measured(kind: str) -> None:
+    """At ten times the members, in the long form; 19 of 20 figures, and one more for the chance of this test."""
+    made = {**_WITH_STRUCTURES, "songs": workload, "demo": lambda: demo_load}[kind]
+    compared = [
+        each
+        for seed in range(5 if LONG else 1)
+        for each in check(
+            simulate(made(), members=MEMBERS, seed=seed), members=LARGER, seed=100 + seed
+        )
+    ]
+    outside = [each for each in compared if each.measured not in each.interval]
+    assert len(outside) <= 1 + len(compared) // 20, outside
+    sure = sorted(each.interval.half / each.measured for each in compared)
+    assert (
+        sure[len(sure) // 2] < 0.3
+    )  # an interval from nothing to everything has all, and says nothing
+
+
+def test_more_members_make_a_figure_surer() -> None:
+    """Items whose sizes differ by chance: an interval shrinks with the root of the members."""
+    load = Workload("texts", tables=[songs], hours=FLAT)
+    music = load.population("song", 100_000)
+
+    @load.action(by=music, per_day=1)
+    def publish(call: Call) -> None:
+        number = f"{call.chance.randrange(10**9)}"
+        size = 300_000 if call.chance.random() < 0.05 else 100
+        call.store.put(Song(id=number, text="x" * size))
+
+    few = simulate(load, members=20)
+    what, part = few.least_sure
+    assert part > SURE
+    wanted = few.wanted_members
+    assert wanted is not None
+    assert wanted == pytest.approx(20 * (part / SURE) ** 2, rel=0.1)
+    assert what == "the month's cost" or what.startswith("Songs: ")
+    more = simulate(load, members=120)
+    assert more.least_sure[1] < part
+
+
+def test_an_interruption_keeps_what_is_finished() -> None:
+    def interrupted(after: int) -> Forecast | None:
+        def stop(what: str, done: int, of: int) -> None:
+            if what.startswith(f"run {after + 1} "):
+                raise KeyboardInterrupt
+
+        with pytest.raises(SimulationInterrupted) as caught:
+            simulate(workload(), members=160, progress=stop)
+        return caught.value.forecast
+
+    assert interrupted(8) is None
+    known = interrupted(9)
+    assert known is not None
+    assert known.sampled["listener"] == 20
+    per_second = 1_000_000 * 40 / 86400
+    assert known.hottest[0].load.writes == pytest.approx(per_second)
+    assert known.part_unsure(lambda found: found.costs.on_demand) > 0
+
+
+def test_a_member_that_a_drawn_one_leads_to_gets_its_calls() -> None:
+    """The index has the plays of an artist's songs: no call draws an artist, and each draws a song."""
+    found = simulate(demo_load, members=MEMBERS)
+    keys = keys_of(found)
+    song, artist = (
+        keys[f"songs: SONG#{{song {number}}}"].writes / keys_of_artist.writes
+        for number, keys_of_artist in (
+            (1, keys["songs.GSI1: ARTIST#{artist of {song 1}}"]),
+            (3, keys["songs.GSI1: ARTIST#{artist of {song 3}}"]),
+        )
+    )
+    assert song == artist == pytest.approx(0.5, rel=0.1)  # an entry is deleted and written
+    assert not any("artist-" in label for label in keys)
 
 
 def test_a_forecast_that_is_wrong_is_told() -> None:

@@ -68,6 +68,25 @@ def test_a_file_that_is_no_tape(tmp_path: Path) -> None:
             Player(tmp_path / "tape")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]",
+        "7",
+        "{}",
+        '{"operation": "GetItem"}',
+        '{"operation": "GetItem", "request": {}}',
+        '{"operation": "GetItem", "request": [], "response": {}}',
+        '{"operation": "GetItem", "request": {}, "error": {}}',
+    ],
+)
+def test_a_line_that_is_no_call(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text(f'{{"isotone tape": 1}}\n{line}\n')
+    with pytest.raises(UsageError, match=r"line 2 of the tape .*tape\.jsonl is no call"):
+        Player(path)
+
+
 def test_a_tape_appears_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "tape"
     writer = TapeWriter(path)

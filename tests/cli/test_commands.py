@@ -68,7 +68,10 @@ def test_an_unknown_command_is_guessed(isotone):
     ("words", "said"),
     [
         ("get", "the following arguments are required: FILE_OR_URL, TABLE, KEY; isotone get"),
-        ("serve --port x", "argument --port: invalid int value: 'x'; isotone serve"),
+        (
+            "serve --port x",
+            "argument --port: 'x' is not a port; write 0 (any free one) to 65535; isotone serve",
+        ),
         ("serve --nope", "unrecognized arguments: --nope; isotone serve"),
     ],
 )
@@ -406,8 +409,9 @@ def test_check_of_some_tables_by_some_processes(isotone, shop):
     whole = isotone("check", shop, "--progress", "json", "--json")
     assert json.loads(whole.out)["items"] == 5
     reports = [json.loads(line) for line in lines(whole.err)]
-    assert reports
     assert {"command", "state", "seconds", "items", "entries", "of_entries"} == reports[0].keys()
+    end = reports[-1]
+    assert (end["state"], end["items"], end["problems"]) == ("complete", 5, 0)
     for extra in ([], ["--processes", "1"], ["--processes", "2"]):
         one = isotone("check", shop, "--table", "Orders", *extra)
         assert one == (0, f"{shop}: all is well in Orders (5 items)\n", "")

@@ -182,7 +182,6 @@ def place(
     Path("load.toml").write_text("")
     Path("text.txt").write_text("precious")
     Path("folder").mkdir()
-    Path("hard.db").hardlink_to("shop.db")
     Path("soft.db").symlink_to("shop.db")
     Path("link.txt").symlink_to("text.txt")
     Path("dangling.txt").symlink_to("nowhere")
@@ -218,11 +217,18 @@ def test_what_must_not_be_written_is_refused(
     before = contents()
     for what in refused_names(command, dest):
         name = NAMES[what].format(cwd=tmp_path)
+        if (
+            name == "hard.db"
+        ):  # in its turn alone: a database with two names is not opened for writing
+            Path(name).hardlink_to("shop.db")
         outcome = isotone(*place(WRITTEN[command, dest].format(name)))
+        if name == "hard.db":
+            assert Path(name).samefile("shop.db"), what
+            Path(name).unlink()
         assert outcome.code != 0, what
         assert outcome.err.startswith("isotone: "), what
         assert outcome.err.count("\n") == 1, what
-        assert name in outcome.err, what
+        assert name in outcome.err or "has another name (a hard link)" in outcome.err, what
         assert contents() == before, what
         assert not Path("new.db").exists(), what  # nothing was done in vain
 

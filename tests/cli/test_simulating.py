@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 def test_the_report(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", module, "--members", "40"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("jingles: 1,000,000 × listener\nfrom a run with 40\n")
+    assert said.startswith("jingles: 1,000,000 × listener\nfrom a run with 40; ± is")
     assert "Jingles: JINGLE#ad gets 2,101 write units a second, and one key can have 1,000" in said
     assert "on demand" in said
 
@@ -65,8 +66,93 @@ def test_a_size_and_shards(module: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_the_check(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", module, "--members", "20", "--check"]) == 0
     said = capsys.readouterr().out
-    assert "checked at a larger size" in said
+    assert "checked by another run" in said
     assert "Jingles: writes a second" in said
+
+
+def test_the_check_of_a_given_size(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", module, "--members", "20", "--size", "60", "--check"]
+    assert main([*words, "--progress", "json", "--json"]) == 0
+    output = capsys.readouterr()
+    found = json.loads(output.out)
+    writes = next(each for each in found["checked"] if each["what"] == "Jingles: writes a second")
+    assert writes["measured"] == pytest.approx(60 * 100 / 86400)
+    low, high = writes["interval"]
+    assert low <= writes["measured"] <= high
+
+
+def test_progress_begins_at_once_and_ends(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", module, "--members", "20", "--progress", "json"]) == 0
+    first, *_, last = map(json.loads, capsys.readouterr().err.splitlines())
+    assert first["running"] == "run 1 of 9, with 10 members"
+    assert first["calls"] == 0
+    assert first["seconds"] < 1
+    assert first["of_calls"] > 9 * 10
+    assert last["state"] == "complete"
+
+
+def test_a_sample_that_is_too_small_is_said(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rare = """
+
+@load.action(by=people, per_day=1000)
+def sometimes(call):
+    if call.chance.random() < 0.02:
+        call.store.put(Jingle(name=call.member.id * 50))
+"""
+    Path(f"{module}.py").write_text(MODULE + rare, encoding="utf-8")
+    assert main(["simulate", module, "--members", "20"]) == 0
+    (warning,) = [line for line in capsys.readouterr().out.splitlines() if "TOO SMALL" in line]
+    members = warning.rpartition("--members ")[2]
+    assert int(members) > 40
+    assert main(["simulate", module, "--members", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["wanted_members"] == int(members)
+
+
+def test_every_figure_has_its_interval(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", module, "--members", "20", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    def compared(figures: Any, intervals: Any) -> int:
+        if isinstance(intervals, dict):
+            return sum(compared(figures[name], each) for name, each in intervals.items())
+        low, high = intervals
+        assert low <= figures <= high
+        return 1
+
+    groups = [found, *found["places"], *found["hottest_keys"], found["month"]]
+    assert sum(compared(each, each["intervals"]) for each in groups) == 2 + 7 + 4 + 3
+
+
+INTERRUPTED = """
+
+@load.action(by=people, per_day=1)
+def interrupt(call):
+    global calls
+    calls += 1
+    if calls == {call}:
+        raise KeyboardInterrupt
+
+calls = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "said"),
+    [
+        (200, [], "interrupted; too few runs are finished for a forecast"),
+        (1500, ["--check"], "interrupted; this is what the finished runs say"),
+    ],
+)
+def test_an_interruption_prints_what_is_known(
+    module: str, call: int, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(f"{module}.py").write_text(MODULE + INTERRUPTED.format(call=call), encoding="utf-8")
+    assert main(["simulate", module, "--members", "20", "--progress", "none", *words]) == 130
+    output = capsys.readouterr()
+    assert output.err == f"isotone: {said}\n"
+    assert output.out.startswith("jingles: 1,000,000 × listener\n") == ("finished runs" in said)
 
 
 def test_a_picture(module: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,8 +22,11 @@ from tests.operations.test_backups import by_hand, items_of
 from tests.storage.old_format import to_format_1
 
 import isotone
+from isotone.engine import backfill
 from isotone.exchange import ion
+from isotone.exchange.objects import ObjectStoreUnavailable
 from isotone.operations import export_files, loading, transfers
+from isotone.storage import sorting
 from isotone.values.known_shapes import KnownShapes
 
 __all__ = ["by_hand"]
@@ -807,24 +810,46 @@ CONTENTS = (
     "x" * 2100,
     "x" * 410_000,
 )
-INDEXED = {
-    "AttributeDefinitions": [
-        {"AttributeName": "p", "AttributeType": "S"},
-        {"AttributeName": "t", "AttributeType": "S"},
-    ],
-    "GlobalSecondaryIndexes": [
-        {
-            "IndexName": "by_t",
-            "KeySchema": key_schema("t"),
-            "Projection": {"ProjectionType": "KEYS_ONLY"},
-        }
-    ],
+TYPED = [{"AttributeName": name, "AttributeType": kind} for name, kind in ("pS", "tS", "nN")]
+
+
+def indexed(**indexes: tuple[tuple[str, ...], str]) -> dict[str, Any]:
+    """A table with indexes: the attributes of their keys, and the projection."""
+    defined = {name for keys, _ in indexes.values() for name in keys} | {"p"}
+    some = {"NonKeyAttributes": ["t"]}
+    return {
+        "AttributeDefinitions": [each for each in TYPED if each["AttributeName"] in defined],
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": name,
+                "KeySchema": key_schema(*keys),
+                "Projection": {
+                    "ProjectionType": projection,
+                    **(some if projection == "INCLUDE" else {}),
+                },
+            }
+            for name, (keys, projection) in indexes.items()
+        ],
+    }
+
+
+INDEXED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "text": indexed(by_t=(("t",), "KEYS_ONLY")),
+    "number": indexed(by_n=(("n",), "KEYS_ONLY"), by_both=(("t", "n"), "ALL")),
+    "own key": indexed(by_own=(("t", "p"), "KEYS_ONLY"), by_other=(("n", "t"), "KEYS_ONLY")),
+    "included": indexed(by_n=(("n",), "INCLUDE"), by_t=(("t", "n"), "KEYS_ONLY")),
+    "sorted": {
+        **indexed(by_n=(("n", "t"), "KEYS_ONLY")),
+        "KeySchema": key_schema("p", "t"),
+        "AttributeDefinitions": TYPED,
+    },
 }
 
 
-@pytest.mark.parametrize("parameters", [{}, INDEXED], ids=["plain", "indexed"])
+@pytest.mark.parametrize("kind", INDEXED)
 def test_a_line_like_others_is_imported_as_if_it_were_alone(
-    ask: Transfers, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ask: Transfers, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dice = random.Random(11)
     rows = [
@@ -834,7 +859,9 @@ def test_a_line_like_others_is_imported_as_if_it_were_alone(
     ]
     usual = [ALIKE[0] % (f"k{number % 50}", number, "t") for number in range(600)]
     text = "\n".join(each for pair in zip(usual, rows, strict=False) for each in pair)
+    text += "\n" + lines(*({"p": {"S": f"sparse{n}"}, "t": {"S": "few"}} for n in range(9)))
     ask.write("alike", "1.json", text)
+    parameters = INDEXED[kind]
     found = []
     for table in ("again", "alone"):
         done = ask.load("alike", table=table, table_parameters={"TableName": table, **parameters})
@@ -842,10 +869,84 @@ def test_a_line_like_others_is_imported_as_if_it_were_alone(
             (each["itemS3Pointer"], each["errorMessages"]) for each in ask.errors(done["ImportArn"])
         ]
         found.append((done["ImportedItemCount"], log, items_of(ask, table)))
+        check_entries(ask, table, parameters)
         monkeypatch.setattr(KnownShapes, "recognised", lambda _, lines: [None] * len(lines))
     assert found[0] == found[1]
     assert len(found[0][2]) > 50
     assert found[0][1]
+
+
+def check_entries(ask: Transfers, table: str, parameters: dict[str, Any]) -> None:
+    """Each index has what its definition says of the items, and is ACTIVE."""
+    items = items_of(ask, table)
+    own = {key["AttributeName"] for key in parameters.get("KeySchema", key_schema("p"))}
+    described = ask("DescribeTable", TableName=table)["Table"]
+    for index, of in zip(
+        parameters.get("GlobalSecondaryIndexes", ()),
+        described.get("GlobalSecondaryIndexes", ()),
+        strict=True,
+    ):
+        names = {key["AttributeName"] for key in index["KeySchema"]}
+        shown = names | own | set(index["Projection"].get("NonKeyAttributes", ()))
+        everything = index["Projection"]["ProjectionType"] == "ALL"
+        expected = [
+            {name: value for name, value in item.items() if everything or name in shown}
+            for item in items
+            if names <= item.keys()
+        ]
+        assert expected
+        assert of["IndexName"] == index["IndexName"]
+        assert (of["ItemCount"], of["IndexStatus"]) == (len(expected), "ACTIVE")
+        entries = items_of(ask, table, IndexName=index["IndexName"])
+
+        def in_order(item: dict[str, Any]) -> str:
+            return str(sorted(item.items()))
+
+        assert sorted(entries, key=in_order) == sorted(expected, key=in_order)
+
+
+def test_an_import_that_fails_on_its_way_leaves_whole_indexes(
+    ask: Transfers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was imported stays, so its entries are added after the job has ended."""
+    monkeypatch.setattr(loading, "BUFFER", 40)
+    monkeypatch.setattr(loading, "SLICE", 20)
+    for part in range(3):
+        ask.write("in-here", f"{part}.json", lines(*(numbered(part * 100 + n) for n in range(100))))
+    read, calls = loading._read, 0
+
+    def failing(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 8:
+            raise ObjectStoreUnavailable("S3InternalServerError", "the bucket is gone")
+        read(*arguments)
+
+    monkeypatch.setattr(loading, "_read", failing)
+    done = ask.load("in-here", table_parameters=INDEXED["text"])
+    assert done["ImportStatus"] == "FAILED"
+    assert 0 < len(items_of(ask, "again")) < 300
+    ask.database.finish_maintenance()
+    check_entries(ask, "again", INDEXED["text"])
+
+
+def numbered(number: int) -> dict[str, Any]:
+    return {"p": {"S": str(number)}, "t": {"S": f"t{number % 7}"}}
+
+
+def test_an_import_without_room_to_sort_still_fills_its_indexes(
+    ask: Transfers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> Any:
+        raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(sorting, "FEW", 100)
+    monkeypatch.setattr(backfill, "FIRST_PART", 20)
+    monkeypatch.setattr(sorting, "_temporary_file", full)
+    ask.write("in-here", "1.json", lines(*map(numbered, range(500))))
+    done = ask.load("in-here", table_parameters=INDEXED["text"])
+    assert done["ImportedItemCount"] == 500
+    check_entries(ask, "again", INDEXED["text"])
 
 
 def test_a_damaged_object_is_one_error(ask: Transfers, monkeypatch: pytest.MonkeyPatch) -> None:

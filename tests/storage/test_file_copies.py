@@ -468,3 +468,43 @@ def test_a_restore_does_not_write_through_a_link_to_another_database(
         isotone.restore("copy.db", "new.db")
     assert Path("other.db").read_bytes() == other
     assert not Path("new.db").exists()
+
+
+def test_a_database_is_no_draft_of_a_backup(database: isotone.Database) -> None:
+    """`copy.db.part` is where a backup is written, and may be somebody's database all the same."""
+    database.backup("mine.db")
+    with isotone.open("copy.db.part") as other:
+        other.client().create_table(TableName="Precious", **SCHEMA)
+    apsw.Connection("theirs.db.part").execute("CREATE TABLE precious (a)")
+    calls: list[Any] = [
+        lambda: database.backup("copy.db"),
+        lambda: database.backup("theirs.db"),
+        lambda: database.backup("theirs.db", compact=True),
+        lambda: isotone.restore("mine.db", "copy.db"),
+    ]
+    before = {path.name: path.read_bytes() for path in Path().glob("*.part")}
+    for call in calls:
+        with pytest.raises(UsageError, match=r"part is a database, and .* give another target"):
+            call()
+    assert {path.name: path.read_bytes() for path in Path().glob("*.part")} == before
+
+
+def test_a_backup_that_was_killed_as_it_got_its_name_is_not_written_over(
+    database: isotone.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its draft is a second name of it. The next backup writes a new file, and an interrupted one leaves the old."""
+    database.backup("copy.db")
+    before = Path("copy.db").read_bytes()
+    Path("copy.db.part").hardlink_to("copy.db")
+    write(database, range(200, 1200))
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        database.backup("copy.db", force=True, progress=fail)
+    assert Path("copy.db").read_bytes() == before
+    database.backup("copy.db", force=True)
+    with isotone.open("copy.db") as copy:
+        assert copy.check() == []
+    assert not Path("copy.db.part").exists()

@@ -145,3 +145,18 @@ def test_what_is_learned_is_used_for_the_texts_that_follow() -> None:
         if known is None:
             shapes.learn(text, item)
     assert seen == [False, True, False, True, True, True]
+
+
+def test_optional_attributes_have_contents_that_are_empty_where_they_are_absent() -> None:
+    shapes = KnownShapes({"id": "S"}, optional={"g": "S", "n": "N"})
+    texts = [b'{"id":{"S":"a"},"g":{"S":"x"}}', b'{"n":{"N":"7"},"id":{"S":"b"}}']
+    for text in texts:
+        shapes.learn(text, msgspec.json.decode(text))
+    contents = [None if known is None else known[0] for known in shapes.recognised(texts)]
+    assert contents == [(b"a", b"x", b""), (b"b", b"", b"7")]
+    others = [
+        b'{"id":{"S":"a"},"g":{"S":""}}',  # an index takes no empty key
+        b'{"id":{"S":"a"},"g":{"N":"1"}}',
+        b'{"n":{"N":"07"},"id":{"S":"b"}}',
+    ]
+    assert shapes.recognised(others) == [None] * 3

@@ -447,6 +447,20 @@ def test_a_folder_of_another_program_is_not_swept(tmp_path, monkeypatch):
     assert (tmp_path / "precious/owner.lock").exists()
 
 
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_snapshot_without_its_file_is_compared_with_nothing(serve, tmp_path, content):
+    page = serve()
+    file = tmp_path / "snapshots" / f"{take(page)}.db"
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    found = compare(page, file.stem)
+    assert (found["state"], found["fault"].split(":")[0]) == (
+        "failed", f"{file} is missing or empty",
+    )  # fmt: skip
+    assert (file.read_bytes() if file.exists() else None) == content
+
+
 def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):
     page = serve()
     take(page)

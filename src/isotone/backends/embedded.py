@@ -23,6 +23,7 @@ from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
+from isotone.effort import breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
@@ -528,7 +529,10 @@ class Database(Native):
         """Do a slice of background work, which gives way to other processes that write."""
         self.allow_waiting(False)
         try:
-            return self._api.maintain()
+            with giving_way():
+                delay = self._api.maintain()
+                breathe()
+                return delay
         except StorageBusy:
             return _BUSY_INTERVAL
 

@@ -123,7 +123,11 @@ class Player(Native):
             raise UsageError(
                 f"{self._path} is not a tape of Isotone's; give the path of one, or of a file that does not exist"
             )
-        for entry in entries:
+        for number, entry in enumerate(entries, 2):
+            if not _is_call(entry):
+                raise UsageError(
+                    f"line {number} of the tape {self._path} is no call; delete the tape to record a new one"
+                )
             self._answers[_identity(entry["operation"], entry["request"])].append(entry)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
@@ -159,6 +163,17 @@ class Player(Native):
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def _is_call(entry: Any) -> bool:
+    """Whether a line of a tape has a request, and a response or an error."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("operation"), str):
+        return False
+    said = entry.get("error", {"status": 0})
+    is_answered = (
+        isinstance(said, dict) and "status" in said and ("error" in entry or "response" in entry)
+    )
+    return isinstance(entry.get("request"), dict) and is_answered
 
 
 def _identity(operation: str, request: Request) -> bytes:

@@ -55,6 +55,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 processes=arguments.processes,
                 watch=show,
             )
+            output.end("complete", {"items": items, "problems": len(found)})
     except StorageCorrupt as error:
         found, items = [str(error)], 0
     problems = [_ADVICE.split(problem)[0] for problem in found]

@@ -7,11 +7,20 @@ import json
 from pathlib import Path
 from typing import Final
 
-from isotone.advisor.simulation import Comparison, Forecast, Workload, check, report, simulate
+from isotone.advisor.simulation import (
+    DEFAULT_MEMBERS,
+    Comparison,
+    Forecast,
+    SimulationInterrupted,
+    Workload,
+    check,
+    report,
+    simulate,
+)
 from isotone.advisor.simulation.forecast import as_dict
 from isotone.advisor.simulation.report_text import ASSUMPTIONS
 from isotone.cli import modules
-from isotone.cli.program import Command
+from isotone.cli.program import INTERRUPTED, Command, complain
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import UsageError
 from isotone.output_paths import OutputPath, check_outputs
@@ -35,9 +44,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--members",
         type=_number,
-        default=1000,
+        default=DEFAULT_MEMBERS,
         metavar="N",
-        help="how many of them are run (default 1000)",
+        help=f"how many of them are run (default {DEFAULT_MEMBERS}); the report says if they are too few",
     )
     add("--seed", type=int, default=0, metavar="N", help="the seed of random choices (default 0)")
     add(
@@ -52,7 +61,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--check",
         action="store_true",
-        help="run ten times as many members too, and compare; exits with 1 if off by more than 10 %%",
+        help="run ten times as many members too, but --size at most, and compare; exits with 1 if off by more than 10 %%",
     )
     add("--plot", metavar="FILE", help="write a picture: .png, .svg or .pdf")
     add_progress_argument(parser)
@@ -80,30 +89,52 @@ def _shard(text: str) -> tuple[str, int]:
 def _run(arguments: argparse.Namespace) -> int:
     picture = None if arguments.plot is None else OutputPath("--plot", arguments.plot)
     check_outputs(picture, inputs={"WORKLOAD": arguments.workload, "--prices": arguments.prices})
-    workload = workload_of(arguments.workload)
-    prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
-    with progress_output("simulate", arguments, first=_FIRST_LINE) as output:
-
-        def show(what: str, done: int, of: int) -> None:
-            text = f"running {what}: {done:,} of {counted(of, 'call')}"
-            output.show(text, {"running": what, "calls": done, "of_calls": of})
-
-        found = simulate(
-            workload,
-            size=arguments.size,
-            members=arguments.members,
-            seed=arguments.seed,
-            prices=prices,
-            shards=dict(arguments.shard),
-            progress=show,
-        )
-        compared = check(found, progress=show) if arguments.check else []
+    found, compared, is_whole = _simulated(arguments, workload_of(arguments.workload))
+    if found is None:
+        complain("interrupted; too few runs are finished for a forecast")
+        return INTERRUPTED
     if arguments.plot:
         from isotone.advisor.simulation import plots
 
         plots.save(found, arguments.plot)
     _print(found, compared, is_json=arguments.json)
+    if not is_whole:
+        complain("interrupted; this is what the finished runs say")
+        return INTERRUPTED
     return _CHECK_FAILED if any(abs(each.difference) > _OFF for each in compared) else 0
+
+
+def _simulated(
+    arguments: argparse.Namespace, workload: Workload
+) -> tuple[Forecast | None, list[Comparison], bool]:
+    """The forecast, its check, and whether they are whole; after Ctrl-C, what is known so far."""
+    prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
+    found: Forecast | None = None
+    compared: list[Comparison] = []
+    with progress_output("simulate", arguments, first=_FIRST_LINE) as output:
+
+        def show(what: str, done: int, of: int) -> None:
+            text = f"{what}: {done:,} of {counted(of, 'call')} ({done / of:.0%})"
+            output.show(text, {"running": what, "calls": done, "of_calls": of})
+
+        try:
+            found = simulate(
+                workload,
+                size=arguments.size,
+                members=arguments.members,
+                seed=arguments.seed,
+                prices=prices,
+                shards=dict(arguments.shard),
+                progress=show,
+            )
+            if arguments.check:
+                compared = check(found, progress=show)
+        except KeyboardInterrupt as interrupt:
+            output.end("interrupted")
+            known = interrupt.forecast if isinstance(interrupt, SimulationInterrupted) else found
+            return known, [], False
+        output.end("complete")
+    return found, compared, True
 
 
 def _print(found: Forecast, compared: list[Comparison], *, is_json: bool) -> None:

@@ -1,29 +1,75 @@
-"""The backfill of a new index: its entries for the existing items, written a slice at a time.
+"""The backfill of a new index: the entries of the items that are older than it, added in the order of their keys.
 
-From the moment an index is recorded, every write keeps it up to date; the backfill walks the table in
-key order and adds the missing entries. Each slice is a separate transaction, so other work continues
-between slices. The progress is in the store, so any process that has the file open can continue.
+From the moment an index is recorded, every write keeps it up to date; the backfill adds the entries that are missing. It
+takes the table in parts: it reads the items of a part, sorts their entries (`storage.sorting`), adds them in that order,
+because a tree is written fastest so, and records the position. All of this is done in slices, so that other work
+continues between them. Each part is four times as long as the one before, because sorting pays more for a longer one; a
+process that is killed loses no more than its current part.
+
+An entry that is already in the index is newer than what was read, and stays. One that a write has removed since is in
+`removed_entries`, and is not added.
+
+Any process that has the file open can continue. One worker at a time has an index: it leases it, beside the progress, for
+a few seconds, and renews the lease while it works. What it does without the lease is never committed.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 
+from isotone.effort import breathe
+from isotone.engine import removed_entries
 from isotone.engine.engine import PROGRESS, Engine
-from isotone.engine.index_entries import Index
+from isotone.engine.index_entries import Entry, Index
 from isotone.engine.items import replace_entry
-from isotone.engine.layout import item_of
+from isotone.engine.layout import item_of, total_size
+from isotone.engine.loaded_entries import LoadedEntries
+from isotone.engine.slices import LONG, SECONDS, chunks, in_time
 from isotone.engine.table_indexes import Table
-from isotone.engine.table_schema import IndexOrVector
+from isotone.engine.table_schema import IndexOrVector, TableSchema
+from isotone.errors import IsotoneError
+from isotone.storage.sorting import Entry as _Sorted
+from isotone.storage.sorting import NoRoomToSort, Sorter
 
-SLICE = 250  # items read in one transaction
+log = logging.getLogger("isotone")
+
+FIRST_PART: Final = 1000  # items
+_GROWTH: Final = 4  # times as many items are in the next part
+_READ: Final = 250  # items read in one slice, at most
+_TAKEN: Final = 500  # entries that are taken from the sorted ones at once, at most
+_ADDED: Final = 50  # entries that are added between two looks at the clock, at most
+_BYTES: Final = 64 << 10  # after which no more entries are taken, or added, at once
+_LEASE: Final = 3.0  # seconds
+_RENEWAL: Final = 1.0  # seconds after which a lease is renewed
+_TO_SORT: Final = (
+    0.00002  # seconds for each entry, added to the lease, which is not renewed meanwhile
+)
+_LONGEST_LEASE: Final = 3600.0  # seconds; if one ends later, a clock was set
+_TURN: Final = 0.02  # seconds of slices, after which other work gets its turn
+_LOOK: Final = 0.01  # seconds between two looks at an index that another worker has
 
 
 class _Progress(msgspec.Struct, array_like=True):
+    """All items of `table` before `reached` have their entries; `worker` has the lease until `until`."""
+
     table: str
     reached: bytes = b""
+    worker: str = ""
+    until: float = 0.0
+
+    def is_free_for(self, worker: str) -> bool:
+        """Whether no other worker has the lease."""
+        return self.worker in ("", worker) or not 0 <= self.until - time.time() < _LONGEST_LEASE
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -33,7 +79,49 @@ _decode = msgspec.msgpack.Decoder(_Progress).decode
 def begin(engine: Engine, table: str, tree: str) -> None:
     """Create the tree of a new index, and record that it must be filled."""
     engine.store.create_tree(tree)
-    engine.store.put(PROGRESS, tree.encode(), _encode(_Progress(table)))
+    _save(engine, tree, _Progress(table))
+
+
+def before_loading(schema: TableSchema, identity: str) -> TableSchema:
+    """The schema of a new table that an import fills; its indexes are filled after it."""
+    return msgspec.structs.replace(
+        schema,
+        loading=identity,
+        indexes=tuple(_creating(index) for index in schema.indexes),
+        vectors=tuple(_creating(index) for index in schema.vectors),
+    )
+
+
+def after_loading(engine: Engine, table: Table, loaded: LoadedEntries | None) -> bool:
+    """Do a slice of filling the indexes of a table that has all its items now; False if they are filled.
+
+    `loaded` are the entries of all its items, if they are known.
+    """
+    if all(index.filled for index in table.indexes):
+        return False
+    if loaded is not None:
+        _sorted_already.setdefault(engine, {}).update(loaded.sorters)
+    with engine.home.store.background():
+        begin_rest(engine, table.name)
+        if not step(engine, table.name):
+            time.sleep(_LOOK)  # another worker fills them
+    return True
+
+
+def begin_rest(engine: Engine, name: str) -> None:
+    """Record that the indexes of a loaded table must be filled, those that are neither filled nor being filled."""
+    with engine.reading:
+        is_done = not _not_begun(engine, name)
+    if not is_done:
+        with engine.writing_unsynced:
+            for tree in _not_begun(engine, name):
+                _save(engine, tree, _Progress(name))
+
+
+def _not_begun(engine: Engine, name: str) -> list[str]:
+    table = engine.catalog.find(name)
+    unfilled = () if table is None else (index for index in table.indexes if not index.filled)
+    return [index.tree for index in unfilled if not is_filling(engine, index.tree)]
 
 
 def drop(engine: Engine, tree: str) -> None:
@@ -42,47 +130,53 @@ def drop(engine: Engine, tree: str) -> None:
     engine.counts.drop(tree)
     engine.vectors.forget_tree(tree)
     engine.store.delete(PROGRESS, tree.encode())
+    unused = _sorted_already.get(engine, {}).pop(tree, None)
+    if unused is not None:
+        unused.close()
 
 
 def is_filling(engine: Engine, tree: str) -> bool:
     """Whether an index still lacks entries of items that are older than it."""
-    return engine.store.get(PROGRESS, tree.encode()) is not None
+    return _find(engine, tree) is not None
 
 
 def pending(engine: Engine) -> bool:
-    """Whether any index is still being filled."""
+    """Whether any index is still being filled, or its backfill has left notes."""
     with engine.reading:
-        return next(engine.store.range(PROGRESS, b"", None), None) is not None
+        first = next(engine.store.range(PROGRESS, b"", None), None)
+        if first is None or not first[0].startswith(removed_entries.FIRST):
+            return first is not None
+        return removed_entries.are_old(engine)
 
 
-def step(engine: Engine) -> bool:
-    """Fill one slice of one index; False if there is nothing to do. Reads up to 250 items."""
+def is_leased(engine: Engine) -> bool:
+    """Whether other workers have indexes that are still being filled."""
+    worker = _worker(engine)
+    with engine.reading:
+        return any(not progress.is_free_for(worker) for _, progress in _known(engine))
+
+
+def step(engine: Engine, only: str | None = None) -> bool:
+    """Work on a backfill for a moment, of the table `only` if that is given; False if there is none that is free.
+
+    The work is in slices, each with the lock for a fraction of a millisecond.
+    """
     if not pending(engine):
         return False
-    with engine.writing:
-        first = next(engine.store.range(PROGRESS, b"", None), None)
-        if first is None:
-            return False
-        tree, progress = first[0].decode(), _decode(first[1])
-        table = engine.catalog.tables[progress.table]
-        index = next(index for index in table.indexes if index.tree == tree)
-        reached = _fill(engine, table, index, progress.reached)
-        if reached is None:
-            finish(engine, table, tree)
-        else:
-            progress.reached = reached
-            engine.store.put(PROGRESS, tree.encode(), _encode(progress))
+    part = _next_part(engine, only)
+    if part is None:
+        return only is None and removed_entries.forget(engine)
+    ends = time.monotonic() + _TURN
+    try:
+        while part.step(engine) and time.monotonic() < ends:
+            breathe()
+    except NoRoomToSort as error:
+        log.warning("%s; until then fewer are sorted at once", error)
+        _of_thread.parts.pop(engine).close(None)  # the next part is short again
+    except BaseException:
+        del _of_thread.parts[engine]
+        raise
     return True
-
-
-def _fill(engine: Engine, table: Table, index: Index, reached: bytes) -> bytes | None:
-    entries = engine.store.range(table.tree, reached, None, on_damage=engine.log_damage)
-    records = list(islice(entries, SLICE))
-    for key, record in records:
-        entry = index.entry(item_of(record), key, record)
-        if entry is not None and engine.store.get(index.tree, entry.key) is None:
-            replace_entry(engine, index, None, entry)
-    return records[-1][0] + b"\x00" if len(records) == SLICE else None
 
 
 def finish(engine: Engine, table: Table, tree: str) -> None:
@@ -100,3 +194,241 @@ def finish(engine: Engine, table: Table, tree: str) -> None:
 
 def _active(index: IndexOrVector) -> IndexOrVector:
     return msgspec.structs.replace(index, status="ACTIVE")
+
+
+def _creating(index: IndexOrVector) -> IndexOrVector:
+    return msgspec.structs.replace(index, status="CREATING")
+
+
+def _find(engine: Engine, tree: str) -> _Progress | None:
+    stored = engine.store.get(PROGRESS, tree.encode())
+    return None if stored is None else _decode(stored)
+
+
+def _save(engine: Engine, tree: str, progress: _Progress) -> None:
+    engine.store.put(PROGRESS, tree.encode(), _encode(progress))
+
+
+# Leases
+
+
+class _OfThread(threading.local):
+    """The part that a thread is at, by engine."""
+
+    def __init__(self) -> None:
+        self.parts: WeakKeyDictionary[Engine, _Part] = WeakKeyDictionary()
+
+
+_of_thread: Final = _OfThread()
+_sorted_already: Final[WeakKeyDictionary[Engine, dict[str, Sorter]]] = WeakKeyDictionary()
+"""The entries of all items of a table, by the tree that they belong in."""
+_names: Final[WeakKeyDictionary[Engine, str]] = WeakKeyDictionary()
+
+
+def _name(engine: Engine) -> str:
+    """The name of an engine among all that have its file open."""
+    with engine.lock:
+        name = _names.get(engine)
+        if name is None:
+            name = _names[engine] = secrets.token_hex(8)
+            engine.at_close.callback(_leave, engine, name)
+        return name
+
+
+def _worker(engine: Engine) -> str:
+    """The name of this thread among all that may work on a file."""
+    return f"{_name(engine)}.{threading.get_ident()}"
+
+
+def _leave(engine: Engine, name: str) -> None:
+    """End the leases of the threads of an engine, so that others can continue at once."""
+    with suppress(IsotoneError):  # a file that cannot be used: the leases end by themselves
+        with engine.reading:
+            left = [each for each in _known(engine) if each[1].worker.startswith(name)]
+        if left:
+            with engine.writing_unsynced:
+                for tree, progress in left:
+                    _save(engine, tree, _Progress(progress.table, progress.reached))
+
+
+def _known(engine: Engine) -> list[tuple[str, _Progress]]:
+    rows = engine.store.range(PROGRESS, b"", removed_entries.FIRST)
+    return [(tree.decode(), _decode(stored)) for tree, stored in rows]
+
+
+def _next_part(engine: Engine, only: str | None) -> _Part | None:
+    """The part that this thread is at, or a new one; None if other workers have all indexes."""
+    worker = _worker(engine)
+    with engine.reading:
+        found = next(
+            (
+                (tree, progress)
+                for tree, progress in _known(engine)
+                if progress.is_free_for(worker) and only in (None, progress.table)
+            ),
+            None,
+        )
+    before = _of_thread.parts.pop(engine, None)
+    if before is not None and before.is_next(found):
+        part: _Part | None = before
+    else:
+        size = FIRST_PART if before is None else before.close(found)
+        part = None if found is None else _begin_part(engine, worker, found[0], size)
+    if part is not None:
+        _of_thread.parts[engine] = part
+    return part
+
+
+def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _Part | None:
+    """Lease an index for its next part, unless another worker just did."""
+    with engine.writing_unsynced:
+        progress = _find(engine, tree)
+        if progress is None or not progress.is_free_for(worker):
+            return None
+        progress.worker, progress.until = worker, time.time() + _LEASE
+        _save(engine, tree, progress)
+        entries = _sorted_already.get(engine, {}).pop(tree, None)
+    return _Part(tree, progress, size, entries)
+
+
+class _Part:
+    """A part of a table whose entries are added together: first it is read, then they are added in order."""
+
+    def __init__(
+        self, tree: str, progress: _Progress, size: int, entries: Sorter | None = None
+    ) -> None:
+        self.tree = tree
+        self.progress = progress
+        self.size = size
+        self.position = progress.reached
+        self._process = os.getpid()
+        self._left = size
+        self._sorter = Sorter() if entries is None else entries
+        self._is_read = self._is_last = entries is not None
+        self._is_over = False
+        self._seconds = SECONDS if entries is None else LONG
+        self._entries: list[_Sorted] = []
+        self._renewed = time.monotonic()
+
+    def is_next(self, found: tuple[str, _Progress] | None) -> bool:
+        """Whether this is what is to be done. A forked process has only a copy of it, without its file."""
+        is_whole = self._process == os.getpid() and not self._is_over
+        return is_whole and found == (self.tree, self.progress)
+
+    def close(self, found: tuple[str, _Progress] | None) -> int:
+        """End this part, done or not; returns how many items the next one should have."""
+        self._sorter.close()
+        is_next = found is not None and (found[0], found[1].reached) == (self.tree, self.position)
+        return self.size * _GROWTH if is_next else FIRST_PART
+
+    def step(self, engine: Engine) -> bool:
+        """Do a slice of it; False if it is over."""
+        if not self._is_read:
+            self._read(engine)
+        elif not self._is_added():
+            self._add(engine)
+        else:
+            self._end(engine)
+        return not self._is_over
+
+    # Read
+
+    def _read(self, engine: Engine) -> None:
+        with engine.reading:
+            if not self._is_ours(engine):
+                return
+            table, index = self._table(engine)
+            records = list(self._items(engine, table))
+        entries = []
+        for key, record in records:
+            entry = index.entry(item_of(record), key, record)
+            if entry is not None:
+                entries.append((entry.key, entry.record))
+            breathe()
+        self._sorter.add(entries)
+        self._left -= len(records)
+        if records:
+            self.position = records[-1][0] + b"\x00"
+        self._is_last = not records
+        self._is_read = self._is_last or self._left == 0
+        to_sort = _TO_SORT * len(self._sorter) if self._is_read else 0.0
+        if to_sort > _RENEWAL or time.monotonic() - self._renewed > _RENEWAL:
+            with engine.writing_unsynced:
+                self._renew(engine, to_sort)
+
+    def _items(self, engine: Engine, table: Table) -> Iterator[tuple[bytes, bytes]]:
+        """The next items, which no variable refers to, so that their cursor is closed with the last one."""
+        low, most = self.position, min(_READ, self._left)
+        return in_time(engine.store.range(table.tree, low, None, on_damage=engine.log_damage), most)
+
+    def _is_ours(self, engine: Engine) -> bool:
+        """Whether this worker still has the lease, and the index has not been dropped; if not, this part is over."""
+        if _find(engine, self.tree) != self.progress:
+            self._is_over = True
+        return not self._is_over
+
+    def _table(self, engine: Engine) -> tuple[Table, Index]:
+        table = engine.catalog.find(self.progress.table)
+        assert table is not None
+        return table, next(index for index in table.indexes if index.tree == self.tree)
+
+    def _renew(self, engine: Engine, more: float = 0.0) -> None:
+        """Renew the lease, unless it is lost, with so many seconds more than usual."""
+        if self._is_ours(engine):
+            self.progress.until = time.time() + _LEASE + more
+            _save(engine, self.tree, self.progress)
+            self._renewed = time.monotonic()
+
+    # Add
+
+    def _is_added(self) -> bool:
+        if not self._entries:
+            self._entries = self._sorter.take(_TAKEN, _BYTES)
+        return not self._entries
+
+    def _add(self, engine: Engine) -> None:
+        with engine.writing_unsynced:
+            if not self._is_ours(engine):
+                return
+            _, index = self._table(engine)
+            entries = self._entries
+            for some in in_time(chunks(entries, _ADDED, _BYTES), seconds=self._seconds):
+                _add(engine, index, some)
+                entries = entries[len(some) :]
+            self._entries = entries
+            if time.monotonic() - self._renewed > _RENEWAL:
+                self._renew(engine)
+
+    def _end(self, engine: Engine) -> None:
+        with engine.writing_unsynced:
+            if not self._is_ours(engine):
+                return
+            if self._is_last:
+                finish(engine, self._table(engine)[0], self.tree)
+            else:
+                self.progress.reached = self.position
+                _save(engine, self.tree, self.progress)
+        self._is_over = True
+        if self._is_last:
+            engine.store.sync()
+
+
+def _add(engine: Engine, index: Index, entries: Sequence[_Sorted]) -> None:
+    """Add those of these entries that are neither in the index nor removed since they were made."""
+    removed = removed_entries.between(engine, index.tree, entries[0][0], entries[-1][0])
+    if removed:
+        entries = [each for each in entries if each[0] not in removed]
+    if index.searched or not _add_new(engine, index.tree, entries):
+        for key, record in entries:
+            if engine.store.get(index.tree, key) is None:
+                replace_entry(engine, index, None, Entry(key, record))
+
+
+def _add_new(engine: Engine, tree: str, entries: Sequence[_Sorted]) -> bool:
+    """Add these entries at once; False, and nothing is added, if one of them is there already."""
+    with engine.store.transaction() as attempt:
+        if engine.store.add(tree, entries) < len(entries):
+            attempt.rollback()
+            return False
+    engine.counts.add(tree, len(entries), total_size([record for _, record in entries]))
+    return True

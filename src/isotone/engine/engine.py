@@ -7,6 +7,7 @@ Rules that every caller keeps:
   everything inside it is committed together (group commit).
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo, and any
   other exception undoes the outermost block.
+- Background work that is done again after a power cut uses `writing_unsynced`: then nobody waits for its commits.
 
 While another process writes to the file, `writing` waits without holding the lock, so that other threads go on reading.
 A thread that may not wait, such as a server's event loop, says so in `engine.file_waits.are_forbidden`.
@@ -117,7 +118,8 @@ class Engine:
         )
         self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
         self.glance: Glance = self._glance_alone if store.exclusive else self._glance
-        self.writing = _Writing(self)
+        self.writing = _Writing(self, synced=True)
+        self.writing_unsynced = _Writing(self, synced=False)
         _OPEN.add(self)
         self.regions[region] = self  # when it is whole: other threads see it from now on
         self._open_stored_regions()
@@ -245,6 +247,7 @@ class Engine:
             self.store.abandon()
             for engine in list(self.regions.values()):
                 engine.writing.reset()
+                engine.writing_unsynced.reset()
             self.forget()
         finally:
             while self.lock._is_owned():
@@ -447,10 +450,11 @@ class _Reading:
 class _Writing:
     """`with engine.writing:` the lock and one transaction, shared by the blocks nested inside."""
 
-    __slots__ = ("_depth", "_engine", "_exclusive", "_lock", "_transaction")
+    __slots__ = ("_depth", "_engine", "_exclusive", "_lock", "_synced", "_transaction")
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, synced: bool) -> None:
         self._engine = engine
+        self._synced = synced
         self._exclusive = engine.store.exclusive
         self._lock = engine.lock
         self._transaction = engine.store.transaction()
@@ -490,7 +494,7 @@ class _Writing:
         self._lock.release()
 
     def _begin(self) -> None:
-        self._transaction = self._engine.store.transaction(wait=False)
+        self._transaction = self._engine.store.transaction(wait=False, synced=self._synced)
         self._transaction.__enter__()
         if self._exclusive and not self._engine.outdated:
             return

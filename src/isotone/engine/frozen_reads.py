@@ -67,7 +67,7 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
 def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
     """Put entries of a table with the same keys, in their order, into one that has none of them and nothing but items."""
     (table,) = _tables(engine, [name]).values()
-    new = [(key, size_prefix(size) + json, None) for key, json, size in entries]
+    new = [(key, size_prefix(size) + json) for key, json, size in entries]
     has_more = table.indexes or table.stream or table.history or table.replication
     if has_more or not items.add(engine, table, new):
         raise UsageError(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from isotone.engine import replica_log
+from isotone.engine import removed_entries, replica_log
 from isotone.engine.engine import Engine
 from isotone.engine.history import keep_old
 from isotone.engine.index_entries import Entry, Index
-from isotone.engine.layout import item_of, pack, size_of
+from isotone.engine.layout import item_of, pack, size_of, total_size
 from isotone.engine.replica_log import Stamp
 from isotone.engine.stream_records import record_change
 from isotone.engine.table_indexes import SecondaryIndex, Table
@@ -70,27 +70,16 @@ def put(
         charge(meter, table, old, old_item, item, size)
 
 
-New = tuple[bytes, bytes, Item | None]
-"""A key, the record to put there, and the item, if the table has indexes."""
+def add(engine: Engine, table: Table, new: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Put many records at once, in the order of their keys, into a table without a stream or a history.
 
-
-def add(engine: Engine, table: Table, new: Sequence[New]) -> bool:
-    """Put many items at once into a table without a stream or a history; False if a key is taken.
-
-    The keys are in order. It writes all items or none. Costs a third of `put` for each.
+    It writes all or none; False if a key is taken. Its indexes, if it has any, are filled later. Costs a tenth of `put`.
     """
     with engine.store.transaction() as attempt:
-        entries = [(key, record) for key, record, _ in new]
-        if engine.store.add(table.tree, entries) < len(entries):
+        if engine.store.add(table.tree, new) < len(new):
             attempt.rollback()
             return False
-    engine.counts.add(table.tree, len(new), sum(size_of(record) for _, record in entries))
-    for index in table.indexes:
-        for key, record, item in new:
-            assert item is not None
-            entry = index.entry(item, key, record)
-            if entry is not None:
-                replace_entry(engine, index, None, entry)
+    engine.counts.add(table.tree, len(new), total_size([record for _, record in new]))
     return True
 
 
@@ -173,9 +162,12 @@ def _update_entries(
             after = index.entry(new_item, key, new_record)
         if old_item is not None and old_record is not None:
             before = index.old_entry(old_item, key, old_record, new_item or {}, after)
-            # The backfill may not have reached this item.
-            if before and not index.filled and engine.store.get(index.tree, before.key) is None:
-                before = None
+            if before is not None and not index.filled:
+                if after is None or after.key != before.key:
+                    removed_entries.note(engine, index.tree, before.key)
+                # The backfill may not have reached this item.
+                if engine.store.get(index.tree, before.key) is None:
+                    before = None
         if before != after:
             replace_entry(engine, index, before, after)
             if (

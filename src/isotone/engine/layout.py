@@ -17,6 +17,7 @@ responses unchanged: an item that no expression touches is never parsed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from struct import Struct
 from typing import TypeAlias
@@ -45,7 +46,8 @@ from isotone.values.size import value_size
 Bounds: TypeAlias = tuple[bytes, bytes | None]
 """`low <= key < high`; None is the end of the tree."""
 
-_SHORT = limits.SORT_KEY_SIZE // 4  # characters that are within every limit in any encoding
+SHORT = limits.SORT_KEY_SIZE // 4
+"""Characters that are within the limits of every key in any encoding."""
 
 
 class Keyspace:
@@ -53,6 +55,7 @@ class Keyspace:
 
     __slots__ = (
         "_components",
+        "_of_contents",
         "_partition",
         "_sort",
         "_text_names",
@@ -75,6 +78,7 @@ class Keyspace:
         self._partition = [_component(part, limits.PARTITION_KEY_SIZE) for part in schema.partition]
         self._sort = [_component(part, limits.SORT_KEY_SIZE) for part in schema.sort]
         self._components = self._partition + self._sort
+        self._of_contents = [_OF_CONTENT[part.type] for part in schema.parts]
         is_simple = len(self._partition) == 1 and len(self._sort) < 2
         is_text = is_simple and all(part.type == "S" for part in schema.parts)
         self._text_names = self.names if is_text else ()
@@ -88,7 +92,7 @@ class Keyspace:
             value = item[self._text_names[0]]
             (_,) = value
             text = value["S"]
-            if type(text) is not str or not text or len(text) > _SHORT:
+            if type(text) is not str or not text or len(text) > SHORT:
                 return None
             key = partition_prefix(encode_text(text))
             if self._text_sort is None:
@@ -96,7 +100,7 @@ class Keyspace:
             value = item[self._text_sort]
             (_,) = value
             text = value["S"]
-            if type(text) is not str or not text or len(text) > _SHORT:
+            if type(text) is not str or not text or len(text) > SHORT:
                 return None
         except (KeyError, TypeError, ValueError):
             return None
@@ -106,7 +110,7 @@ class Keyspace:
         """Whether an item that was validated has a `plain_key`. Costs less than to make the key."""
         for name in self._text_names:
             value = item.get(name)
-            if value is None or "S" not in value or not 0 < len(value["S"]) <= _SHORT:
+            if value is None or "S" not in value or not 0 < len(value["S"]) <= SHORT:
                 return False
         return self._text_names != ()
 
@@ -117,7 +121,7 @@ class Keyspace:
             text = None if value is None else value.get(kind)
             if value is None or not text:
                 return False
-            if len(text) > _SHORT and value_size(value) > limit:
+            if len(text) > SHORT and value_size(value) > limit:
                 return False
         return True
 
@@ -134,12 +138,16 @@ class Keyspace:
         """The key of an item whose key attributes have these contents, in normal form; None if they may not fit."""
         if self._text_names:
             # What is too long to be sure of is as if it did not fit.
-            if not 0 < len(contents[0]) <= _SHORT:
+            if not 0 < len(contents[0]) <= SHORT:
                 return None
             key = partition_prefix(b"\x20" + contents[0] + b"\x00")
             if self._text_sort is None:
                 return key
-            return key + b"\x20" + contents[1] + b"\x00" if 0 < len(contents[1]) <= _SHORT else None
+            return key + b"\x20" + contents[1] + b"\x00" if 0 < len(contents[1]) <= SHORT else None
+        if min(map(len, contents)) and max(map(len, contents)) <= SHORT:
+            parts = [encode(text) for encode, text in zip(self._of_contents, contents, strict=True)]
+            count = len(self._partition)
+            return partition_prefix(b"".join(parts[:count])) + b"".join(parts[count:])
         item = {
             name: {kind: content.decode()}
             for (name, kind, _, _), content in zip(self._components, contents, strict=True)
@@ -181,6 +189,27 @@ class Keyspace:
         ends = [base + encode(operand[kind]) for operand in keys.operands]
         return _BOUNDS[keys.operator](base, ends)
 
+
+_encode_number: Callable[[str], bytes] = encoder_for("N")
+_encode_binary: Callable[[str], bytes] = encoder_for("B")
+
+
+def _text_of(content: bytes) -> bytes:
+    """The component of a text that has no control characters."""
+    return b"\x20" + content + b"\x00"
+
+
+@lru_cache(maxsize=1024)
+def _number_of(content: bytes) -> bytes:
+    return _encode_number(content.decode())
+
+
+_OF_CONTENT: dict[str, Callable[[bytes], bytes]] = {
+    "S": _text_of,
+    "N": _number_of,
+    "B": lambda content: _encode_binary(content.decode()),
+}
+"""From the content of an attribute in JSON, which needs no escapes, to its component."""
 
 _Component = tuple[str, str, Callable[[str], bytes], int]  # name, type, encoder, largest size
 

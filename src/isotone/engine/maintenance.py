@@ -6,6 +6,7 @@ a number of seconds; an item that expired more than five years ago is taken for 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import islice
 from typing import Final
@@ -30,6 +31,8 @@ from isotone.errors import DamagedItem, StorageCorrupt
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
+LOOK_INTERVAL = 0.05  # seconds between two looks at an index that another worker fills
+_SHORT = 0.01  # the same, for a caller that does nothing else
 IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 
@@ -52,6 +55,11 @@ def _is_wanted(engine: Engine) -> bool:
 
 def step(engine: Engine) -> float:
     """Do one slice of the work that is due in each region; returns the seconds after which to call again."""
+    with engine.home.store.background():
+        return _step_of_all(engine)
+
+
+def _step_of_all(engine: Engine) -> float:
     corrupt: list[StorageCorrupt] = []
     if _is_busy(replication.step, engine, corrupt):
         return 0.0
@@ -66,6 +74,8 @@ def step(engine: Engine) -> float:
 def _step(engine: Engine, corrupt: list[StorageCorrupt]) -> float:
     if any(_is_busy(work, engine, corrupt) for work in _WORK):
         return 0.0
+    if _is_busy(backfill.is_leased, engine, corrupt):
+        return LOOK_INTERVAL
     return EXPIRY_INTERVAL if engine.catalog.having("expiry") else IDLE_INTERVAL
 
 
@@ -81,9 +91,14 @@ def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[Stora
 
 
 def finish(engine: Engine) -> None:
-    """Do all work that is due now."""
-    while step(engine) == 0.0:
-        pass
+    """Do all work that is due now, and wait for the indexes that others fill."""
+    while not (delay := step(engine)) or _is_filling(engine):
+        if delay:
+            time.sleep(_SHORT)
+
+
+def _is_filling(engine: Engine) -> bool:
+    return any(map(backfill.is_leased, list(engine.home.regions.values())))
 
 
 def upgrade(engine: Engine) -> bool:

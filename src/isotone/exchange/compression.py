@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import zlib
+from io import BufferedReader, RawIOBase
 from typing import Any, BinaryIO, Final, Literal, Protocol, cast
 
 from isotone.errors import UsageError
@@ -16,6 +17,7 @@ from isotone.exchange.objects import ObjectStoreError
 
 Compression = Literal["NONE", "GZIP", "ZSTD"]
 
+_READ: Final = 128 << 10
 NO_ZSTD: Final = "ZSTD needs Python 3.14 or the package zstandard: pip install 'isotone[zstd]'"
 
 
@@ -105,4 +107,46 @@ def _zstd_reader(file: BinaryIO) -> Any:
         raise UsageError(NO_ZSTD)
     if hasattr(library, "ZstdFile"):
         return library.ZstdFile(file)
-    return library.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
+    return BufferedReader(_ZstdFrames(file, library.ZstdDecompressor()), _READ)
+
+
+class _ZstdFrames(RawIOBase):
+    """Reads frames one after the other. The library's own reader takes a frame that is cut off for a whole one."""
+
+    def __init__(self, file: BinaryIO, decompressor: Any) -> None:
+        self._file = file
+        self._decompressor = decompressor
+        self._frame: Any = None  # the one that has begun
+        self._compressed = b""
+        self._content = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        while not self._content:
+            if not self._compressed:
+                self._compressed = self._file.read(_READ)
+            if not self._compressed:
+                if self._frame is not None:
+                    raise EOFError("its last Zstandard frame is cut off")
+                return 0
+            self._content = memoryview(self._decompressed())
+        count = min(len(buffer), len(self._content))
+        buffer[:count] = self._content[:count]
+        self._content = self._content[count:]
+        return count
+
+    def _decompressed(self) -> bytes:
+        """The content of what was read, to the end of its first frame."""
+        if self._frame is None:
+            self._frame = self._decompressor.decompressobj()
+        content: bytes = self._frame.decompress(self._compressed)
+        self._compressed = self._frame.unused_data if self._frame.eof else b""
+        if self._frame.eof:
+            self._frame = None
+        return content
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()

@@ -12,6 +12,13 @@ import msgspec
 from isotone.errors import BadRow, UsageError
 from isotone.moving.input_files import Row
 
+
+class _BadLine(msgspec.Struct):
+    row: int
+    reason: str
+
+
+_decode: Final = msgspec.json.Decoder(_BadLine).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -29,9 +36,14 @@ class BadRows:
         self.failure: BadRow | None = None
 
     def open(self, size: int) -> None:
-        """Begin, or continue a file that had this size when it was saved."""
+        """Begin, or continue a file that had this size when it was saved.
+
+        Raises `UsageError` for a file of anything but bad rows, which stays as it is.
+        """
         if self._path is None:
             return
+        if not size:
+            _check_is_of_bad_rows(self._path)
         try:
             self._file = self._path.open("r+b" if size and self._path.exists() else "wb")
         except OSError as error:
@@ -81,3 +93,20 @@ class BadRows:
             os.fsync(self._file.fileno())
             self._is_durable = True
         return self._file.tell()
+
+
+def _check_is_of_bad_rows(path: Path) -> None:
+    """Raise `UsageError` for a file that an earlier import did not write; a killed one may have left half of a line."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        line = file.readline()
+    is_torn = not line.endswith(b"\n") and line.startswith((b'{"row":', b'{"file":'))
+    if not line or is_torn:
+        return
+    try:
+        _decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise UsageError(
+            f"--bad-rows (bad_rows=) {path} exists, and has no bad rows of an import; give another file"
+        ) from None

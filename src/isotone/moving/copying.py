@@ -294,8 +294,7 @@ def _run(
         is_caught_up=is_caught_up,
     )
     if is_complete:
-        on_complete(done)
-        job.state.drop(*(each.name for each in copies))
+        job.state.end(lambda: on_complete(done), *(each.name for each in copies))
     return done
 
 

@@ -146,8 +146,7 @@ def export_items(
         export = _Export(backend, table, target, format, job, pace, segments)
         done = export.run(with_table=with_table, force=force, report=progress or silent)
         if done.is_complete:
-            (on_complete or silent)(done)
-            job.drop(table)
+            job.end(lambda: (on_complete or silent)(done), table)
         return done
 
 

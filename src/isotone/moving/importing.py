@@ -85,6 +85,7 @@ class _Entry(msgspec.Struct):
     bad_size: int = 0  # bytes of the file of bad rows
     write_units: float = 0.0
     settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
+    identity: str = ""  # of the table, so that a new one of the same name gets all rows
 
 
 def import_items(
@@ -144,18 +145,18 @@ def import_items(
             job.drop(*job.names)
         described = _described(source, table, engine_of(target).recognise())
         plan = _plan(backend, described, table, key, sort_key)
-        description = (
-            wait_until_active(backend, table).description if plan is None else plan.request
-        )
+        description, identity = _existing(backend, table) if plan is None else (plan.request, "")
         checks = RowChecks(description)
         rows = open_input(source, format, types or {}, checks)
         stack.callback(rows.close)
-        entry = _continued(job, rows, format or "", table)
+        entry = _continued(
+            job, rows, _Entry(rows.fingerprint, format or "", identity=identity), table
+        )
 
         def make() -> None:
             if plan is None:
                 return
-            make_table(backend, plan)
+            entry.identity = make_table(backend, plan).identity
             if plan is described:
                 entry.settings = True
                 job.set(table, entry)  # a run that continues this one finds the table
@@ -168,8 +169,7 @@ def import_items(
             missing += apply_settings(backend, described)
         done = replace(done, missing=tuple(missing))
         if done.is_complete:
-            (on_complete or silent)(done)
-            job.drop(table)
+            job.end(lambda: (on_complete or silent)(done), table)
         return done
 
 
@@ -199,6 +199,12 @@ def _plan(
             "description that isotone export --with-table writes"
         )
     return described
+
+
+def _existing(backend: Backend, table: str) -> tuple[Mapping[str, Any], str]:
+    """The description and the identity of a table that exists, when it can be used."""
+    found = wait_until_active(backend, table)
+    return found.description, found.identity
 
 
 def _described(source: Place, table: str, capabilities: Capabilities) -> TablePlan | None:
@@ -254,11 +260,12 @@ def _typed(text: str) -> tuple[str, str]:
     return (name, code) if separator and code in _KEY_TYPES else (text, "S")
 
 
-def _continued(job: JobState, rows: Input, form: str, table: str) -> _Entry:
-    """The entry of an earlier run over the same files, whose position is taken up; or a new one."""
+def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
+    """The entry of an earlier run over the same files into the same table, whose position is taken up; or the new one."""
     entry = job.get(table, _Entry)
-    if entry is None or (entry.fingerprint, entry.form) != (rows.fingerprint, form):
-        return _Entry(rows.fingerprint, form)
+    same = ("fingerprint", "form", "identity")
+    if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
+        return new
     if entry.position is not None:
         rows.skip_to(entry.position)
     return entry

@@ -161,15 +161,21 @@ class FileInput:
                 if changes
                 else open_lines(content, kind.form, types, checks.types)
             )
-        except BaseException:
+        except BaseException as error:
             if self._raw is not None:
                 content.close()
+            if isinstance(error, damage()):  # within the header of a CSV file
+                raise UsageError(f"cannot read {fspath(place)}: {error}") from None
             raise
 
     def _opened(self, compression: Compression) -> BinaryIO:
         """The decompressed content."""
         if fspath(self._place) == STANDARD:
             return sys.stdin.buffer
+        if compression != "NONE" and Path(self._place).is_file() and not self._size:
+            raise UsageError(
+                f"{fspath(self._place)} is empty, so it is no compressed file: copy it again"
+            )
         try:
             self._raw = _Counted(Path(self._place).open("rb"))  # noqa: SIM115 - closed with the records
         except OSError as error:
@@ -287,6 +293,7 @@ class _Summary(msgspec.Struct, rename="camel"):
     export_from_time: datetime | None = None
     export_to_time: datetime | None = None
     export_time: datetime | None = None
+    item_count: int = 0
 
 
 class _FileEntry(msgspec.Struct, rename="camel"):
@@ -453,14 +460,8 @@ def _files_of(export: _Export) -> Iterator[_File]:
     inner = f"{export.manifest.parent.name}/{FILES}"
     prefix = export.summary.manifest_files_s3_key.removesuffix(inner)
     kind = FileKind("ion" if export.summary.output_format == "ION" else "dynamodb-json", "GZIP")
-    for line in manifest.read_bytes().splitlines():
-        if not line.strip():
-            continue
-        try:
-            entry = msgspec.json.decode(line, type=_FileEntry)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise UsageError(f"{manifest} is not the list of an export's files: {error}") from None
-        folder = export.manifest.parent.parent
+    folder = export.manifest.parent.parent
+    for entry in _entries_of(manifest, export.summary):
         path = folder / entry.data_file_s3_key.removeprefix(prefix)
         if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
             raise UsageError(
@@ -471,6 +472,31 @@ def _files_of(export: _Export) -> Iterator[_File]:
                 f"{path} is missing, which {manifest} names: copy the whole bucket prefix"
             )
         yield _File(path, kind, export.is_incremental, entry.md5_checksum)
+
+
+def _entries_of(manifest: Path, summary: _Summary) -> list[_FileEntry]:
+    """What the list of an export's files has. One that lost lines is refused, by the digest beside it if there is one."""
+    content = manifest.read_bytes()
+    digest = manifest.with_suffix(".md5")
+    if digest.is_file() and digest.read_bytes().strip() != _digest_of(content):
+        raise UsageError(f"{manifest} is not the file that {digest} describes: copy both again")
+    try:
+        entries = [
+            msgspec.json.decode(line, type=_FileEntry)
+            for line in content.splitlines()
+            if line.strip()
+        ]
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UsageError(f"{manifest} is not the list of an export's files: {error}") from None
+    if summary.item_count and not entries:
+        raise UsageError(
+            f"{manifest} names no files, and the export's item count is {summary.item_count:,}: copy it again"
+        )
+    return entries
+
+
+def _digest_of(content: bytes) -> bytes:
+    return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest())
 
 
 _IS_DATA: Final = re.compile(r".*\.(?:jsonl|ndjson|json|ion|csv|parquet)(?:\.gz|\.zst)?\Z").match

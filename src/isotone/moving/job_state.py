@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from os import PathLike, fspath
@@ -138,6 +139,18 @@ class JobState:
             for name in names:
                 self._entries.pop(name, None)
             self._save()
+
+    def end(self, report: Callable[[], object], *names: str) -> None:
+        """Report that a job is complete, then forget its entries, also if the report fails.
+
+        Only a process that is killed, or interrupted, in between leaves them: the same call then finds the job complete.
+        """
+        try:
+            report()
+        except Exception:
+            self.drop(*names)
+            raise
+        self.drop(*names)
 
     def _load(self, path: Path) -> dict[str, msgspec.Raw]:
         try:

@@ -96,11 +96,11 @@ def _index_description(
         "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
     }
     if index.kind == "global":
-        # An index created with its table shares the table's state until both are active.
+        # An index created with its table shares the table's state until both are active, and is not called backfilling.
         described["IndexStatus"] = "CREATING" if table_status == "CREATING" else index.status
         described["ProvisionedThroughput"] = _throughput(index.throughput)
         described["WarmThroughput"] = warm_throughput(index)
-        if index.status == "CREATING":
+        if index.status == "CREATING" and table_status != "CREATING":
             described["Backfilling"] = backfill.is_filling(engine, index.tree)
         if "OnDemandThroughput" in index.settings:
             described["OnDemandThroughput"] = index.settings["OnDemandThroughput"]
@@ -118,7 +118,7 @@ def _vector_description(
         "ItemCount": items,
         "IndexArn": f"{table_arn(engine, table.name)}/index/{index.name}",
     }
-    if index.status == "CREATING":
+    if index.status == "CREATING" and table_status != "CREATING":
         described["Backfilling"] = backfill.is_filling(engine, index.tree)
     return described
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from isotone import limits
-from isotone.engine import transfers
+from isotone.engine import backfill, transfers
 from isotone.engine.engine import Engine
 from isotone.engine.transfers import Load
 from isotone.errors import (
@@ -148,7 +147,7 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
             raise ResourceInUseException(f"Table already exists: {name}")
         check_running(imports, limits.CONCURRENT_IMPORTS, "imports")
         identity = transfers.new_id(engine)
-        schema = msgspec.structs.replace(new_schema(engine, name, wanted), loading=identity)
+        schema = backfill.before_loading(new_schema(engine, name, wanted), identity)
         table = engine.catalog.save(schema)
         for tree in table.trees:
             engine.store.create_tree(tree)

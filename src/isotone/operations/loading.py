@@ -6,7 +6,7 @@ killed.
 
 An import first gathers many slices, and sorts their items by key, because a tree is written fastest in its order. It saves
 its position when all of them are written. A process that is killed before begins again with them: nobody else writes
-to the table, so they are put in place of themselves.
+to the table, so they are put in place of themselves. When all items are there, its indexes are filled (`backfill`).
 
 A record that is not an item, or does not fit the table, is counted and reported; the others are written. What cannot
 be read further (a damaged file, a line without end) is one error, and the rest of that object is left out.
@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +30,16 @@ from isotone import limits
 from isotone.engine import backfill, items, transfers
 from isotone.engine.engine import Engine
 from isotone.engine.index_entries import Entry
-from isotone.engine.layout import decode_item, item_of, pack, size_of, size_prefix
+from isotone.engine.layout import (
+    SHORT,
+    SIZE_BYTES,
+    decode_item,
+    item_of,
+    pack,
+    size_of,
+    size_prefix,
+)
+from isotone.engine.loaded_entries import LoadedEntries
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.engine.transfers import Failure, Load
 from isotone.engine.vector_index import VectorIndex
@@ -79,10 +89,11 @@ _encode: Final = msgspec.json.Encoder().encode
 class Buffers:
     """What this process has read for the jobs that it works on, one buffer for each job."""
 
-    __slots__ = ("_buffers",)
+    __slots__ = ("_buffers", "_loaded")
 
     def __init__(self) -> None:
         self._buffers: dict[str, _Buffer] = {}
+        self._loaded: dict[str, LoadedEntries] = {}
 
     def of(self, job: Load, table: Table) -> _Buffer:
         """The buffer that begins at the position of a job."""
@@ -91,13 +102,24 @@ class Buffers:
         if buffer is None or buffer.origin != (os.getpid(), job.object, job.position, table.schema):
             self.close(job.id)
             buffer = self._buffers[job.id] = _Buffer(job, table)
+            if _is_new(job, table):
+                self._loaded[job.id] = LoadedEntries(table)
+        buffer.loaded = self._loaded.get(job.id)
         return buffer
+
+    def take_loaded(self, identity: str) -> LoadedEntries | None:
+        """The index entries of all items of an import, if this process has read all of them."""
+        loaded = self._loaded.pop(identity, None)
+        return loaded if loaded is not None and loaded.are_all else None
 
     def close(self, identity: str) -> None:
         """Forget the buffer of a job, and close its file."""
         buffer = self._buffers.pop(identity, None)
         if buffer is not None:
             buffer.close()
+        loaded = self._loaded.pop(identity, None)
+        if loaded is not None:
+            loaded.close()
 
     def close_all(self) -> None:
         """Forget all buffers."""
@@ -105,10 +127,16 @@ class Buffers:
             self.close(identity)
 
 
+def _is_new(job: Load, table: Table) -> bool:
+    """Whether an import begins with its first item, and fills indexes when all are there."""
+    has_read = job.is_bulk or job.object or job.position
+    return not has_read and any(not index.filled for index in table.indexes)
+
+
 def _shapes(table: Table) -> KnownShapes:
     """The shapes of lines with items of a table."""
     types = {part.name: part.type for part in table.keyspace.schema.parts}
-    return KnownShapes(types, BEGIN, END)
+    return KnownShapes(types, BEGIN, END, LoadedEntries(table).optional)
 
 
 class _Buffer:
@@ -121,6 +149,8 @@ class _Buffer:
     __slots__ = (
         "_file",
         "full",
+        "is_bulk",
+        "loaded",
         "number",
         "object",
         "origin",
@@ -131,7 +161,6 @@ class _Buffer:
         "shapes",
         "size",
         "unwritten",
-        "with_conditions",
         "written",
     )
 
@@ -139,7 +168,8 @@ class _Buffer:
         self.object, self.position, self.number = job.object, job.position, job.index
         self._file: ItemFile | None = None
         self.shapes = _shapes(table)
-        self.with_conditions = job.is_bulk  # the files of an import have none
+        self.is_bulk = job.is_bulk  # otherwise there are no conditions, and an item is only put
+        self.loaded: LoadedEntries | None = None
         self.restart(table)
 
     def restart(self, table: Table) -> None:
@@ -218,7 +248,7 @@ def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> 
             _end(engine, job, "FAILED", Failure("ResourceNotFoundException", message))
         elif job.object < len(listed):
             _load(engine, objects, buffers, job, table, listed)
-        else:
+        elif job.is_bulk or not backfill.after_loading(engine, table, buffers.take_loaded(job.id)):
             _finish(engine, objects, job)
 
 
@@ -324,16 +354,17 @@ def _read(
     objects: ObjectStore, buffer: _Buffer, job: Load, table: Table, key: str, size: int
 ) -> None:
     """Read and check a slice of an object. What cannot be read is an error, and ends the object."""
-    needs_item = job.is_bulk or bool(table.indexes)
     begin = buffer.position
     try:
         file = buffer.file(objects, job, key)
         if file.has_lines:
-            _prepare_lines(table, buffer, key, file, needs_item)
+            _prepare_lines(table, buffer, key, file)
         else:
             # Each record is made before the next is read: a parsed item lives for a moment only.
             for record in file.read(SLICE):
-                _prepare(table, buffer, key, record, needs_item)
+                _prepare(table, buffer, key, record)
+        if buffer.loaded is not None:
+            buffer.loaded.sort()
         buffer.position = file.position
         is_over = file.ended
     except ObjectStoreUnavailable:
@@ -359,9 +390,7 @@ def _refuse(
     buffer.number += 1
 
 
-def _prepare(
-    table: Table, buffer: _Buffer, key: str, record: Record, needs_item: bool
-) -> Item | None:
+def _prepare(table: Table, buffer: _Buffer, key: str, record: Record) -> Item | None:
     """Check and add an item; returns it in normal form, or None if it is refused."""
     if isinstance(record, Unreadable):
         _refuse(buffer, key, record.message)
@@ -370,44 +399,72 @@ def _prepare(
         item, size = canonical_item(record.item)
         at = checked_key(table, item, size)
         matches = None
-        if buffer.with_conditions and record.condition_expression is not None:
+        if buffer.is_bulk and record.condition_expression is not None:
             matches = _condition(table, record)
     except ApiError as error:
         _refuse(buffer, key, error.message, record.item)
         return None
-    buffer.prepared.append(
-        _Prepared(
-            at,
-            (key, buffer.number),
-            pack(item, size),
-            item if needs_item else None,
-            matches,
-        )
-    )
+    packed = pack(item, size)
+    if buffer.loaded is not None:
+        buffer.loaded.add(item, at, packed)
+    kept = item if buffer.is_bulk else None
+    buffer.prepared.append(_Prepared(at, (key, buffer.number), packed, kept, matches))
     buffer.number += 1
     return item
 
 
-def _prepare_lines(
-    table: Table, buffer: _Buffer, key: str, file: ItemFile, needs_item: bool
-) -> None:
+def _prepare_lines(table: Table, buffer: _Buffer, key: str, file: ItemFile) -> None:
     """Check and add the items in lines of DynamoDB JSON. What is known of a line is not found out again."""
     key_of, begin, end = table.keyspace.key_of, len(BEGIN), -len(END)
+    add_known, length = _known_adder(table, buffer), table.keyspace.length
     for line, known in buffer.shapes.each(file.read_lines(SLICE)):
         if known is not None:
             contents, size = known
-            at, body = key_of(contents), line[begin:end]
-            item = _fitting(table, body, size) if needs_item else None
-            if at is not None and size <= limits.ITEM_SIZE and bool(item) is needs_item:
-                record = size_prefix(size) + body
-                buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
-                buffer.number += 1
-                continue
+            at = key_of(contents[:length])
+            if at is not None and size <= limits.ITEM_SIZE:
+                record = size_prefix(size) + line[begin:end]
+                kept = add_known is None or add_known(contents, at, record)
+                if kept:
+                    item = kept if type(kept) is dict else None
+                    buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
+                    buffer.number += 1
+                    continue
         elif line.isspace():
             continue
-        item = _prepare(table, buffer, key, file.record_of(line), needs_item)
+        item = _prepare(table, buffer, key, file.record_of(line))
         if item is not None and known is None:
             buffer.shapes.learn(line, item)
+
+
+_AddKnown = Callable[[Sequence[bytes], bytes, bytes], Item | bool | None]
+"""Adds the index entries of a known item, by the contents of key attributes, the key and the record. The result is false if
+the item must be parsed first, and the item if it is kept for later."""
+
+
+def _known_adder(table: Table, buffer: _Buffer) -> _AddKnown | None:
+    """What the items of a buffer need besides their keys; None if that is nothing."""
+    loaded = buffer.loaded
+    if buffer.is_bulk or table.vectors or (loaded is not None and loaded.needs_items):
+        return partial(_add_parsed, table, buffer)
+    if not table.indexes:
+        return None
+    return _are_short if loaded is None else loaded.add_known
+
+
+def _are_short(contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
+    """Whether these contents of key attributes are shorter than every limit."""
+    return max(map(len, contents)) <= SHORT
+
+
+def _add_parsed(
+    table: Table, buffer: _Buffer, contents: Sequence[bytes], key: bytes, record: bytes
+) -> Item | bool | None:
+    item = _fitting(table, record[SIZE_BYTES:], size_of(record))
+    if item is None or buffer.is_bulk:
+        return item
+    if buffer.loaded is not None:
+        buffer.loaded.add(item, key, record)
+    return True
 
 
 def _fitting(table: Table, body: bytes, size: int) -> Item | None:
@@ -447,6 +504,8 @@ def _write_slice(engine: Engine, buffer: _Buffer, job: Load, table: Table) -> No
             transfers.save(engine, msgspec.structs.replace(job, ahead=end))
     buffer.written = end
     buffer.unwritten += unwritten
+    if unwritten and buffer.loaded is not None:
+        buffer.loaded.are_all = False
     if is_last:
         buffer.restart(table)
 
@@ -506,9 +565,9 @@ def _write(
     engine: Engine, table: Table, prepared: Sequence[_Prepared], usage: _Usage | None
 ) -> list[_Refused]:
     """Put the items whose conditions are true, but not in place of damaged ones; returns the others."""
-    is_plain = usage is None and not (table.stream or table.history or table.replication)
-    new = [(each.key, each.record, each.item) for each in prepared]
-    if is_plain and items.add(engine, table, new):
+    has_more = table.stream or table.history or table.replication
+    is_plain = not (usage is not None or has_more or any(index.filled for index in table.indexes))
+    if is_plain and items.add(engine, table, [(each.key, each.record) for each in prepared]):
         return []
     refused: list[_Refused] = []
     for each in prepared:
@@ -606,6 +665,7 @@ def _end(engine: Engine, job: Load, status: str, failure: Failure | None = None)
         if not job.is_bulk and table is not None:
             if current.known:
                 engine.catalog.save(msgspec.structs.replace(table.schema, loading=None))
+                backfill.begin_rest(engine, table.name)  # those of one that failed are not filled
             else:
                 engine.catalog.remove(table.name)
                 for tree in table.trees:

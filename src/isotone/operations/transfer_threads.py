@@ -10,6 +10,7 @@ import threading
 from typing import Final
 
 from isotone.daemon import Daemon
+from isotone.effort import breathe, giving_way
 from isotone.engine.engine import Engine
 from isotone.engine.maintenance import IDLE_INTERVAL
 from isotone.errors import StorageBusy
@@ -96,7 +97,9 @@ class TransferThreads:
     def _slice(self, engine: Engine, identity: str) -> float | None:
         """Do a slice; returns the seconds until the next one, or None if there is none."""
         try:
-            return 0.0 if transfers.step_job(engine, identity) else None
+            with giving_way():
+                more = transfers.step_job(engine, identity)
+                breathe()
         except ObjectStoreClosed:
             return None
         except StorageBusy:
@@ -104,6 +107,7 @@ class TransferThreads:
         except Exception as error:  # noqa: BLE001 - the failure could not be recorded, so the job is still there
             self._note(engine, error)
             return _RETRY
+        return 0.0 if more else None
 
     def _note(self, engine: Engine, error: Exception) -> None:
         """Log a failure, each once, and undo what it has left open."""

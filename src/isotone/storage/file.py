@@ -49,17 +49,18 @@ _FRAME_HEADER: Final = 24
 APPLICATION_ID: Final = 0x49534F54
 FORMAT: Final = 2
 
-_SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
+SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
 PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
+LOG_PAGES: Final = 1000  # after which a commit copies the log into the file
 _RETRY_PAUSE: Final = 0.005
 LOCK_PAUSE: Final = 0.0005  # seconds between two attempts to take a lock
 
 # docs/design/storage.md has the measurement behind each of these.
 _SETTINGS: Final = (
     "PRAGMA cache_size=-8192",
-    "PRAGMA wal_autocheckpoint=1000",
+    f"PRAGMA wal_autocheckpoint={LOG_PAGES}",
     "PRAGMA journal_size_limit=67108864",
     "PRAGMA temp_store=MEMORY",
     "PRAGMA trusted_schema=OFF",
@@ -117,6 +118,8 @@ def connect(
         names = ", ".join(get_args(Durability))
         raise UsageError(f"{durability!r} is not a durability; use one of {names}")
     _check_path(path)
+    if not read_only:
+        _check_names(path)
     is_writable = not is_read_only(path)
     if is_writable:
         check_is_ours(path)
@@ -367,6 +370,44 @@ def _check_path(path: str) -> None:
         )
 
 
+_LOG_ENDINGS: Final = ("-wal", "-shm", "-journal")
+
+
+def _check_names(path: str) -> None:
+    """Raise `StorageError` where SQLite would lose a database for its name, before anything is written.
+
+    SQLite finds a log by the name of its file. So a database that is called as the log of another is deleted when that is opened,
+    and two names of one file have two logs, of which each takes the commits of the other for its own pages.
+    """
+    if path == MEMORY:
+        return
+    for ending in _LOG_ENDINGS:
+        base = path.removesuffix(ending)
+        if base != path and header_of(base) is not None:
+            raise StorageError(
+                f"{path} is the name of a log of {base}, and would be deleted with it: give another name"
+            )
+        if ending != "-shm" and header_of(str(_beside(path, ending))) is not None:
+            raise StorageError(
+                f"{path}{ending} is a database, and would be deleted as a log of {path}: move it away, or give another name"
+            )
+    if _other_names(path):
+        raise StorageError(
+            f"{path} has another name (a hard link), and a log for each name would lose writes: delete the other name, "
+            "or make the second file with isotone backup"
+        )
+
+
+def _other_names(path: str) -> int:
+    """How many more names a file has; that of a backup or a restore which has just ended is none."""
+    try:
+        names = Path(path).stat().st_nlink - 1
+    except OSError:
+        return 0
+    part = Path(f"{path}.part")
+    return names - 1 if names and part.exists() and part.samefile(path) else names
+
+
 def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
     fresh = verify(connection, path)
     if fresh:
@@ -440,7 +481,7 @@ def _configure(connection: apsw.Connection, durability: Durability, memory_map: 
     extra = _THROUGH_THE_DRIVE if durability == "disk" else ()
     given = (
         f"PRAGMA mmap_size={memory_map}",
-        f"PRAGMA synchronous={_SYNCHRONOUS[durability]}",
+        f"PRAGMA synchronous={SYNCHRONOUS[durability]}",
     )
     for pragma in (*_SETTINGS, *extra, *given):
         connection.execute(pragma).get  # noqa: B018 - reading the result executes it

@@ -375,6 +375,21 @@ class _Part:
         self.is_of_another = False
         self.connection: Any = None
 
+    def check(self) -> None:
+        """Raise `UsageError` for a file that no backup has left. What one leaves is in no program's mode."""
+        file, header = Path(self.path), header_of(self.path)
+        with suppress(FileNotFoundError):
+            if file.stat().st_nlink > 1 and Path(self.target).exists():
+                file.unlink()  # a process was killed as it named its part: it is the target, not to be written
+                return
+        if header is not None and (
+            header.application_id != APPLICATION_ID or header.is_in_wal_mode
+        ):
+            raise UsageError(
+                f"{self.path} is a database, and the backup would be written there until it is complete: give another "
+                "target, or delete that file"
+            )
+
     def open(self) -> None:
         """Open and lock the part. A part that a killed process has left is deleted."""
         try:
@@ -443,6 +458,7 @@ class _Part:
 def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
     check_output(OutputPath("the target", target, beside=(_PART_ENDING,), is_database=True))
     part = _Part(target, force=force)
+    part.check()
     try:
         part.open()
         yield part

@@ -63,10 +63,12 @@ class Store(Protocol):
     busy_timeout: float
     """Seconds to wait while another process writes."""
 
-    def transaction(self, *, wait: bool = True) -> Transaction:
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> Transaction:
         """Begin a transaction for writing, or a nested one inside the open one.
 
         Raises `StorageBusy` if another process writes for longer than `busy_timeout`; without `wait`, at once.
+        A commit that is not `synced` survives the death of the process at once, and a power cut as soon as a later one is
+        synced. It is for work that is done again after one. A nested transaction is synced as the outermost one.
         """
 
     def abandon(self) -> None:
@@ -171,6 +173,15 @@ class Store(Protocol):
         `is_sound` says of a tree, a key and a value whether they are what they should be. One that is not was
         damaged before, and counts as damaged from then on.
         """
+
+    def background(self) -> AbstractContextManager[None]:
+        """For work in the background: its commits leave out what the end of the block does for all of them.
+
+        The end of the block may wait for the disk. It needs no lock, so the caller must hold none there.
+        """
+
+    def sync(self) -> None:
+        """Make what was committed without being synced survive a power cut. Waits for the disk, and needs no lock."""
 
     def close(self) -> None:
         """Release files and memory. Closing twice does nothing."""

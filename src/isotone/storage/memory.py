@@ -7,7 +7,7 @@ So beginning a transaction costs nothing, and undoing it costs as much as was wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice, tee
 from typing import Final, NoReturn
 
@@ -54,7 +54,7 @@ class MemoryStore:
         self._open = _OpenBlocks()
         self.describe_damage: DescribeDamage = damaged_entry  # never called
 
-    def transaction(self, *, wait: bool = True) -> _MemoryTransaction:
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> _MemoryTransaction:
         """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self._open)
 
@@ -214,6 +214,13 @@ class MemoryStore:
     def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
         """One part for each tree."""
         return {tree: [TreePart()] for tree in trees}
+
+    def background(self) -> AbstractContextManager[None]:
+        """Does nothing: commits leave nothing out."""
+        return nullcontext()
+
+    def sync(self) -> None:
+        """Do nothing: there is no disk."""
 
     def close(self) -> None:
         """Drop everything; any later use raises `UsageError`."""

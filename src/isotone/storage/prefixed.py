@@ -25,8 +25,8 @@ class PrefixedStore:
         self.busy_timeout = whole.busy_timeout
         self.describe_damage = whole.describe_damage
 
-    def transaction(self, *, wait: bool = True) -> Transaction:
-        return self._whole.transaction(wait=wait)
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> Transaction:
+        return self._whole.transaction(wait=wait, synced=synced)
 
     def abandon(self) -> None:
         self._whole.abandon()
@@ -110,6 +110,12 @@ class PrefixedStore:
     def upgrade(self, is_sound: Callable[[str, bytes, bytes], bool]) -> bool:
         """Do nothing: the upgrade of the whole store includes this part."""
         return False
+
+    def background(self) -> AbstractContextManager[None]:
+        return self._whole.background()
+
+    def sync(self) -> None:
+        self._whole.sync()
 
     def close(self) -> None:
         """Do nothing: the whole store is closed by its owner."""

@@ -72,9 +72,7 @@ class Found(NamedTuple):
     old: list[str]  # those that may have rows without checksums
     roots: list[int]  # the pages where trees begin
     notes: list[str]
-    latest: frozenset[
-        int
-    ]  # the pages that the log had, whose rows are later than others with their keys
+    latest: frozenset[int]  # the pages that the log had: of two rows with one key, theirs counts
     older: dict[int, bytes]  # pages as they were before a commit that is damaged in the log
 
 

@@ -19,37 +19,40 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import chain, islice, starmap
 from operator import itemgetter
 from typing import Any, Final, NoReturn
 from weakref import WeakSet
 
 import apsw
-import msgspec
 
 from isotone.crc import crc32
 from isotone.errors import DamagedItem, StorageError, UsageError
+from isotone.storage.checkpoints import LONGEST, Checkpoints
 from isotone.storage.checksums import (
     CHUNK_SIZE,
     FIRST,
     SUM_SIZE,
-    Sums,
     are_in_order,
     next_count,
 )
 from isotone.storage.file import (
+    LOG_PAGES,
     MEMORY,
     MEMORY_MAP,
     READ_ONLY,
+    SYNCHRONOUS,
     Durability,
     Waiting,
     connect,
     state_without_log,
     storage_error,
 )
-from isotone.storage.file_upgrade import COLUMNS, Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import TABLE as UPGRADE
+from isotone.storage.file_upgrade import Judge, is_pending, reached_in
 from isotone.storage.file_upgrade import step as upgrade_step
+from isotone.storage.forking import leak
 from isotone.storage.interface import (
     ABANDONED,
     BUSY_TIMEOUT,
@@ -58,13 +61,13 @@ from isotone.storage.interface import (
     NOT_BYTES,
     TRANSACTION_IN_SNAPSHOT,
     DescribeDamage,
-    NoSuchTree,
     OnDamage,
     TreePart,
     checked_tree_name,
     damaged_entry,
     existing_tree,
 )
+from isotone.storage.statements import KEY, OF_REPLICATOR, PREFIX, TREES, StatementsByTree
 
 _LOST: Final = -1
 _BEGIN_READING: Final = (
@@ -75,7 +78,10 @@ _LOOK: Final = 0.25  # seconds between two looks whether the file is still at it
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
 _VALUES: Final = itemgetter(1)
+_ROWS: Final = 50  # that one statement adds
 _RANGE_COLUMNS: Final = 3  # key, value, row_sum
+_PAGES_WRITTEN: Final = apsw.SQLITE_DBSTATUS_CACHE_WRITE  # to the log, in WAL mode
+_CHECKPOINT_TIMEOUT: Final = 0.25  # seconds that a checkpoint waits for writers
 _BEHIND_ALL: Final = b"\xff" * 64  # no key that we write begins like this
 _MAX_PROBLEMS: Final = 100  # reported by one check
 _STEPS: Final = (
@@ -97,11 +103,14 @@ class SQLiteStore:
     __slots__ = (
         "__weakref__",
         "_as_opened",
+        "_checkpoints",
         "_connection",
         "_depth",
+        "_durability",
         "_execute",
         "_has_changed",
         "_identity",
+        "_log_limit",
         "_memory_map",
         "_next_look",
         "_place",
@@ -109,6 +118,7 @@ class SQLiteStore:
         "_seen_version",
         "_snapshots",
         "_statements",
+        "_synced",
         "_waiting",
         "busy_timeout",
         "describe_damage",
@@ -130,6 +140,7 @@ class SQLiteStore:
         self.busy_timeout = busy_timeout
         self._waiting = Waiting(busy_timeout)
         self._memory_map = memory_map
+        self._durability: Durability = durability
         state = state_without_log(self.path)
         self._connection: Any = connect(
             self.path, durability, busy_timeout, memory_map, self._waiting, read_only=read_only
@@ -137,13 +148,18 @@ class SQLiteStore:
         self.read_only: bool = self._connection.readonly("main") or bool(
             self._connection.execute("PRAGMA query_only").get
         )
+        self._synced = True  # whether commits wait for the disk, as far as the durability says so
+        self._checkpoints = Checkpoints(
+            partial(connect, self.path, durability, _CHECKPOINT_TIMEOUT, memory_map)
+        )
+        self._log_limit = LOG_PAGES
         # A log that was there at first may have been gone when the file was opened, so look again.
         self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)
         self._next_look = 0.0
-        self._statements = _StatementsByTree()
+        self._statements = StatementsByTree()
         self._depth = 0
         self._ready = 1
         self._snapshots = 0
@@ -152,13 +168,13 @@ class SQLiteStore:
         self.describe_damage: DescribeDamage = damaged_entry
         _OPEN.add(self)
 
-    def transaction(self, *, wait: bool = True) -> _SQLiteTransaction:
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> _SQLiteTransaction:
         """Take the write lock of the file until the block ends; nested ones are savepoints.
 
         Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`; without `wait`, at
-        once if another process has it.
+        once if another process has it. If not `synced`, its commit is as durable as with durability "process".
         """
-        return _SQLiteTransaction(self, wait)
+        return _SQLiteTransaction(self, wait, synced)
 
     def abandon(self) -> None:
         """Undo everything that is open."""
@@ -192,7 +208,7 @@ class SQLiteStore:
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
         try:
-            rows = self._execute(_TREES).fetchall()
+            rows = self._execute(TREES).fetchall()
         except apsw.Error as error:
             raise self._failure(error) from error
         return [name for (name,) in rows]
@@ -227,15 +243,20 @@ class SQLiteStore:
             raise UsageError(NOT_BYTES) from None
 
     def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
-        """Put the entries whose keys do not exist, and return how many. One statement for all."""
+        """Put the entries whose keys do not exist, and return how many. One statement for fifty of them.
+
+        Python's lock is free while SQLite executes it.
+        """
         if self._depth != self._ready:
             self._make_ready()
         before = self._connection.total_changes()
         statements = self._statements[tree]
         sums_of = statements.sums.of
-        rows = ((key, value, *sums_of(key, value)) for key, value in entries)
         try:
-            self._connection.executemany(statements.add, rows)
+            for start in range(0, len(entries), _ROWS):
+                rows = entries[start : start + _ROWS]
+                cells = [(key, value, *sums_of(key, value)) for key, value in rows]
+                self._execute(statements.add(len(rows)), [*chain.from_iterable(cells)])
         except apsw.Error as error:
             raise self._failure(error, tree) from error
         except TypeError:
@@ -320,9 +341,9 @@ class SQLiteStore:
 
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
         """What SQLite finds wrong, and tables that are not ours. Without `trees` also what no tree has: free pages."""
-        subjects = [_MAX_PROBLEMS] if trees is None else [f'"{_PREFIX}{tree}"' for tree in trees]
-        # SQLite calls this now and then, so that an interruption (Ctrl-C) need not wait for the end.
-        self._connection.set_progress_handler(bool, _STEPS)
+        subjects = [_MAX_PROBLEMS] if trees is None else [f'"{PREFIX}{tree}"' for tree in trees]
+        # SQLite calls this now and then. As it is Python's code, an interruption (Ctrl-C) need not wait for the end.
+        self._connection.set_progress_handler(lambda: False, _STEPS)
         try:
             rows = [
                 self._execute(f"PRAGMA integrity_check({each})").fetchall() for each in subjects
@@ -343,13 +364,13 @@ class SQLiteStore:
         return {
             name: ours.get(made)
             for name, made in self._execute(sql).fetchall()
-            if name != UPGRADE and not name.startswith(_OF_REPLICATOR)
+            if name != UPGRADE and not name.startswith(OF_REPLICATOR)
         }
 
     def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
         """The exception for each key without its sum. A range does not read these sums, a read at a gap does."""
         sums, reached = self._statements[tree].sums, reached_in(self._connection, tree)
-        sql = f'SELECT {_KEY}, key_sum FROM "{_PREFIX}{tree}"'
+        sql = f'SELECT {KEY}, key_sum FROM "{PREFIX}{tree}"'
         cursor = self._connection.cursor()
         try:
             # Without a bound, a first key that is no longer bytes is met as well.
@@ -388,9 +409,18 @@ class SQLiteStore:
         except apsw.Error as error:
             raise self._failure(error) from error
 
+    def background(self) -> AbstractContextManager[None]:
+        """Commits inside the block do not copy the log into the file; the end of the block does, on its own connection."""
+        return self._checkpoints.deferred()
+
+    def sync(self) -> None:
+        """Sync the log, and copy it into the file, on its own connection."""
+        self._checkpoints.copy_now()
+
     def close(self) -> None:
         """Close the file; the last process to do so merges the log into it."""
         _OPEN.discard(self)
+        self._checkpoints.close()
         connection = self._connection
         self._replace_connection(_Unusable(CLOSED))
         if not isinstance(connection, _Unusable):
@@ -467,7 +497,7 @@ class SQLiteStore:
         except apsw.Error as error:
             raise self._failure(error, tree) from error
 
-    def _begin(self, wait: bool) -> None:
+    def _begin(self, wait: bool, synced: bool) -> None:
         if self._snapshots:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self.read_only:
@@ -476,6 +506,13 @@ class SQLiteStore:
         if self._connection.in_transaction:
             # A signal handler's exception cut an earlier block short before it was counted.
             self._execute("ROLLBACK")
+        if synced is not self._synced and self._durability == "disk":
+            self._command(f"PRAGMA synchronous={SYNCHRONOUS['disk' if synced else 'process']}")
+            self._synced = synced
+        log_limit = LONGEST if self._checkpoints.blocks else LOG_PAGES
+        if log_limit != self._log_limit:
+            self._connection.wal_autocheckpoint(log_limit)
+            self._log_limit = log_limit
         self._waiting.allowed = wait
         try:
             self._command("BEGIN IMMEDIATE")
@@ -537,6 +574,8 @@ class SQLiteStore:
         if level == 1:
             self._command("ROLLBACK" if undo else "COMMIT")
             self._seen_version = self._connection.data_version()  # counts own commits, too
+            if self._checkpoints.blocks:
+                self._checkpoints.written = self._connection.status(_PAGES_WRITTEN)[0]
             return
         for _ in range(level, self._ready + 1):
             if undo:
@@ -574,9 +613,7 @@ class SQLiteStore:
         SQLite does not even allow closing it here, so it must not be garbage-collected either.
         """
         if not isinstance(self._connection, _Unusable):
-            import ctypes  # slow to import, and rarely needed
-
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            leak(self._connection)
             self._replace_connection(
                 _Unusable(f"{self.path} was opened before fork(); open it again in the child")
             )
@@ -592,11 +629,12 @@ def _identity_of(path: str) -> tuple[int, int] | None:
 
 
 class _SQLiteTransaction:
-    __slots__ = ("_level", "_rolled_back", "_store", "_wait")
+    __slots__ = ("_level", "_rolled_back", "_store", "_synced", "_wait")
 
-    def __init__(self, store: SQLiteStore, wait: bool) -> None:
+    def __init__(self, store: SQLiteStore, wait: bool, synced: bool) -> None:
         self._store = store
         self._wait = wait
+        self._synced = synced
         self._level = 0
         self._rolled_back = False
 
@@ -607,7 +645,7 @@ class _SQLiteTransaction:
     def __enter__(self) -> _SQLiteTransaction:
         store = self._store
         if not store._depth:
-            store._begin(self._wait)
+            store._begin(self._wait, self._synced)
         self._level = store._depth = store._depth + 1
         return self
 
@@ -807,82 +845,3 @@ def _disown_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_all)
-
-
-# The SQL of a tree. A tree `name` is the table `tree_name` with two columns, its key and its value.
-
-_PREFIX: Final = "tree_"
-_OF_REPLICATOR: Final = "_litestream_"  # Litestream's own tables; it takes its locks by them
-_TREES: Final = (
-    f"SELECT substr(name, {len(_PREFIX) + 1}) AS tree FROM sqlite_schema"
-    f" WHERE type = 'table' AND name GLOB '{_PREFIX}*' ORDER BY tree"
-)
-
-
-# Bytes whose type has changed to text would not be read as what they are.
-_KEY: Final = "CAST(key AS BLOB)"
-_VALUE: Final = "CAST(value AS BLOB)"
-
-
-class _Statements(msgspec.Struct, frozen=True, gc=False):
-    """The SQL of one tree; the keys of `range` are (careful, without an upper bound, reverse)."""
-
-    sums: Sums
-    start: int
-    create: str
-    drop: str
-    get: str
-    put: str
-    add: str
-    delete: str
-    key_sum: str
-    neighbours: str
-    range: dict[tuple[bool, bool, bool], str]
-
-
-def _statements_of(tree: str) -> _Statements:
-    table = f'"{_PREFIX}{tree}"'
-    sums = Sums(tree)
-    bounds = {False: "key >= ? AND key < ?", True: "key >= ?"}
-    orders = {False: "ASC", True: "DESC"}
-    key = f"SELECT key || coalesce(key_sum, x'') FROM {table} WHERE key"
-    below = f"CAST(({key} < ?1 ORDER BY key DESC LIMIT 1) AS BLOB)"
-    above = f"CAST(({key} >= ?2 ORDER BY key LIMIT 1) AS BLOB)"
-    return _Statements(
-        sums=sums,
-        start=sums.start,
-        create=f"CREATE TABLE {table} {COLUMNS} STRICT, WITHOUT ROWID",
-        drop=f"DROP TABLE {table}",
-        get=f"SELECT value, row_sum FROM {table} WHERE key = ?",
-        # An upsert changes the row in place, where REPLACE deletes and inserts.
-        put=(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET value = excluded.value, key_sum = excluded.key_sum, row_sum = excluded.row_sum"
-        ),
-        add=f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        delete=f"DELETE FROM {table} WHERE key = ?",
-        key_sum=f"SELECT key_sum FROM {table} WHERE key = ?",
-        neighbours=f"SELECT {below}, {above}",
-        range={
-            (careful, unbounded, reverse): (
-                f"SELECT {columns}, row_sum FROM {table} WHERE {bound} ORDER BY key {order}"
-            )
-            for careful, columns in {False: "key, value", True: f"{_KEY}, {_VALUE}"}.items()
-            for unbounded, bound in bounds.items()
-            for reverse, order in orders.items()
-        },
-    )
-
-
-class _StatementsByTree(dict[str, _Statements]):
-    """The statements of each tree, created at first use, whether or not the tree exists.
-
-    SQLite reports a tree that does not exist, even if another process has just dropped it.
-    """
-
-    def __missing__(self, tree: str) -> _Statements:
-        try:
-            statements = self[tree] = _statements_of(checked_tree_name(tree))
-        except UsageError:
-            raise NoSuchTree(tree) from None
-        return statements

@@ -31,6 +31,7 @@ _PATIENCE: Final = 2000  # misses more than hits, after which no text is compare
 _LONGEST: Final = 16 << 10  # bytes of JSON that a shape is made of
 
 _TEXT: Final = rb'[^"\\\x00-\x1f]*'  # needs no escape in JSON
+_SOME_TEXT: Final = rb'[^"\\\x00-\x1f]+'
 _NUMBER: Final = rb"[-.0-9]{1,40}"  # a longer one is validated as if it were unknown
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -82,8 +83,9 @@ class _Shape(NamedTuple):
 class KnownShapes:
     """The shapes of one file.
 
-    `attributes` are the names and types of attributes that every item must have, and `before` and `after` are what
-    stands around the JSON of an item in every text.
+    `attributes` are the names and types of attributes that every item must have, `optional` those of others whose contents
+    are wanted, too: empty where there is none, since an item that has an empty one is not recognised. `before` and `after` are
+    what stands around the JSON of an item in every text.
 
     >>> shapes = KnownShapes({"id": "S"})
     >>> shapes.learn(b'{"id":{"S":"a"},"n":{"N":"7"}}', {"id": {"S": "a"}, "n": {"N": "7"}})
@@ -91,12 +93,25 @@ class KnownShapes:
     [((b'abc',), 8), None]
     """
 
-    __slots__ = ("_after", "_attempts", "_attributes", "_balance", "_before", "_shapes")
+    __slots__ = (
+        "_after",
+        "_attempts",
+        "_attributes",
+        "_balance",
+        "_before",
+        "_optional",
+        "_shapes",
+    )
 
     def __init__(
-        self, attributes: Mapping[str, str], before: bytes = b"", after: bytes = b""
+        self,
+        attributes: Mapping[str, str],
+        before: bytes = b"",
+        after: bytes = b"",
+        optional: Mapping[str, str] | None = None,
     ) -> None:
         self._attributes = attributes
+        self._optional = optional or {}
         self._before, self._after = before, after
         self._shapes: list[_Shape] = []  # those learned last come first
         self._attempts = float(_ATTEMPTS)
@@ -149,15 +164,16 @@ class KnownShapes:
 
     def _shape_of(self, text: bytes, item: Item) -> _Shape | None:
         """The shape of an item; None if it has none, its JSON is not canonical, or lacks an attribute."""
-        making = _Making(self._attributes)
+        making = _Making(self._attributes, self._optional)
         try:
             pattern = making.members(item, is_item=True)
         except _Irregular:
             return None
-        if len(making.named) < len(self._attributes):
+        if not self._attributes.keys() <= making.named.keys():
             return None
+        pattern += making.absent()
         match = re.compile(re.escape(self._before) + pattern + re.escape(self._after)).fullmatch
-        named = _getter([making.named[name] for name in self._attributes])
+        named = _getter([making.named[name] for name in (*self._attributes, *self._optional)])
         known = _Shape(match, named, tuple(making.checked), tuple(making.sets), 0)
         (found,) = known.recognised([text])
         return None if found is None else known._replace(overhead=found[1] - item_size(item))
@@ -175,12 +191,21 @@ def _bounds(places: list[int]) -> tuple[int, int]:
 class _Making:
     """An expression as it grows: what its groups are for."""
 
-    def __init__(self, attributes: Mapping[str, str]) -> None:
+    def __init__(self, attributes: Mapping[str, str], optional: Mapping[str, str]) -> None:
         self.named: dict[str, int] = {}
         self.checked: list[tuple[_Rule, int]] = []
         self.sets: list[slice] = []
-        self._attributes = attributes
+        self._wanted = {**attributes, **optional}
+        self._optional = optional
         self._groups = 0
+
+    def absent(self) -> bytes:
+        """An expression that is empty, for the optional attributes that the item does not have."""
+        absent = [name for name in self._optional if name not in self.named]
+        for name in absent:
+            self.named[name] = self._groups
+            self._groups += 1
+        return b"()" * len(absent)
 
     def members(self, members: Item, *, is_item: bool = False) -> bytes:
         """The expression for the members of an item or a map."""
@@ -188,23 +213,24 @@ class _Making:
 
     def _members(self, members: Item, is_item: bool) -> Iterator[bytes]:
         for name, value in members.items():
-            is_named = is_item and name in self._attributes
-            if is_named:
-                if self._attributes[name] not in value:
+            text = None
+            if is_item and name in self._wanted:
+                if self._wanted[name] not in value:
                     raise _Irregular
                 self.named[name] = self._groups
-            yield re.escape(_encode(name)) + b":" + self._value(value, is_named=is_named)
+                text = _SOME_TEXT if name in self._optional else _TEXT
+            yield re.escape(_encode(name)) + b":" + self._value(value, text)
 
-    def _value(self, value: AttributeValue, *, is_named: bool = False) -> bytes:
+    def _value(self, value: AttributeValue, named_text: bytes | None = None) -> bytes:
         ((code, content),) = value.items()
-        return b'\\{"%b":%b\\}' % (code.encode(), self._content(code, content, is_named))
+        return b'\\{"%b":%b\\}' % (code.encode(), self._content(code, content, named_text))
 
-    def _content(self, code: str, content: object, is_named: bool) -> bytes:
+    def _content(self, code: str, content: object, named_text: bytes | None) -> bytes:
         if code == "S":
-            return b'"' + (self._group() if is_named else _TEXT) + b'"'
+            return b'"' + (_TEXT if named_text is None else self._group(named_text)) + b'"'
         if code in _RULES:
             self.checked.append((_RULES[code], self._groups))
-            return b'"' + self._group(_NUMBER if code == "N" else _TEXT) + b'"'
+            return b'"' + self._group(_NUMBER if code == "N" else named_text or _TEXT) + b'"'
         if code in ("BOOL", "NULL"):
             return _encode(content)
         if code == "M" and isinstance(content, dict):

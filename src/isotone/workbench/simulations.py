@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from isotone.advisor.simulation import Forecast, Workload
 
 _PATIENCE: Final = 0.3  # seconds that an answer waits for the run
-_MEMBERS: Final = 400
 _MOST_SIZE: Final = 10**12
 _MOST_SHARDS: Final = 1_000
 _PLACES: Final = 6
@@ -51,7 +50,7 @@ class Simulations:
         def note(what: str, done: int, of: int) -> None:
             self._done = (what, done, of)
 
-        return simulate(workload, members=_MEMBERS, progress=note)
+        return simulate(workload, progress=note)
 
 
 def _size(size: Any) -> int | None:

@@ -401,7 +401,12 @@ class Snapshots:
         compared.result = result
 
     def _side(self, files: ExitStack, identity: str, table: str | None) -> Side:
-        return Side(files.enter_context(open_file(self._folder.file(identity))), table)
+        file = self._folder.file(identity)
+        if not file.is_file() or not file.stat().st_size:  # opening it would make an empty database
+            raise UsageError(
+                f"{file} is missing or empty: delete this snapshot, or put its file back"
+            )
+        return Side(files.enter_context(open_file(file)), table)
 
     def _known(self, given: Mapping[str, Any]) -> _Compared:
         number = given.get("id")

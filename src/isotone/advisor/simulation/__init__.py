@@ -7,7 +7,9 @@ print(found)                        # load, hot keys, storage, the month's cost,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
 from isotone.advisor.simulation import sampling
 from isotone.advisor.simulation.forecast import (
@@ -21,13 +23,16 @@ from isotone.advisor.simulation.forecast import (
 from isotone.advisor.simulation.partitions import Load
 from isotone.advisor.simulation.recording import Place
 from isotone.advisor.simulation.report_text import report
+from isotone.advisor.simulation.runs import PARTS, ConfidenceInterval, Runs
 from isotone.advisor.simulation.workload import Call, Member, Population, Workload
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
 
 __all__ = [
+    "DEFAULT_MEMBERS",
     "Call",
     "Comparison",
+    "ConfidenceInterval",
     "Costs",
     "Forecast",
     "HotKey",
@@ -36,25 +41,35 @@ __all__ = [
     "Place",
     "PlaceForecast",
     "Population",
+    "SimulationInterrupted",
     "Workload",
     "check",
     "report",
     "simulate",
 ]
 
-_MEMBERS = 1000
-_SMALLER = 4
-_LARGER = 10
+DEFAULT_MEMBERS: Final = 400
+"""How many members of the largest population are run if nothing else is said."""
+_FEWEST: Final = 20
+_LARGER: Final = 10
 
 Progress = Callable[[str, int, int], object]
-"""Called with what is done, how many calls are made, and how many in all."""
+"""Called with what is run, how many steps are done, and how many there are in all."""
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a simulation. `forecast` is that of the runs that were finished; None if they are too few for one."""
+
+    def __init__(self, forecast: Forecast | None) -> None:
+        super().__init__()
+        self.forecast = forecast
 
 
 def simulate(
     workload: Workload,
     *,
     size: int | None = None,
-    members: int = _MEMBERS,
+    members: int = DEFAULT_MEMBERS,
     seed: int = 0,
     prices: Prices = US_EAST_1,
     shards: Mapping[str, int] | None = None,
@@ -63,21 +78,49 @@ def simulate(
     """Run a workload with some members, and forecast it with all.
 
     `size` is how many members the largest population has, the others in proportion; by default each has its declared
-    size. `members` is how many of the largest are run. `shards` divides hot keys, by the labels of `Forecast.hottest`.
-    The same `seed` gives the same forecast. Nothing leaves the process.
+    size. `members` is how many of the largest are run, `size` at most; smaller runs say how sure the figures are
+    (`Forecast.interval`). `shards` divides hot keys, by the labels of `Forecast.hottest`. The same `seed` gives the same
+    forecast. Nothing leaves the process. Raises `SimulationInterrupted` at Ctrl-C.
     """
     started = time.perf_counter()
-    if type(members) is not int or members < 20:
-        raise UsageError(f"members={members!r} are too few to say anything; give 20 or more")
+    if type(members) is not int or members < _FEWEST:
+        raise UsageError(f"members={members!r} are too few to say anything; give {_FEWEST} or more")
     if not workload.actions:
         raise UsageError(f"workload {workload.name!r} has no action; declare one with @load.action")
-    fewer = max(members // _SMALLER, 5)
-    calls = sampling.calls_a_member(workload, fewer)
-    small = _run(workload, fewer, calls, seed, progress)
-    sample = _run(workload, members, calls, seed, progress)
-    taken = time.perf_counter() - started
-    plain = Forecast(workload, sizes_of(workload, size), prices, {}, taken, calls, small, sample)
-    return plain.with_shards(shards) if shards else plain
+    wanted = sizes_of(workload, size)
+    largest = min(members, size or members)
+    calls = sampling.calls_a_member(workload, largest)
+
+    def forecast(runs: Runs) -> Forecast:
+        taken = time.perf_counter() - started
+        plain = Forecast(workload, wanted, prices, {}, taken, calls, runs)
+        return plain.with_shards(shards) if shards else plain
+
+    parts = [
+        (members, f"{seed} {name} {number}")
+        for name, members in _parts(workload, largest).items()
+        for number in range(PARTS)
+    ]
+    planned = [*parts, (largest, str(seed))]
+    samples: list[sampling.Sample] = []
+    try:
+        for sample in _run(workload, planned, calls, progress):
+            samples.append(sample)  # noqa: PERF402 - an interruption keeps what is finished
+    except KeyboardInterrupt:
+        found = None
+        if known := Runs.of_some(samples):
+            with suppress(UsageError):  # so few runs may lack a key that `shards` names
+                found = forecast(known)
+        raise SimulationInterrupted(found) from None
+    return forecast(Runs.of(samples))
+
+
+def _parts(workload: Workload, largest: int) -> dict[str, int]:
+    """The members of the smaller runs: an eighth, and an eighth of that, unless so few are no fewer."""
+    small, smallest = largest // PARTS, largest // PARTS**2
+    if sampling.sizes(workload, small) == sampling.sizes(workload, smallest):
+        return {"small": small}
+    return {"smallest": smallest, "small": small}
 
 
 def check(
@@ -87,17 +130,34 @@ def check(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Comparison]:
-    """Run the workload at a larger size, by default ten times the sample's, and compare what was forecast for it."""
-    wanted = members or _LARGER * max(forecast.sampled.values(), default=1)
-    calls = forecast.calls_a_member
-    return forecast.compare(_run(forecast.workload, wanted, calls, seed, progress))
+    """Run the workload at a larger size, by default ten times the sample's, and compare what was forecast for it.
+
+    If the forecast is for fewer members than that, the workload is run at the size of the forecast.
+    """
+    if members is None:
+        largest = _LARGER * max(forecast.sampled.values(), default=1)
+        members = min(largest, max(forecast.sizes.values(), default=1))
+    planned = [(members, f"{seed} check")]
+    (measured,) = _run(forecast.workload, planned, forecast.calls_a_member, progress)
+    return forecast.compare(measured)
 
 
 def _run(
-    workload: Workload, members: int, calls: float, seed: int, progress: Progress | None
-) -> sampling.Sample:
-    def report(done: int, of: int) -> None:
-        if progress is not None:
-            progress(f"{members} members", done, of)
+    workload: Workload,
+    planned: Sequence[tuple[int, str]],
+    calls: float,
+    progress: Progress | None,
+) -> Iterator[sampling.Sample]:
+    """The samples of runs with so many members each, and a seed."""
+    runs = [sampling.Run(workload, members, calls, seed=seed) for members, seed in planned]
+    total, before = sum(run.steps for run in runs), 0
+    for number, run in enumerate(runs, 1):
+        what = f"run {number} of {len(runs)}, with {run.title}"
 
-    return sampling.run(workload, members, calls, seed=seed, progress=report)
+        def report(done: int, before: int = before, what: str = what) -> None:
+            if progress is not None:
+                progress(what, before + done, total)
+
+        report(0)
+        yield run.sample(report)
+        before += run.steps

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from isotone.advisor.simulation import partitions
 from isotone.advisor.simulation.partitions import Load
 from isotone.advisor.simulation.recording import Place
+from isotone.advisor.simulation.runs import DEVIATIONS, ConfidenceInterval, Runs, Trend, interval_of
 from isotone.advisor.simulation.sampling import Owner, Sample, Units
 from isotone.advisor.simulation.workload import Action, Ranks, Workload
 from isotone.errors import UsageError
@@ -24,11 +25,10 @@ from isotone.prices import DAYS_A_MONTH, Prices
 
 RANKS: Final = 200  # members of a population whose keys are followed one by one
 BUSY: Final = 0.7  # of a partition's limit: from here on a key is called hot
-_SAME: Final = 0.05  # a smaller difference between two samples is chance
-_STEEP: Final = (
-    0.5  # from this exponent on, units grow with the members and not with their logarithm
+SURE: Final = (
+    0.1  # half of an interval, as a part of its figure: beyond this, the sample is too small
 )
-_STRAIGHT: Final = 1.5  # up to this one in a straight line
+_PART_OF_ALL: Final = 0.01  # of all units or bytes, from which on a figure counts
 _UTILIZATION: Final = 0.7  # of provisioned capacity, as auto scaling aims for
 _LEAST_READ: Final = 0.5  # units of a query that finds little
 _DAY: Final = 86400.0
@@ -78,33 +78,7 @@ class Costs:
     currency: str
 
 
-class Trend(NamedTuple):
-    """How a call's units in a place change with the number of members: not, by the logarithm, in a line, or by a power."""
-
-    small: float
-    big: float
-    ratio: float
-    """The bigger sample's members for each of the smaller one's."""
-
-    @property
-    def exponent(self) -> float:
-        if not self.small or not self.big or self.ratio <= 1:
-            return 0.0
-        if abs(self.big / self.small - 1) < _SAME:
-            return 0.0
-        return math.log(self.big / self.small) / math.log(self.ratio)
-
-    def factor(self, members: float) -> float:
-        """The units among so many times the members of the bigger sample, for each unit in it."""
-        if not (exponent := self.exponent) or members <= 1:
-            return 1.0
-        if _STEEP <= exponent <= _STRAIGHT:  # a part for each member, and one that is the same
-            each = (1 - self.small / self.big) / (1 - 1 / self.ratio)
-            return 1 + each * (members - 1)
-        if abs(exponent) > _STRAIGHT:
-            return float(members**exponent)
-        step = (self.big - self.small) / self.big / math.log(self.ratio)
-        return max(1 + step * math.log(members), 0.1)
+Figure = Callable[["Forecast"], float]
 
 
 @dataclass
@@ -119,10 +93,13 @@ class Forecast:
     """How long the samples took."""
     calls_a_member: float
     """How often each action was called for each member of the largest population."""
-    _small: Sample = field(repr=False)
-    _sample: Sample = field(repr=False)
+    runs: Runs = field(repr=False)
+    _part: int | None = field(default=None, repr=False)
+    """The small run that the figures are from; None: the large one."""
 
     def __post_init__(self) -> None:
+        if self._part is not None:
+            return
         known = {key.label for place in self.places for key in place.keys}
         for label in self.shards:
             if label not in known:
@@ -134,10 +111,77 @@ class Forecast:
         """The members of each population in the sample."""
         return self._sample.members
 
+    @property
+    def _sample(self) -> Sample:
+        return self.runs.large if self._part is None else self.runs.small[self._part]
+
     @cached_property
     def growing(self) -> dict[tuple[str, Place], Trend]:
         """The actions whose units depend on the number of members, and how."""
-        return {key: trend for key, trend in self._trends().items() if trend.exponent}
+        return self.runs.trends(self._part)
+
+    # How sure it is
+
+    def interval(self, figure: Figure, *, measured: float = math.inf) -> ConfidenceInterval:
+        """Where a figure is with a confidence of 95 %: `found.interval(lambda forecast: forecast.costs.on_demand)`.
+
+        It has the chance of the sample, and what depends on its size. It does not have what begins only among many more members.
+        """
+        small = [figure(each) for each in self._repeats]
+        calls = min(self._sample.calls.values())
+        return interval_of(figure(self), small, self.runs.ratio, calls=calls, measured=measured)
+
+    def part_unsure(self, figure: Figure) -> float:
+        """Half of a figure's interval, as a part of the figure; 0 of nothing."""
+        value = figure(self)
+        return self.interval(figure).half / value if value else 0.0
+
+    @cached_property
+    def least_sure(self) -> tuple[str, float]:
+        """The figure with the widest interval for its size, and its part; of those that make 1 % of all at least."""
+        units = sum(place.average.units for place in self.places)
+        stored = sum(place.stored for place in self.places)
+        least = {"reads a second": units, "writes a second": units, "bytes": stored}
+        unsure = [("the month's cost", self.part_unsure(lambda found: found.costs.on_demand))]
+        for place in self.places:
+            for unit, getter in _COMPARED.items():
+                if getter(place) >= _PART_OF_ALL * least[unit]:
+                    part = self.part_unsure(of_place(place.place, getter))
+                    unsure.append((f"{place.place}: {unit}", part))
+        for key in self.hot_keys:
+            part = self.part_unsure(of_key(key.label, lambda found: found.load.use))
+            unsure.append((f"{key.label}: part of a partition", part))
+        return max(unsure, key=lambda each: each[1])
+
+    @property
+    def wanted_members(self) -> int | None:
+        """How many members a sample needs for figures that are sure to 10 %; None if it has so many, or all there are.
+
+        An interval shrinks with the square root of the members.
+        """
+        sampled, every = (max(each.values(), default=1) for each in (self.sampled, self.sizes))
+        _, part = self.least_sure
+        if part <= SURE or sampled >= every:
+            return None
+        return min(_rounded_up(sampled * (part / SURE) ** 2), every)
+
+    @cached_property
+    def _repeats(self) -> list[Forecast]:
+        """The same forecast by each of the small runs."""
+        return [replace(self, _part=part) for part in range(len(self.runs.small))]
+
+    def place(self, place: Place) -> PlaceForecast:
+        """A table or an index; without any load if none was seen."""
+        found = next((each for each in self.places if each.place == place), None)
+        return found or PlaceForecast(place, Load(), Load(), 0.0, 0.0, 0, [], [], 0.0)
+
+    def key(self, label: str) -> HotKey | None:
+        """A key by its label; None if it is not among those that are followed."""
+        return self._by_label.get(label)
+
+    @cached_property
+    def _by_label(self) -> dict[str, HotKey]:
+        return {key.label: key for key in self.hottest}
 
     @cached_property
     def places(self) -> list[PlaceForecast]:
@@ -196,32 +240,15 @@ class Forecast:
 
     def compare(self, measured: Sample) -> list[Comparison]:
         """This forecast at the size of another sample, beside what was measured there."""
-        there = Forecast(
-            self.workload,
-            measured.members,
-            self.prices,
-            {},
-            0.0,
-            self.calls_a_member,
-            self._small,
-            self._sample,
-        )
-        return list(_compared(there, measured))
+        return list(_compared(replace(self, sizes=measured.members, shards={}), measured))
 
     def with_shards(self, shards: Mapping[str, int]) -> Forecast:
         """The same application with keys divided: `{"Songs: CHART": 10}`, by the labels of `hottest`."""
-        merged = {**self.shards, **_checked_shards(shards)}
-        return Forecast(
-            *(self.workload, self.sizes, self.prices, merged, self.seconds),
-            *(self.calls_a_member, self._small, self._sample),
-        )
+        return replace(self, shards={**self.shards, **_checked_shards(shards)})
 
     def with_size(self, size: int) -> Forecast:
         """The same application with so many members in the largest population, the others in proportion."""
-        return Forecast(
-            *(self.workload, sizes_of(self.workload, size), self.prices, self.shards),
-            *(self.seconds, self.calls_a_member, self._small, self._sample),
-        )
+        return replace(self, sizes=sizes_of(self.workload, size))
 
     # One place
 
@@ -347,21 +374,6 @@ class Forecast:
         name = max(self.sizes, key=lambda each: self.sizes[each])
         return self.sizes[name] / self._sample.members[name]
 
-    def _trends(self) -> dict[tuple[str, Place], Trend]:
-        ratio = max(self._sample.members.values(), default=1) / max(
-            self._small.members.values(), default=1
-        )
-        found = {}
-        for name, footprint in self._sample.footprints.items():
-            for place in dict.fromkeys(place for place, _ in footprint.units):
-                small, big = (
-                    sample.footprints[name].of(place) for sample in (self._small, self._sample)
-                )
-                found[name, place] = Trend(
-                    small.reads + small.writes, big.reads + big.writes, ratio
-                )
-        return found
-
 
 _ranks: Final = lru_cache(maxsize=256)(Ranks)
 
@@ -378,11 +390,12 @@ def sizes_of(workload: Workload, size: int | None) -> dict[str, int]:
 
 
 class Comparison(NamedTuple):
-    """A predicted figure and the measured one."""
+    """A predicted figure with its interval, and the measured one."""
 
     what: str
     predicted: float
     measured: float
+    interval: ConfidenceInterval
 
     @property
     def difference(self) -> float:
@@ -390,39 +403,67 @@ class Comparison(NamedTuple):
         return self.predicted / self.measured - 1 if self.measured else 0.0
 
 
+_COMPARED: Final[dict[str, Callable[[PlaceForecast], float]]] = {
+    "reads a second": lambda place: place.average.reads,
+    "writes a second": lambda place: place.average.writes,
+    "bytes": lambda place: place.stored,
+}
+
+
+def of_place(place: Place, figure: Callable[[PlaceForecast], float]) -> Figure:
+    """A figure of a table or an index, for `Forecast.interval`."""
+    return lambda forecast: figure(forecast.place(place))
+
+
+def of_key(label: str, figure: Callable[[HotKey], float]) -> Figure:
+    """A figure of a key, for `Forecast.interval`."""
+
+    def value(forecast: Forecast) -> float:
+        key = forecast.key(label)
+        return 0.0 if key is None else figure(key)
+
+    return value
+
+
 def _compared(predicted: Forecast, measured: Sample) -> Iterator[Comparison]:
-    truth = Forecast(
-        *(predicted.workload, measured.members, predicted.prices, {}, 0.0),
-        *(predicted.calls_a_member, measured, measured),
-    )
-    found = {place.place: place for place in predicted.places}
+    truth = replace(predicted, runs=Runs(measured))
+    members = measured.largest / predicted.runs.large.largest
     for there in truth.places:
-        here = found.get(there.place)
-        for kind in ("reads", "writes"):
-            wanted = getattr(there.average, kind)
+        for unit, getter in _COMPARED.items():
+            wanted = getter(there)
             if wanted:
-                got = getattr(here.average, kind) if here else 0.0
-                yield Comparison(f"{there.place}: {kind} a second", got, wanted)
-        if there.stored:
-            yield Comparison(f"{there.place}: bytes", here.stored if here else 0.0, there.stored)
-    by_label = {key.label: key for key in predicted.hottest}
-    for label, load in _measured_keys(truth, measured)[:3]:
-        key = by_label.get(label)
-        yield Comparison(f"{label}: part of a partition", key.load.use if key else 0.0, load.use)
+                figure = of_place(there.place, getter)
+                interval = predicted.interval(figure, measured=members)
+                yield Comparison(f"{there.place}: {unit}", figure(predicted), wanted, interval)
+    for label, (load, touches) in _measured_keys(truth, measured)[:3]:
+        figure = of_key(label, lambda key: key.load.use)
+        interval = predicted.interval(figure, measured=members)
+        # Which calls reach a key is chance in what was measured; a forecast has the key's share of them.
+        interval = interval.widened(DEVIATIONS * load.use / math.sqrt(touches))
+        yield Comparison(f"{label}: part of a partition", figure(predicted), load.use, interval)
 
 
-def _measured_keys(truth: Forecast, measured: Sample) -> list[tuple[str, Load]]:
-    """The load of the busiest keys in the busiest hour, as they were measured."""
-    loads: dict[str, Load] = defaultdict(Load)
+def _measured_keys(truth: Forecast, measured: Sample) -> list[tuple[str, tuple[Load, int]]]:
+    """The busiest keys as they were measured: the load in the busiest hour, and how often each was touched."""
+    found: dict[str, tuple[Load, int]] = {}
     peak = max(truth.workload.day)
-    for (place, label, action), units in measured.hottest.items():
+    for (place, label, action), each in measured.hottest.items():
+        name = f"{place}: {label}"
         rate = truth.rate(truth.workload.actions[action]) * peak
-        loads[f"{place}: {label}"] += Load(units.reads, units.writes) * rate
-    return sorted(loads.items(), key=lambda each: -each[1].use)
+        load, touches = found.get(name, (Load(), 0))
+        more = Load(each.units.reads, each.units.writes) * rate
+        found[name] = load + more, touches + each.number
+    return sorted(found.items(), key=lambda each: -each[1][0].use)
 
 
 def _less(all_of_it: Load, known: Load) -> Load:
     return Load(max(all_of_it.reads - known.reads, 0.0), max(all_of_it.writes - known.writes, 0.0))
+
+
+def _rounded_up(number: float) -> int:
+    """The next number of two digits and zeros."""
+    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return math.ceil(number / step) * step
 
 
 def _least_capacity(day: list[float]) -> float:
@@ -444,46 +485,92 @@ def _checked_shards(shards: Mapping[str, int]) -> dict[str, int]:
     return dict(shards)
 
 
+Figures = dict[str, Any]
+"""Numbers by their names, or by names of groups of them."""
+
+
 def as_dict(forecast: Forecast) -> dict[str, Any]:
-    """The forecast as JSON-like data."""
+    """The forecast as JSON-like data; `intervals` have the names of the figures beside them."""
+
+    def with_intervals(figures: Callable[[Forecast], Figures]) -> Figures:
+        return {**figures(forecast), "intervals": _intervals(forecast, figures)}
+
+    def of(place: PlaceForecast) -> Figures:
+        return with_intervals(lambda found: _place_figures(found.place(place.place)))
+
+    def of_one(key: HotKey) -> Figures:
+        return with_intervals(lambda found: _key_figures(found.key(key.label)))
+
     return {
         "workload": forecast.workload.name,
         "populations": forecast.sizes,
         "sampled": forecast.sampled,
-        "throttled": forecast.throttled,
-        "write_amplification": forecast.amplification,
+        "wanted_members": forecast.wanted_members,
+        **with_intervals(_figures),
         "places": [
             {
                 "table": place.place.table,
                 "index": place.place.index,
-                "average": _units(place.average),
-                "peak": _units(place.peak),
-                "stored_bytes": place.stored,
-                "growth_bytes_a_day": place.growth,
                 "partitions": place.partitions,
-                "throttled": place.throttled,
+                **of(place),
             }
             for place in forecast.places
         ],
         "hottest_keys": [
             {
                 "key": key.label,
-                "peak": _units(key.load),
-                "part_of_a_partition": key.load.use,
-                "throttled": key.throttled,
                 "shards": key.shards,
                 "wanted_shards": key.wanted_shards,
+                **of_one(key),
             }
             for key in forecast.hottest[:20]
         ],
-        "month": {
-            "currency": forecast.costs.currency,
-            "on_demand": forecast.costs.on_demand,
-            "provisioned": forecast.costs.provisioned,
-            "storage": forecast.costs.storage,
-        },
+        "month": {"currency": forecast.costs.currency, **with_intervals(_cost_figures)},
     }
 
 
-def _units(load: Load) -> dict[str, float]:
+def _figures(forecast: Forecast) -> Figures:
+    return {"throttled": forecast.throttled, "write_amplification": forecast.amplification}
+
+
+def _place_figures(place: PlaceForecast) -> Figures:
+    return {
+        "average": _units(place.average),
+        "peak": _units(place.peak),
+        "stored_bytes": place.stored,
+        "growth_bytes_a_day": place.growth,
+        "throttled": place.throttled,
+    }
+
+
+def _key_figures(key: HotKey | None) -> Figures:
+    load = key.load if key else Load()
+    return {
+        "peak": _units(load),
+        "part_of_a_partition": load.use,
+        "throttled": key.throttled if key else 0.0,
+    }
+
+
+def _cost_figures(forecast: Forecast) -> Figures:
+    costs = forecast.costs
+    return {
+        "on_demand": costs.on_demand,
+        "provisioned": costs.provisioned,
+        "storage": costs.storage,
+    }
+
+
+def _intervals(forecast: Forecast, figures: Callable[[Forecast], Figures]) -> Figures:
+    """The intervals of figures, in the same groups."""
+
+    def interval(name: str, value: object) -> object:
+        if isinstance(value, dict):
+            return _intervals(forecast, lambda each: figures(each)[name])
+        return [*forecast.interval(lambda each: figures(each)[name])]
+
+    return {name: interval(name, value) for name, value in figures(forecast).items()}
+
+
+def _units(load: Load) -> Figures:
     return {"reads": load.reads, "writes": load.writes}

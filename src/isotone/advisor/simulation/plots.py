@@ -5,13 +5,14 @@ Needs matplotlib: `pip install 'isotone[plots]'`.
 
 from __future__ import annotations
 
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 from isotone.advisor.simulation.forecast import Forecast
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_output
+from isotone.output_paths import OutputPath, check_output, write_whole
 
 FORMATS: Final = ("png", "svg", "pdf")
 _PLACES: Final = 5
@@ -30,10 +31,10 @@ def save(forecast: Forecast, path: str | PathLike[str]) -> None:
     if ending not in FORMATS:
         raise UsageError(f"{path}: a picture ends in {', '.join(f'.{each}' for each in FORMATS)}")
     check_output(OutputPath("the picture", path))
-    figure = _figure(forecast)
-    figure.savefig(
-        path, format=ending, dpi=150, metadata={"Date": None} if ending == "svg" else None
-    )
+    picture = BytesIO()
+    metadata = {"Date": None} if ending == "svg" else None
+    _figure(forecast).savefig(picture, format=ending, dpi=150, metadata=metadata)
+    write_whole(Path(path), picture.getvalue())
 
 
 def _figure(forecast: Forecast) -> Any:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
-from isotone.advisor.simulation.forecast import BUSY, Comparison, Forecast, HotKey
+from isotone.advisor.simulation.forecast import (
+    BUSY,
+    SURE,
+    Comparison,
+    Figure,
+    Forecast,
+    HotKey,
+    PlaceForecast,
+    of_key,
+    of_place,
+)
 from isotone.advisor.simulation.partitions import READS, WRITES
+from isotone.advisor.simulation.runs import CONFIDENCE
 from isotone.text_table import aligned
 
 _KEYS = 8
@@ -34,37 +46,55 @@ def report(forecast: Forecast, comparisons: Sequence[Comparison] = ()) -> str:
 def _title(forecast: Forecast) -> str:
     sizes = ", ".join(f"{size:,} × {name}" for name, size in forecast.sizes.items())
     sampled = ", ".join(f"{number:,}" for number in forecast.sampled.values())
-    return f"{forecast.workload.name}: {sizes or 'no populations'}\nfrom a run with {sampled or 'none'}"
+    lines = [
+        f"{forecast.workload.name}: {sizes or 'no populations'}",
+        f"from a run with {sampled or 'none'}; ± is the interval of {CONFIDENCE:.0%} confidence",
+    ]
+    return "\n".join([*lines, *_warning(forecast)])
+
+
+def _warning(forecast: Forecast) -> Iterator[str]:
+    if members := forecast.wanted_members:
+        what, part = forecast.least_sure
+        yield (
+            f"THE SAMPLE IS TOO SMALL: {what}{_plus_minus(part)}; for ±{SURE:.0%} it takes "
+            f"about {members:,} members: --members {members}"
+        )
 
 
 def _places(forecast: Forecast) -> str:
-    rows = [
-        [
+    def row(each: PlaceForecast) -> list[str]:
+        def shown(text: str, figure: Callable[[PlaceForecast], float]) -> str:
+            return text + _unsure(forecast, of_place(each.place, figure))
+
+        return [
             str(each.place),
-            f"{each.peak.reads:,.0f}",
-            f"{each.peak.writes:,.0f}",
+            shown(f"{each.peak.reads:,.0f}", lambda place: place.peak.reads),
+            shown(f"{each.peak.writes:,.0f}", lambda place: place.peak.writes),
             f"{each.partitions:,}",
-            _bytes(each.stored),
-            f"+{_bytes(each.growth)}",
-            _percent(each.throttled),
+            shown(_bytes(each.stored), lambda place: place.stored),
+            shown(f"+{_bytes(each.growth)}", lambda place: place.growth),
+            shown(_percent(each.throttled), lambda place: place.throttled),
         ]
-        for each in forecast.places
-    ]
+
     header = ["busiest hour", "reads/s", "writes/s", "partitions", "stored", "a day", "throttled"]
-    return aligned(header, rows, right=range(1, 7))
+    return aligned(header, [row(each) for each in forecast.places], right=range(1, 7))
 
 
 def _keys(forecast: Forecast) -> str:
-    rows = [
-        [
+    def row(key: HotKey) -> list[str]:
+        def shown(text: str, figure: Callable[[HotKey], float]) -> str:
+            return text + _unsure(forecast, of_key(key.label, figure))
+
+        return [
             key.label if key.shards == 1 else f"{key.label} / {key.shards}",
-            f"{key.load.reads:,.0f}",
-            f"{key.load.writes:,.0f}",
-            f"{key.load.use:.0%}",
-            _percent(key.throttled),
+            shown(f"{key.load.reads:,.0f}", lambda key: key.load.reads),
+            shown(f"{key.load.writes:,.0f}", lambda key: key.load.writes),
+            shown(f"{key.load.use:.0%}", lambda key: key.load.use),
+            shown(_percent(key.throttled), lambda key: key.throttled),
         ]
-        for key in forecast.hottest[:_KEYS]
-    ]
+
+    rows = [row(key) for key in forecast.hottest[:_KEYS]]
     if not rows:
         return "no key is touched twice"
     return aligned(
@@ -76,17 +106,36 @@ def _keys(forecast: Forecast) -> str:
 
 def _money(forecast: Forecast) -> str:
     costs, prices = forecast.costs, forecast.prices
+
+    def line(value: float, figure: Figure, what: str) -> str:
+        return f"  {value:>14,.2f} {_unsure(forecast, figure).strip():<5} {what}"
+
     lines = [
         f"A month in {prices.region}, at the prices of {prices.as_of}, in {prices.currency}",
-        f"  {costs.on_demand:>14,.2f}  on demand",
-        f"  {costs.provisioned:>14,.2f}  provisioned instead, scaled with the load to 70 % utilization",
-        f"  {costs.storage:>14,.2f}  storage",
+        line(costs.on_demand, lambda found: found.costs.on_demand, "on demand"),
+        line(
+            costs.provisioned,
+            lambda found: found.costs.provisioned,
+            "provisioned instead, scaled with the load to 70 % utilization",
+        ),
+        line(costs.storage, lambda found: found.costs.storage, "storage"),
     ]
     if forecast.amplification > 1.005:
+        unsure = _unsure(forecast, lambda found: found.amplification)
         lines.append(
-            f"  each write unit of a table is {forecast.amplification:.2f} units with its indexes"
+            f"  each write unit of a table is {forecast.amplification:.2f}{unsure} units with its indexes"
         )
     return "\n".join(lines)
+
+
+def _unsure(forecast: Forecast, figure: Figure) -> str:
+    """How far a figure may be off; nothing for a figure that is 0."""
+    part = forecast.part_unsure(figure)
+    return _plus_minus(part) if part else ""
+
+
+def _plus_minus(part: float) -> str:
+    return f" ±{math.ceil(part * 100):,}%"
 
 
 def _advice(forecast: Forecast) -> Iterator[str]:
@@ -117,11 +166,19 @@ def _about(key: HotKey) -> str:
 
 def _checked(comparisons: Sequence[Comparison]) -> str:
     rows = [
-        [each.what, f"{each.predicted:,.3g}", f"{each.measured:,.3g}", f"{each.difference:+.1%}"]
+        [
+            each.what,
+            f"{each.predicted:,.3g}",
+            f"{each.interval.low:,.3g} to {each.interval.high:,.3g}",
+            f"{each.measured:,.3g}",
+            f"{each.difference:+.1%}" + ("" if each.measured in each.interval else " (outside)"),
+        ]
         for each in comparisons
     ]
     return aligned(
-        ["checked at a larger size", "forecast", "measured", "off by"], rows, right={1, 2, 3}
+        ["checked by another run", "forecast", "interval", "measured", "off by"],
+        rows,
+        right={1, 2, 3, 4},
     )
 
 

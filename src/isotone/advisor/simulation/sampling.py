@@ -8,14 +8,15 @@ A footprint says how many units a call consumes in each place (a table or a glob
     spread     keys that nobody touches again, such as a new order's, and scans
 
 The first two are told by the member's id in the key, or because all calls that touched the key have one member in
-common.
+common. Where a call reaches a population of which it has no member, such as the artist of the song that it drew, the key
+gets the calls of the member that it has.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ Kind = Literal["own", "drawn", "shared", "spread"]
 
 _WINDOW: Final = 60.0  # seconds of simulated time
 _PEAK: Final = 20 * 3600 + 1_780_000_000 // 86400 * 86400  # when they begin: 20:00 UTC of a day
-_LEAST_CALLS: Final = 100  # of each action, in the smallest run
+_LEAST_CALLS: Final = 200  # of each action, in the run with all members of the sample
 _CALLS_A_MEMBER: Final = 2.0
 _MORE: Final = 2.0  # times the calls of the rarest action that the most frequent one gets, at most
 _SMALLEST: Final = 10  # members of a population, if it has so many
@@ -68,6 +69,14 @@ class Units:
 
 
 @dataclass(slots=True)
+class Touches:
+    """How often a key was touched, and what that consumed for each call of an action."""
+
+    units: Units = field(default_factory=Units)
+    number: int = 0
+
+
+@dataclass(slots=True)
 class Footprint:
     """What a call of an action consumes on average, and by how many bytes its items grow."""
 
@@ -89,7 +98,8 @@ class Footprint:
 class Sample:
     """The result of running a workload with a part of its members."""
 
-    scale: float
+    largest: int
+    """The members of the largest population; without any, a number that the calls are in proportion to."""
     members: dict[str, int]
     calls: dict[str, int]
     footprints: dict[str, Footprint]
@@ -97,7 +107,7 @@ class Sample:
     """Bytes in each place that a member of a population begins with."""
     index_bytes: dict[Place, float]
     """Bytes in each place for each byte in its table, at the end."""
-    hottest: dict[tuple[Place, str, str], Units]
+    hottest: dict[tuple[Place, str, str], Touches]
     """What was consumed for each call of an action: by place, label of the key, and action; of keys touched often."""
 
 
@@ -110,11 +120,11 @@ class _Touched(NamedTuple):
     touch: Touch
 
 
-def sizes(workload: Workload, members: int) -> tuple[float, dict[str, int]]:
-    """The share of the largest population that so many members are, and the size of each population then."""
+def sizes(workload: Workload, members: int) -> dict[str, int]:
+    """The size of each population if the largest has so many members."""
     largest = max((each.size for each in workload.populations.values()), default=1)
     scale = min(1.0, members / largest)
-    return scale, {
+    return {
         name: min(each.size, max(_SMALLEST, round(each.size * scale)))
         for name, each in workload.populations.items()
     }
@@ -122,48 +132,30 @@ def sizes(workload: Workload, members: int) -> tuple[float, dict[str, int]]:
 
 def calls_a_member(workload: Workload, members: int) -> float:
     """How often each action is called for each member of the largest population, so that so few give an average."""
-    _, counts = sizes(workload, members)
-    return max(_CALLS_A_MEMBER, _LEAST_CALLS / max(counts.values(), default=1))
+    counts = sizes(workload, members)
+    return max(_CALLS_A_MEMBER, _LEAST_CALLS / max(counts.values(), default=members))
 
 
-def run(
-    workload: Workload,
-    members: int,
-    calls: float,
-    *,
-    seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
-) -> Sample:
-    """Run a workload with so many members of its largest population, the others in proportion.
+class Run:
+    """A run of a workload with so many members of its largest population, the others in proportion.
 
     `calls` is how often each action is called for each of them. Runs that are compared need the same number: what a
-    call consumes may depend on what others did before.
+    call consumes may depend on what others did before. `steps` are the members that join and the calls, in all.
     """
-    scale, counts = sizes(workload, members)
-    return _Run(workload, scale, counts, calls, seed, progress or _ignore).sample()
-
-
-def _ignore(done: int, of: int) -> None:
-    """Report nothing."""
-
-
-class _Run:
-    """One run of a workload at one size."""
 
     def __init__(
-        self,
-        workload: Workload,
-        scale: float,
-        counts: dict[str, int],
-        calls: float,
-        seed: int,
-        progress: Callable[[int, int], object],
+        self, workload: Workload, members: int, calls: float, *, seed: int | str = 0
     ) -> None:
         self._workload = workload
-        self._scale = scale
-        self._counts = counts
+        self._counts = sizes(workload, members)
+        self._largest = max(self._counts.values(), default=max(members, _SMALLEST))
         self._calls_a_member = calls
-        self._progress = progress
+        self._calls = self._planned()
+        self._progress: Callable[[int], object] = lambda done: None
+        joining = (name for name, each in workload.populations.items() if each.joins is not None)
+        self._joining = sum(self._counts[name] for name in joining)
+        self.steps = self._joining + sum(self._calls.values())
+        self.title = f"{self._largest:,} members"
         self._chance = random.Random(seed)
         self._clock = ManualClock(_PEAK)
         self._acting = self._ranks("activity")
@@ -179,8 +171,9 @@ class _Run:
             for name, each in self._workload.populations.items()
         }
 
-    def sample(self) -> Sample:
-        """Join, call, and condense."""
+    def sample(self, progress: Callable[[int], object]) -> Sample:
+        """Join, call, and condense; `progress` is called with the number of steps that are done."""
+        self._progress = progress
         database, close = open_backend(":memory:", clock=self._clock)
         recorder = Recorder(database)
         store = connect(recorder, clock=self._clock, engine="dynamodb", report=None)
@@ -189,17 +182,21 @@ class _Run:
             self._store: Store = stack.enter_context(store)
             self._prepare()
             stored = self._join(recorder)
-            calls = self._planned()
-            self._run_calls(calls, recorder)
+            self._run_calls(recorder)
             at_end = _sizes(database)
-        condensed = _Condensed(self._touched, self._members, calls)
+        everybody = [
+            population.member(number)
+            for name, population in self._workload.populations.items()
+            for number in range(1, self._counts[name] + 1)
+        ]
+        condensed = _Condensed(self._touched, self._members, self._calls, everybody)
         base = {place.table: size for place, size in at_end.items() if place.index is None}
         ratio = {
             place: size / base[place.table] if base[place.table] else 1.0
             for place, size in at_end.items()
         }
         return Sample(
-            *(self._scale, self._counts, calls, condensed.footprints(), stored, ratio),
+            *(self._largest, self._counts, self._calls, condensed.footprints(), stored, ratio),
             condensed.hottest(),
         )
 
@@ -213,12 +210,15 @@ class _Run:
         """Let all members join; returns what a member of each population stores."""
         stored: dict[tuple[str, Place], float] = {}
         before = _sizes(recorder)
+        joined = 0
         for name, population in self._workload.populations.items():
             if population.joins is None:
                 continue
             number = self._counts[name]
             for each in range(1, number + 1):
                 population.joins(self._call(population.member(each)))
+                joined += 1
+                self._progress(joined)
             after = _sizes(recorder)
             for place, size in after.items():
                 stored[name, place] = (size - before.get(place, 0.0)) / number
@@ -243,11 +243,11 @@ class _Run:
         """How often each action is called: enough for averages, and more often what happens more often."""
         rates = {name: each.rate_in_all() for name, each in self._workload.actions.items()}
         most = max(rates.values(), default=1.0)
-        least = self._calls_a_member * max(self._counts.values(), default=4)
+        least = self._calls_a_member * self._largest
         return {name: round(least * max(1.0, _MORE * rate / most)) for name, rate in rates.items()}
 
-    def _run_calls(self, calls: dict[str, int], recorder: Recorder) -> None:
-        order = [name for name, number in calls.items() for _ in range(number)]
+    def _run_calls(self, recorder: Recorder) -> None:
+        order = [name for name, number in self._calls.items() for _ in range(number)]
         self._chance.shuffle(order)
         step = _WINDOW / max(len(order), 1)
         for number, name in enumerate(order):
@@ -258,7 +258,7 @@ class _Run:
             at = number * step
             self._touched += [_Touched(number, name, at, each) for each in recorder.take()]
             self._clock.advance(step)
-            self._progress(number + 1, len(order))
+            self._progress(self._joining + number + 1)
 
     def _who(self, action: Action) -> Member | None:
         if action.by is None:
@@ -286,16 +286,12 @@ class _Condensed:
         touched: list[_Touched],
         members: list[tuple[Member | None, list[Member]]],
         calls: dict[str, int],
+        everybody: list[Member],
     ) -> None:
         self._touched = touched
         self._members = members
         self._calls = calls
-        self._everybody = {
-            member.id: member
-            for acting, drawn in members
-            for member in (acting, *drawn)
-            if member is not None
-        }
+        self._everybody = {member.id: member for member in everybody}
         names = sorted({re.escape(member.population) for member in self._everybody.values()})
         self._ids = re.compile(f"(?:{'|'.join(names) or '(?!)'})-[0-9a-z]{{8}}")
         self._owners = self._found_owners()
@@ -317,30 +313,43 @@ class _Condensed:
             footprint.grown[table] = footprint.grown.get(table, 0.0) + touch.grown / number
         return made
 
-    def hottest(self) -> dict[tuple[Place, str, str], Units]:
+    def hottest(self) -> dict[tuple[Place, str, str], Touches]:
         """The keys that were touched often, as they were measured."""
-        found: dict[tuple[Place, str, str], Units] = defaultdict(Units)
-        touches: Counter[tuple[Place, str, str]] = Counter()
+        found: dict[tuple[Place, str, str], Touches] = defaultdict(Touches)
         for call, action, _, touch in self._touched:
             owner = self._owner_of(call, touch)
             if touch.key is None or owner.kind == "spread":
                 continue
-            member = self._owners[touch.place, touch.key]
+            member = self._reached_by(call, self._owners[touch.place, touch.key])
             label = owner.label(member.number if isinstance(member, Member) else 0)
             number = self._calls[action]
-            found[touch.place, label, action].add(touch.reads / number, touch.writes / number)
-            touches[touch.place, label, action] += 1
-        return {key: units for key, units in found.items() if touches[key] >= _ENOUGH}
+            measured = found[touch.place, label, action]
+            measured.units.add(touch.reads / number, touch.writes / number)
+            measured.number += 1
+        return {key: each for key, each in found.items() if each.number >= _ENOUGH}
 
     def _owner_of(self, call: int, touch: Touch) -> Owner:
         """Whose key this call touched."""
         if touch.key is None:
             return Owner("spread")
         found = self._owners[touch.place, touch.key]
-        if isinstance(found, Member):
-            kind: Kind = "own" if found == self._members[call][0] else "drawn"
-            return Owner(kind, found.population, self._forms[touch.place, touch.key])
-        return Owner(found, "", touch.key if found == "shared" else "")
+        if not isinstance(found, Member):
+            return Owner(found, "", touch.key if found == "shared" else "")
+        form = self._forms[touch.place, touch.key]
+        member = self._reached_by(call, found)
+        if member != found:
+            of = f"{{{found.population} of {{{member.population}}}}}"
+            form = form.replace(f"{{{found.population}}}", of)
+        kind: Kind = "own" if member == self._members[call][0] else "drawn"
+        return Owner(kind, member.population, form)
+
+    def _reached_by(self, call: int, owner: Any) -> Any:
+        """The owner of a key, or the member by whom a call reached a population that it has none of: a song's artist."""
+        members = self._of_call(call)
+        if not isinstance(owner, Member) or not members:
+            return owner
+        populations = {each.population for each in members}
+        return owner if owner.population in populations else members[-1]
 
     def _found_owners(self) -> dict[tuple[Place, str], Member | Kind]:
         """Whose each key is: a member's, shared, or of one call only."""

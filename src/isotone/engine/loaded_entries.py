@@ -1,0 +1,150 @@
+"""The index entries of the items that an import reads, kept until all items are there.
+
+They are sorted by their keys then, and added to the indexes (`backfill`). An import that was interrupted has lost them; then
+the backfill makes them of the stored items.
+
+Most lines of a file are never parsed: what is known of them are the contents of their key attributes, and an entry with
+nothing but keys, or with the whole item, can be made of these.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final
+
+from isotone.codec import HASH_SIZE
+from isotone.engine.index_entries import Index
+from isotone.engine.layout import encode_item, size_prefix
+from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.storage.sorting import Entry, NoRoomToSort, Sorter
+from isotone.values.attribute_validation import Item
+from isotone.values.size import binary_size, number_size, text_size
+
+log = logging.getLogger("isotone")
+
+
+@lru_cache(maxsize=1024)
+def _excess_of_number(content: bytes) -> int:
+    return number_size(content.decode()) - len(content)
+
+
+_EXCESS: Final[dict[str, Callable[[bytes], int]]] = {
+    "N": _excess_of_number,
+    "B": lambda content: binary_size(content.decode()) - len(content),
+}
+"""How much larger the size of a content is than its length, by its type. That of a text is equal."""
+
+
+class LoadedEntries:
+    """The entries of the items that were loaded into a table, for each of its indexes.
+
+    `optional` are the names and types of the attributes whose contents must be known besides the table's keys, in
+    this order, to make the entries of an item that is not parsed. `needs_items` is whether that is not enough, and
+    `are_all` whether these are the entries of the table's items.
+    """
+
+    __slots__ = ("_indexes", "_made", "_makers", "are_all", "needs_items", "optional", "sorters")
+
+    def __init__(self, table: Table) -> None:
+        types: dict[str, str] = {}
+        for keyspace in (table.keyspace, *(index.keyspace for index in table.secondary)):
+            types |= {part.name: part.type for part in keyspace.parts}
+        self.optional = {n: kind for n, kind in types.items() if n not in table.key_names}
+        self.are_all = True
+        self.needs_items = not all(map(_can_be_made, table.indexes))
+        self.sorters = {index.tree: Sorter() for index in table.indexes}
+        self._indexes = table.indexes
+        self._makers = () if self.needs_items else tuple(_Maker(i, types) for i in table.secondary)
+        self._made: list[list[Entry]] = [[] for _ in table.indexes]
+
+    def add_known(self, contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
+        """Add the entries of an item by the contents of the table's keys and of `optional`; False if it must be parsed."""
+        entries = [maker.entry(contents, key, record) for maker in self._makers]
+        if None in entries:
+            return False
+        for made, entry in zip(self._made, entries, strict=True):
+            if entry:
+                made.append(entry)
+        return True
+
+    def add(self, item: Item, key: bytes, record: bytes) -> None:
+        """Add the entries of an item."""
+        for made, index in zip(self._made, self._indexes, strict=True):
+            entry = index.entry(item, key, record)
+            if entry is not None:
+                made.append((entry.key, entry.record))
+
+    def sort(self) -> None:
+        """Hand over to the sorters what was added since the last call.
+
+        If there is no room to sort it, everything is forgotten: then the backfill makes the entries, fewer at once.
+        """
+        try:
+            for made, sorter in zip(self._made, self.sorters.values(), strict=True):
+                if self.are_all:
+                    sorter.add(made)
+                made.clear()
+        except NoRoomToSort as error:
+            log.warning("%s", error)
+            self.are_all = False
+            self.close()
+
+    def close(self) -> None:
+        """Forget everything."""
+        for sorter in self.sorters.values():
+            sorter.close()
+
+
+def _can_be_made(index: Index) -> bool:
+    """Whether an entry has nothing but keys, or the whole item."""
+    return isinstance(index, SecondaryIndex) and index.schema.projection.kind != "INCLUDE"
+
+
+class _Maker:
+    """Makes the entries of one index of the contents of some attributes, whose types are given."""
+
+    __slots__ = ("_contents", "_key", "_keyspace", "_others", "_template")
+
+    def __init__(self, index: SecondaryIndex, types: dict[str, str]) -> None:
+        places = {name: place for place, name in enumerate(types)}
+        self._keyspace = index.keyspace
+        self._key = _getter([places[name] for name in index.keyspace.names])
+        kept = sorted(index.key_names)
+        self._contents = _getter([places[name] for name in kept])
+        self._others = [
+            (n, _EXCESS[types[name]]) for n, name in enumerate(kept) if types[name] != "S"
+        ]
+        self._template: tuple[bytes, int] | None = None
+        if index.schema.projection.kind == "KEYS_ONLY":
+            members = {name: {types[name]: "%b"} for name in kept}
+            json = encode_item({name.replace("%", "%%"): value for name, value in members.items()})
+            self._template = json, sum(map(text_size, kept))
+
+    def entry(
+        self, contents: Sequence[bytes], key: bytes, record: bytes
+    ) -> Entry | tuple[()] | None:
+        """The entry; empty if the item has none, None if it must be parsed to know."""
+        own = self._key(contents)
+        if b"" in own:
+            return ()
+        own_key = self._keyspace.key_of(own)
+        if own_key is None:
+            return None
+        if self._template is not None:
+            json, size = self._template
+            kept = self._contents(contents)
+            size += sum(map(len, kept))
+            for place, excess in self._others:
+                size += excess(kept[place])
+            record = size_prefix(size) + json % kept
+        return own_key + key[HASH_SIZE:], record
+
+
+def _getter(places: Sequence[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
+    """A function that returns the contents at some places, as a tuple however many there are."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1))
