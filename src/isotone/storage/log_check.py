@@ -103,8 +103,6 @@ def damage_of(log: Log, frames: list[Frame], index: Index | None) -> Damage | No
         return Damage(_reason(log, rest, known), is_proven=True)
     if any(_proves(log, frame, following) for frame, following in pairwise(rest)):
         return Damage(_reason(log, rest), is_proven=True)
-    if known == committed:
-        return None  # a process was killed before it had written its last commit
     if any(
         frame.is_own and (frame.size or (known is None and not frame.is_sound)) for frame in rest
     ):
