@@ -63,6 +63,7 @@ ARGUMENTS: dict[str, Any] = {
     "differences": ["index 'a' does not exist", "key"],
     "changes": ["PK was A", "SK was B"],
     "remaining": [thing(), Thing.primary.at(name="c")],
+    "forecast": {"units": 0.5},
     "failures": [errors.Failure(1, Thing.primary.at(name="b"), errors.NotFound(TEXT, thing()))],
     "last_response": {"Table": {"TableStatus": "CREATING"}},
     "operation_name": "PutItem",

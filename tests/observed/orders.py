@@ -88,7 +88,10 @@ class Orders:
         """The place of the layer that finds the first fault of a request."""
         engine = self._database._api.engine  # what the layers read
         body = json.dumps(request).encode()
-        refused = Refused(engine, action, ACTIONS[action].request, body)
+        try:
+            refused = Refused(engine, action, ACTIONS[action].request, body)
+        except ApiError:  # what a decoder of its own refuses
+            return None
         found = (place for place, each in enumerate(order_of(action)) if each.fault(refused))
         return next(found, None)
 

@@ -29,7 +29,7 @@ def orders() -> Iterator[Orders]:
 @pytest.mark.parametrize("action", BASES_OF)
 def test_the_first_layer_is_answered(orders: Orders, action: str) -> None:
     sent = [*requests(orders, [action], examples(300), random.Random(action))]
-    assert len(sent) > 30
+    assert len(sent) > 20
     assert [found for each in sent if (found := wrong(orders, *each))] == []
 
 
@@ -41,12 +41,8 @@ def test_another_order_is_found(orders: Orders, monkeypatch: pytest.MonkeyPatch)
     assert any(wrong(orders, *each) for each in sent)
 
 
-OTHERWISE_TESTED = {"CreateTable", "SearchVectors"}
-"""Their orders end before the table is looked up: `create_table.json`, and the tests of vectors."""
-
-
 def test_every_action_with_an_order_has_requests() -> None:
-    assert ORDERS.keys() - OTHERWISE_TESTED == BASES_OF.keys()
+    assert ORDERS.keys() == BASES_OF.keys()
 
 
 def test_the_same_requests_are_sent_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:

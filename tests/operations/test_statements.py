@@ -291,6 +291,7 @@ def test_a_filter_on_what_an_index_lacks(music: Asker, rest: str, expected: Any)
             }
         ],
     )
+    music.database.finish_maintenance()
     statement = f"SELECT a FROM Music.keys_by_genre WHERE {rest}"
     if isinstance(expected, int):
         assert len(run(music, statement)["Items"]) == expected

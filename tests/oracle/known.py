@@ -30,6 +30,7 @@ class Known:
     """A pattern of `Action {json}`. Only an entry that has one excuses an answer that is not an error."""
 
 
+COUNT = "1 validation error detected: "
 _VALID = "ValidationException: "
 _WORDS_ON_KEYS = (
     "One of the required keys was not given a value|Invalid attribute value type"
@@ -135,7 +136,66 @@ _NEWER_STATEMENTS: tuple[Known, ...] = (
 )
 """What PartiQL of 2026 says, as users and dynoxide 3.2 show it, and DynamoDB Local 3.3 not yet."""
 
+_NEWER_ORDERS: tuple[Known, ...] = (
+    Known(
+        "The service of 2026 has other words for two conditions on one key, and finds a nested path before the table.",
+        API + "API_Query.html",
+        rf"{_VALID}(KeyConditionExpressions .*|Key attributes must be scalars; .*)",
+        rf"{_VALID}Invalid KeyConditionExpression: KeyConditionExpressions .*",
+    ),
+    Known(
+        "The service of 2026 counts the conditions of a Query.",
+        API + "API_Query.html",
+        rf"{_VALID}(Query key condition not supported|Conditions can be of length 1 or 2 only)",
+        rf"{_VALID}The number of query conditions \(\d+\) exceeds .*",
+    ),
+    Known(
+        "A number far beyond the range was seen to overflow; DynamoDB Local does not convert it.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html",
+        rf"{_VALID}A value provided cannot be converted into a number",
+        rf"{_VALID}Number (over|under)flow\. .*",
+    ),
+    Known(
+        "The order of the service of 2026 finds a ConditionalOperator with one condition before what is wrong in that one.",
+        API + "API_PutItem.html",
+        rf"{_VALID}One or more parameter values were invalid: .*",
+        rf"{_VALID}ConditionalOperator can only be used when .*",
+    ),
+    Known(
+        "The service of 2026 finds placeholders that are not used after all other faults of a Query or an update.",
+        API + "API_Query.html",
+        rf"{_VALID}Value provided in ExpressionAttribute(Names|Values) unused in expressions: .*",
+        rf"{_VALID}(Either the KeyConditions |Filter Expression can only contain non-primary key attributes|Cannot specify ).*",
+    ),
+    Known(
+        "The service names the Action; the quotation mark is its own.",
+        API + "API_AttributeValueUpdate.html",
+        rf"{_VALID}Member must satisfy enum value set: \[ADD, DELETE, PUT\]",
+        rf"{_VALID}Member must satisfy enum value set: \[ADD, DELETE, PUT\]' for Action",
+    ),
+    Known(
+        "A fault of a start key is reported as one.",
+        API + "API_Scan.html",
+        rf"{_VALID}(Supplied AttributeValue .*)",
+        rf"{_VALID}The provided starting key is invalid: Supplied AttributeValue .*",
+    ),
+    Known(
+        "An enum of UpdateItem was seen without the list of one.",
+        API + "API_UpdateItem.html",
+        rf"{_VALID}{COUNT}Value '.*' at 'return\w+' failed .*",
+        rf"{_VALID}Value '.*' at 'return\w+' failed .*",
+    ),
+    Known(
+        "The order of the service of 2026 finds a Select that contradicts the rest, and a wrong segment, before projections.",
+        API + "API_Scan.html",
+        rf"{_VALID}Invalid (Projection|Filter)Expression: .*",
+        rf"{_VALID}(Cannot specify |Must specify |ALL_PROJECTED_ATTRIBUTES |The Segment parameter ).*",
+    ),
+)
+"""Where DynamoDB Local has the order of checks, or the words, of before 2026."""
+
 KNOWN_DIFFERENCES: tuple[Known, ...] = (
+    *_NEWER_ORDERS,
     *_NEWER_STATEMENTS,
     Known(
         "The service counts and lists every constraint that a request's members break; "
@@ -547,7 +607,6 @@ KNOWN_FOR_FAULTS: tuple[Known, ...] = (
 """Differences that excuse only requests into which a fault was put."""
 
 
-COUNT = "1 validation error detected: "
 COUNTED = Known(
     "Since the middle of 2026 the service counts an error in the parameters of a single write, or of a Select, "
     "like a broken constraint. dynoxide 3.2 does the same, and reports from users have the new words.",

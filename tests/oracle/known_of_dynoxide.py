@@ -103,7 +103,8 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         "The first key that does not fit its table was seen to be the only reason of a cancelled transaction.",
         API + "API_TransactWriteItems.html",
         r"TransactionCanceledException: .*",
-        r"TransactionCanceledException: .*'The provided key element does not match the schema'.*",
+        r"TransactionCanceledException: .*('The provided key element does not match the schema'|'One or more parameter values "
+        r"were invalid: (Type mismatch for key |Missing the key )[^']*').*",
         r"^TransactWriteItems ",
     ),
     Known(
@@ -119,6 +120,28 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         rf"{_VALID}Consistent reads are not supported on global secondary indexes",
         rf"{_VALID}The table does not have the specified index: .*",
         r'^(Query|Scan) .*"ConsistentRead": true',
+    ),
+    Known(
+        "The writes of a batch and the entries of a transaction are checked in turn (so DynamoDB Local), and nesting was seen "
+        "to come before an empty name in a map; dynoxide looks for empty names first.",
+        API + "API_TransactWriteItems.html",
+        rf"{_VALID}Empty attribute name",
+        rf"{_VALID}({_CONTENT}|Item size has exceeded .*|Supplied AttributeValue has more than one .*)",
+        r"^(BatchWriteItem|Transact\w+) ",
+    ),
+    Known(
+        "All placeholders of an update are used (so DynamoDB Local); without an UpdateExpression dynoxide does not look.",
+        API + "API_UpdateItem.html",
+        r"OK: .*",
+        rf"{_VALID}{COUNT}Value provided in ExpressionAttribute\w+ unused in expressions: .*",
+        r"^UpdateItem ((?!UpdateExpression).)*$",
+    ),
+    Known(
+        "No update changes a key (so DynamoDB Local); in a transaction dynoxide does not look.",
+        API + "API_Update.html",
+        r"(OK: |TransactionCanceledException: ).*",
+        r"TransactionCanceledException: .*Cannot update attribute \w+. This attribute is part of the key.*",
+        r"^TransactWriteItems ",
     ),
     Known(
         "A list of names has at least one; dynoxide does not look, or only after other faults.",
@@ -230,7 +253,7 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
     Known(
         "KeyConditions without a condition: the words of DynamoDB Local.",
         API + "API_Query.html",
-        rf"{_VALID}Either the KeyConditions .*",
+        rf"{_VALID}(Either the KeyConditions |{COUNT}(Cannot|Must) specify ).*",
         rf"{_VALID}Conditions must be at least length 1",
         r"^Query ",
     ),

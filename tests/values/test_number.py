@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import ValidationException
-from isotone.values.number import add, canonical_number, check_as_int, subtract
+from isotone.values.number import add, canonical_decimal, canonical_number, check_as_int, subtract
 
 OVERFLOW = (
     "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -206,3 +206,12 @@ def test_the_older_actions_compute_in_an_int(text: str, message: str) -> None:
     with pytest.raises(ValidationException) as refusal:
         check_as_int(text)
     assert refusal.value.message == message
+
+
+def test_a_sum_that_is_zero_is_zero_whatever_its_digits_were() -> None:
+    least = canonical_number("1." + "1" * 37 + "e-130")
+    assert subtract(least, least) == "0"
+    assert add(least, "-" + least) == "0"
+    assert canonical_decimal(Decimal("0E-6000")) == "0"
+    with pytest.raises(ValidationException):
+        canonical_decimal(Decimal("NaN"))

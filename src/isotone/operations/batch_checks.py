@@ -17,6 +17,7 @@ from isotone.operations.request_expressions import (
     given,
 )
 from isotone.operations.table_lookup import open_table
+from isotone.operations.value_checks import check_content
 from isotone.values.attribute_validation import EMPTY_NAME
 
 
@@ -102,10 +103,14 @@ def _writes(asked: Asked) -> Iterator[batches.WriteRequest]:
         yield from writes
 
 
-def writes_are_one_each(asked: Asked) -> None:
-    """Each write is either a put or a delete."""
+def writes_are_sound(asked: Asked) -> None:
+    """Each write is either a put or a delete, of a good item or key."""
     for write in _writes(asked):
         batches.check_write(write)
+        if write.put_request is not None:
+            check_content(write.put_request.item, sized=True)
+        elif write.delete_request is not None:
+            check_content(write.delete_request.key, sized=False)
 
 
 def writes_are_few(asked: Asked) -> None:

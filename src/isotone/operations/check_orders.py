@@ -365,6 +365,7 @@ QUERY_ORDER: Final[Order] = (
         ),
     ),
     Layer("values of QueryFilter", newly(requests.values_of("query_filter"))),
+    Layer("values of KeyConditions", newly(requests.values_of("key_conditions"))),
     Layer("QueryFilter", requests.filter_is_sound("query_filter")),
     Layer("KeyConditions", reads.key_conditions_are_sound),
     Layer("names that are twice in AttributesToGet", requests.attributes_differ),
@@ -501,13 +502,11 @@ BATCH_WRITE_ITEM: Final[Order] = (
     Layer("no table, alone", members.alone(members.request_items)),
     Layer("broken constraints, all in one list", members.all_members),
     Layer("names that no table can have", members.alone(members.names_as_java)),
-    Layer("a write that is neither a put nor a delete, or both", batches.writes_are_one_each),
     Layer("too many writes over all tables", batches.writes_are_few),
     Layer(_EMPTY_NAMES, values.named(values.of_batch_write, nested=False)),
-    Layer("nesting", values.nesting(values.of_batch_write)),
     Layer(
-        "duplicates in sets, empty sets, empty names in maps, the size of items",
-        values.content(values.of_batch_write, sized=True),
+        f"each write in turn: not a put or a delete, or both; {_CONTENT}, the size of an item",
+        batches.writes_are_sound,
     ),
 )
 
@@ -520,8 +519,7 @@ TRANSACT_GET_ITEMS: Final[Order] = (
     Layer("broken constraints, all in one list", members.all_members),
     Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
-    Layer("nesting", values.nesting(_ENTRIES)),
-    Layer("duplicates in sets, empty sets, empty names in maps", values.content(_ENTRIES)),
+    Layer(f"each entry in turn: {_CONTENT}", values.content(_ENTRIES)),
 )
 
 TRANSACT_WRITE_ITEMS: Final[Order] = (
@@ -535,9 +533,8 @@ TRANSACT_WRITE_ITEMS: Final[Order] = (
     Layer("an entry without an action, or with several", transactions.entries_have_one_action),
     Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
-    Layer("nesting", values.nesting(_ENTRIES)),
     Layer(
-        "duplicates in sets, empty sets, empty names in maps, the size of items",
+        f"each entry in turn: {_CONTENT}, the size of an item",
         values.content(_ENTRIES, sized=True),
     ),
 )

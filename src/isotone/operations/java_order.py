@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def hashed(texts: Iterable[str], fewest: int = 16) -> list[str]:
+def hashed(texts: Iterable[str], fewest: int = 4) -> list[str]:
     """Texts without duplicates, by the buckets of a map that has room for them: at least `fewest` buckets, at most ¾ full."""
     distinct = dict.fromkeys(texts)
     room = fewest

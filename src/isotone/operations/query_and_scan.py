@@ -14,7 +14,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import Page, Reader, Source, segment_bounds
 from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.errors import ResourceNotFoundException, ValidationException
+from isotone.errors import ValidationException
 from isotone.expressions import Condition, KeyCondition, KeyRange, Projection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
@@ -140,15 +140,8 @@ _Prepared = tuple[Query, Binding, Condition | None, KeyCondition | None, bool]
 def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, Bounds]:
     """The page of a Query, or the first part of a long one, and its bounds."""
     request, binding, filters, written, has_options = prepared
-    try:
-        table = open_table(engine, request.table_name)
-    except ResourceNotFoundException:
-        if written is None:
-            legacy.key_conditions(request.key_conditions)
-        check_choice(request)
-        raise
+    table = open_table(engine, request.table_name)
     source = source_of(engine, table, request)
-    # The service checks these only now, in this order.
     if request.exclusive_start_key is not None:
         canonical_item(request.exclusive_start_key)
     projection = _projection(request, filters, binding) if has_options else None
@@ -185,14 +178,8 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.scan_filter, binding)
     with engine.reading:
-        try:
-            table = open_table(engine, request.table_name)
-        except ResourceNotFoundException:
-            check_choice(request)
-            check_segment(request.segment, request.total_segments)
-            raise
+        table = open_table(engine, request.table_name)
         source = source_of(engine, table, request)
-        # The service checks these only now, in this order.
         if request.exclusive_start_key is not None:
             canonical_item(request.exclusive_start_key)
         projection = _projection(request, filters, binding)

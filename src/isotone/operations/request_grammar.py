@@ -112,6 +112,7 @@ _LISTED: Final = {
         *("BillingMode", "ProvisionedThroughput", "TableName", "KeySchema"),
         *("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
     ),
+    "TransactWriteItem": ("Put", "Update", "Delete", "ConditionCheck"),
     "GlobalSecondaryIndex": ("KeySchema", "Projection", "IndexName", "ProvisionedThroughput"),
 }
 
@@ -123,7 +124,7 @@ def _listed(structure: str, members: dict[str, Member]) -> tuple[Member, ...]:
     """
     names = {decapitalized(name): member for name, member in members.items()}
     first = _LISTED.get(structure, ())
-    rest = [names[name] for name in hashed(names, fewest=4) if names[name].name not in first]
+    rest = [names[name] for name in hashed(names) if names[name].name not in first]
     return (*(members[name] for name in first), *rest)
 
 

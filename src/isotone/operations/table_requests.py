@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Annotated, Final, Literal, Protocol
 
 from msgspec import Meta
@@ -524,6 +525,9 @@ class _Projecting(Protocol):
     def projection(self) -> Projection: ...
 
 
+_NO_DEFINITION: Final = "Invalid KeySchema: Some index key attribute have no definition"
+
+
 def _check_definitions(
     keys: Sequence[KeySchemaElement], definitions: Sequence[AttributeDefinition]
 ) -> None:
@@ -536,7 +540,7 @@ def _check_definitions(
     names = [each.attribute_name for each in keys]
     found = defined.intersection(names)
     if len(names) > max(1, len(found)) or not defined:
-        raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+        raise ValidationException(_NO_DEFINITION)
     if not found:
         raise _undefined(names, [each.attribute_name for each in definitions])
 
@@ -655,6 +659,8 @@ def check_defined(
     """Check that the request defines the types of the attributes of an index key."""
     keys = hashed(each.attribute_name for each in elements)
     defined = hashed(each.attribute_name for each in definitions or ())
+    if len(keys) > max(1, len(defined)):
+        raise ValidationException(_NO_DEFINITION)
     if not set(keys) <= set(defined):
         raise _undefined(keys, defined)
 
@@ -708,7 +714,7 @@ def check_attributes(request: CreateTable) -> None:
     global_ = request.global_secondary_indexes or ()
     of_indexes = [each.key_schema for each in (*local, *global_)]
     searched = [each.search_schema for each in request.vector_indexes or () if each.search_schema]
-    others = hashed(each.attribute_name for schema in (*of_indexes, *searched) for each in schema)
+    others = hashed((each.attribute_name for each in chain(*of_indexes, *searched)), fewest=16)
     used = dict.fromkeys((*(each.attribute_name for each in request.key_schema), *others))
     defined = hashed(each.attribute_name for each in request.attribute_definitions)
     if used.keys() >= set(defined):

@@ -18,6 +18,7 @@ from isotone.operations.check_order import Asked, Check
 from isotone.operations.item_validation import INVALID, check_size
 from isotone.values.attribute_validation import (
     DUPLICATE_NUMBERS,
+    EMPTY_NAME,
     EMPTY_SET,
     MANY_TYPES,
     NO_TYPE,
@@ -215,11 +216,22 @@ def content(source: Source, *, sized: bool = False) -> Check:
 
     def check(asked: Asked) -> None:
         for member, values in source(asked):
-            _, size = canonical_item(dict(values))
-            if sized and member == "Item":
-                check_size(size)
+            check_content(values, sized=sized and member == "Item")
 
     return check
+
+
+def check_content(values: Values, *, sized: bool) -> None:
+    """Everything in an item or a key, in the order of the document; nesting before empty names in maps."""
+    try:
+        _, size = canonical_item(dict(values))
+    except ValidationException as error:
+        if error.message == EMPTY_NAME:
+            for value in values.values():
+                check_nesting(value)
+        raise
+    if sized:
+        check_size(size)
 
 
 def newer_content(source: Source) -> Check:

@@ -50,6 +50,11 @@ def canonical_number(text: str) -> str:
     return text if normal == text else normal
 
 
+def canonical_decimal(number: Decimal | int) -> str:
+    """The normal form of a number of Python's, whose zero may have any exponent; raises as `canonical_number` does."""
+    return canonical_number(str(number)) if number else "0"
+
+
 def _normal_form(text: str) -> str:
     sign, unpadded, scale = _parts(text)
     digits = unpadded.rstrip("0")
@@ -123,12 +128,12 @@ def add(augend: str, addend: str) -> str:
     Raises `ValidationException` if the sum has more than 38 digits or is out of range. DynamoDB never rounds.
     """
     if "." in augend or "." in addend:
-        return canonical_number(str(_EXACT.add(Decimal(augend), Decimal(addend))))
+        return canonical_decimal(_EXACT.add(Decimal(augend), Decimal(addend)))
     return canonical_number(str(int(augend) + int(addend)))
 
 
 def subtract(minuend: str, subtrahend: str) -> str:
     """The exact difference of two normal numbers, in normal form; raises as `add` does."""
     if "." in minuend or "." in subtrahend:
-        return canonical_number(str(_EXACT.subtract(Decimal(minuend), Decimal(subtrahend))))
+        return canonical_decimal(_EXACT.subtract(Decimal(minuend), Decimal(subtrahend)))
     return canonical_number(str(int(minuend) - int(subtrahend)))

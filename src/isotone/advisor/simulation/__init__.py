@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from isotone.advisor.simulation import sampling
 from isotone.advisor.simulation.forecast import (
@@ -63,6 +63,9 @@ class SimulationInterrupted(KeyboardInterrupt):
     def __init__(self, forecast: Forecast | None) -> None:
         super().__init__()
         self.forecast = forecast
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.forecast,), vars(self)
 
 
 def simulate(

@@ -30,7 +30,7 @@ from isotone.codec.key_bytes import decode_number, encode_number
 from isotone.codec.readable.digits import complement, is_digits
 from isotone.codec.readable.interface import Directed, malformed, wrong_type
 from isotone.errors import MalformedKey, OutOfRange, UsageError
-from isotone.values.number import canonical_number
+from isotone.values.number import canonical_decimal
 
 V = TypeVar("V")
 
@@ -441,7 +441,7 @@ def ordered_number(number: Decimal | int) -> str:
     >>> ordered_number(Decimal("-1234.5")) < ordered_number(5) < ordered_number(10)
     True
     """
-    return encode_number(canonical_number(str(number))).hex()
+    return encode_number(canonical_decimal(number)).hex()
 
 
 def number_of(text: str) -> Decimal:

@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo
 
 from isotone.errors import UsageError
 from isotone.values.json import from_wire, text_of_bytes, to_wire
-from isotone.values.number import canonical_number
+from isotone.values.number import canonical_decimal, canonical_number
 from isotone.values.types import AttributeValue
 
 NULL: Final[AttributeValue] = {"NULL": True}
@@ -147,7 +147,7 @@ def _encode_int(value: Any) -> AttributeValue:
 def _encode_decimal(value: Any) -> AttributeValue:
     if type(value) is not Decimal and type(value) is not int:
         raise _wrong_type(value, "a Decimal")
-    return {"N": canonical_number(str(value))}
+    return {"N": canonical_decimal(value)}
 
 
 def _encode_float(value: Any) -> AttributeValue:
@@ -218,7 +218,7 @@ def _encode_span(value: Any) -> AttributeValue:
     if not isinstance(value, timedelta):
         raise _wrong_type(value, "a timedelta")
     microseconds = value // timedelta(microseconds=1)
-    return {"N": canonical_number(str(Decimal(microseconds).scaleb(-6, _EXACT)))}
+    return {"N": canonical_decimal(Decimal(microseconds).scaleb(-6, _EXACT))}
 
 
 def _read_span(seconds: str) -> timedelta:
