@@ -85,6 +85,14 @@ def fill(database: isotone.Database) -> None:
     assert database.check() == []
 
 
+def add_orders(database: isotone.Database) -> None:
+    """Write more orders."""
+    client = database.client()
+    for person in range(PEOPLE):
+        for order in range(ORDERS, ORDERS + 4):
+            client.put_item(TableName="Shop", Item=_order(person, order))
+
+
 def _keys(*names: str) -> list[Any]:
     return [
         {"AttributeName": name, "KeyType": kind}

@@ -15,4 +15,5 @@ if __name__ == "__main__":
         sys.argv[1], durability="none", clock=isotone.ManualClock(flip_site.START)
     )
     flip_site.fill(database)
+    flip_site.add_orders(database)  # which are in the log alone, wherever its last checkpoint was
     os.kill(os.getpid(), signal.SIGKILL)

@@ -64,6 +64,8 @@ _STEP: Final = 512  # pages copied between two calls of the progress
 _LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
 _PART_ENDING: Final = ".part"
+_MARK_ENDING: Final = ".part-begun"
+"""An empty file beside a part: it says that the part is a copy that was begun, and no database of somebody's."""
 _DAMAGED: Final = (
     "{path} is damaged ({what}), so it was not copied: `isotone check` says what is wrong; use another backup, "
     "or save the rest with `isotone repair`"
@@ -370,21 +372,22 @@ class _Part:
     def __init__(self, target: str, *, force: bool) -> None:
         self.target = target
         self.path = f"{target}{_PART_ENDING}"
+        self._mark = Path(f"{target}{_MARK_ENDING}")
         self._force = force
         self.is_named = False
         self.is_of_another = False
         self.connection: Any = None
 
     def check(self) -> None:
-        """Raise `UsageError` for a file that no backup has left. What one leaves is in no program's mode."""
+        """Raise `UsageError` for a database that no backup has left."""
         file, header = Path(self.path), header_of(self.path)
         with suppress(FileNotFoundError):
             if file.stat().st_nlink > 1 and Path(self.target).exists():
                 file.unlink()  # a process was killed as it named its part: it is the target, not to be written
                 return
-        if header is not None and (
-            header.application_id != APPLICATION_ID or header.is_in_wal_mode
-        ):
+        if self._mark.exists() or header is None:
+            return
+        if header.application_id != APPLICATION_ID or header.is_in_wal_mode:
             raise UsageError(
                 f"{self.path} is a database, and the backup would be written there until it is complete: give another "
                 "target, or delete that file"
@@ -392,6 +395,8 @@ class _Part:
 
     def open(self) -> None:
         """Open and lock the part. A part that a killed process has left is deleted."""
+        with suppress(OSError):  # of which SQLite says why
+            self._mark.touch()
         try:
             self._lock()
         except apsw.BusyError:
@@ -415,6 +420,12 @@ class _Part:
         if self.connection is not None:
             self.connection.close(True)
             self.connection = None
+
+    def forget(self) -> None:
+        """Delete the mark, unless another process has the part."""
+        if not self.is_of_another:
+            with suppress(OSError):
+                self._mark.unlink()
 
     def finish(self, source: str) -> None:
         """Check the part, make it durable, and give it its name. If it is damaged, the error names the source."""
@@ -471,6 +482,7 @@ def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
             with suppress(OSError):  # it is not there, or its folder cannot be written
                 Path(part.path).unlink()
         part.close()
+        part.forget()
 
 
 def sync_folder(folder: Path) -> None:
