@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from tests.programs import python
 from tests.storage.old_format import to_format_1
 
 import isotone
-from isotone.errors import UsageError
+from isotone.errors import StorageBusy, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -309,3 +311,47 @@ def test_a_target_that_exists_is_refused(source: Path, tmp_path: Path) -> None:
             isotone.repair(tmp_path / "short.db", tmp_path / "other.db")
     with pytest.raises(UsageError, match="there is no file"):
         isotone.repair(tmp_path / "absent.db", tmp_path / "other.db")
+
+
+WRITER = """
+import sys
+import isotone
+
+database = isotone.open(sys.argv[1], durability="none")
+print("ready", flush=True)
+for number in range(10**9):
+    item = {"p": {"S": str(number % 50)}, "text": {"S": str(number) * 500}}
+    database.execute("PutItem", {"TableName": "tab", "Item": item})
+"""
+
+
+def test_a_file_is_not_repaired_while_others_write_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "busy.db"
+    with isotone.open(path, durability="none") as database:
+        database.client().create_table(
+            TableName="tab",
+            KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        try:
+            with pytest.raises(StorageBusy, match="is writing to"):
+                isotone.repair(path, tmp_path / "new.db")
+        finally:
+            process.kill()
+    assert [each.name for each in tmp_path.glob("new*")] == []
+    assert isotone.repair(path, tmp_path / "new.db").lost == []
+
+
+def test_a_file_that_is_open_and_idle_is_repaired(tmp_path: Path, source: Path) -> None:
+    path = tmp_path / "open.db"
+    shutil.copyfile(source, path)
+    with isotone.open(path) as database:
+        database.client().put_item(TableName="Plain", Item={"id": {"B": b"late"}})
+        result = isotone.repair(path, tmp_path / "new.db")
+    assert (result.lost, result.items["Plain"]) == ([], 61)

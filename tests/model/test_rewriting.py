@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, desc, field, raw, upgrade, version
-from isotone.errors import KeysChanged, NotUnique, UsageError
+from isotone.errors import InProgress, KeysChanged, NotUnique, UsageError
+from isotone.model.undo_log import UndoLog
 
 INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
 
@@ -413,6 +414,28 @@ def test_undoing_restores_unique_values(desk: Any, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello\n")
     with pytest.raises(UsageError, match="is not an undo log"):
         desk.store.undo(tmp_path / "text")
+
+
+def test_an_undo_log_has_one_writer(desk: Any, tmp_path: Path) -> None:
+    class Note(Entity, table=Table("notes")):
+        number: Attr[int] = field(max=9)
+        primary = Key("NOTE").sort(number)
+
+    desk.store.create_tables(Note.__schema__.table)
+    desk.store.put(Note(number=1))
+    log = tmp_path / "log"
+    with UndoLog(log) as other:
+        torn = b'{"table": "shop", "items": [{"key"'
+        with log.open("ab") as file:
+            file.write(torn)  # the other one has written a part of a line
+        with pytest.raises(InProgress, match="another rewrite"):
+            desk.store.rewrite(Note, undo=log)
+        with pytest.raises(InProgress, match="another rewrite"):
+            desk.store.undo(log)
+        assert log.read_bytes() == torn
+        other.sync()
+    assert desk.store.rewrite(Note, undo=log).is_clean
+    assert log.read_bytes() == b""
 
 
 def test_lines_of_an_undo_log_are_json(desk: Any, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import isotone
 from isotone import moving
 from isotone.errors import BadRow, UsageError
+from isotone.moving import copying, jobs
 
 ROWS = 9000
 
@@ -22,6 +23,10 @@ ROWS = 9000
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(
+        jobs, "TICK", 0.0
+    )  # jobs report after each chunk, and so can be stopped there
+    monkeypatch.setattr(copying, "TICK", 0.001)
     return tmp_path
 
 
@@ -224,3 +229,87 @@ def test_bad_rows_of_an_earlier_import_are_replaced() -> None:
         done = moving.import_items("rows.jsonl", "new.db", "Orders", key="id", bad_rows="bad.jsonl")
         assert done.bad == 1
     assert len(Path("bad.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "row"),
+    [
+        ("id", '{{"id": "i{n}"}}'),
+        ("id", '{{"id": "é\\u00e9\\"{n}"}}'),
+        ("id:N", '{{"id": {n}.50}}'),
+        ("id:B", '{{"id": {{"B": "{binary}"}}}}'),
+    ],
+)
+def test_an_import_continues_in_a_table_that_has_what_was_written(key: str, row: str) -> None:
+    rows = [row.format(n=n, binary=base64.b64encode(b"%d" % n).decode()) for n in range(ROWS)]
+    Path("rows.jsonl").write_text("\n".join(rows))
+    begin_import("new.db", key=key)
+    assert moving.import_items("rows.jsonl", "new.db", "Orders").items == ROWS
+    assert count_of("new.db") == ROWS
+
+
+def test_an_import_into_a_table_that_was_restored_is_refused() -> None:
+    write_rows()
+    Path("first.jsonl").write_text('{"id": "other"}\n')
+    moving.import_items("first.jsonl", "new.db", "Orders", key="id")
+    isotone.backup("new.db", "copy.db")
+    begin_import("new.db")
+    isotone.restore("copy.db", "new.db", force=True)
+    with pytest.raises(UsageError, match=r"it was restored .* --restart"):
+        moving.import_items("rows.jsonl", "new.db", "Orders")
+    assert moving.import_items("rows.jsonl", "new.db", "Orders", restart=True).items == ROWS
+    assert count_of("new.db") == ROWS + 1
+
+
+def test_a_copy_into_a_table_that_was_restored_is_refused() -> None:
+    write_rows(30_000)
+    moving.import_items("rows.jsonl", "old.db", "Orders", key="id")
+    with isotone.open("old.db") as database:
+        described = database.execute("DescribeTable", {"TableName": "Orders"})["Table"]
+        request = {name: described[name] for name in ("KeySchema", "AttributeDefinitions")}
+    with isotone.open("new.db") as database:
+        database.execute(
+            "CreateTable", {"TableName": "Orders", **request, "BillingMode": "PAY_PER_REQUEST"}
+        )
+    isotone.backup("new.db", "copy.db")
+    stop = threading.Event()
+
+    def stop_soon(progress: moving.Progress) -> None:
+        if progress.items:
+            stop.set()
+
+    done = moving.copy("old.db", "new.db", segments=1, progress=stop_soon, stop=stop)
+    assert not done.is_complete
+    assert 0 < count_of("new.db") < 30_000
+    isotone.restore("copy.db", "new.db", force=True)
+    with pytest.raises(UsageError, match=r"it was restored .* --restart"):
+        moving.copy("old.db", "new.db")
+    assert moving.copy("old.db", "new.db", restart=True).is_complete
+    assert count_of("new.db") == 30_000
+
+
+def test_a_live_copy_into_a_table_that_was_restored_is_refused() -> None:
+    write_rows(100)
+    moving.import_items("rows.jsonl", "old.db", "Orders", key="id")
+    assert moving.copy("old.db", "new.db", live=True).is_caught_up
+    isotone.backup("new.db", "copy.db")
+    with isotone.open("old.db") as database:
+        for number in range(3):
+            item = {"id": {"S": f"late{number}"}}
+            database.execute("PutItem", {"TableName": "Orders", "Item": item})
+    assert moving.copy("old.db", "new.db", live=True).is_caught_up
+    assert moving.copy("old.db", "new.db", live=True).is_caught_up
+    isotone.restore("copy.db", "new.db", force=True)
+    with pytest.raises(UsageError, match=r"it was restored .* --restart"):
+        moving.copy("old.db", "new.db", live=True)
+
+
+def test_a_live_copy_goes_on_after_its_last_items_were_deleted() -> None:
+    write_rows(100)
+    moving.import_items("rows.jsonl", "old.db", "Orders", key="id")
+    assert moving.copy("old.db", "new.db", live=True).is_caught_up
+    for action, members in (("PutItem", "Item"), ("DeleteItem", "Key")):
+        with isotone.open("old.db") as database:
+            database.execute(action, {"TableName": "Orders", members: {"id": {"S": "late"}}})
+        assert moving.copy("old.db", "new.db", live=True).is_caught_up
+    assert count_of("new.db") == 100

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 import isotone
-from isotone.errors import StorageBusy, StorageError, UsageError
+from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
 from isotone.storage import file_copies, sqlite
 
 ITEMS = 200
@@ -194,3 +194,64 @@ def test_where_nothing_can_be_written_it_cannot_be_undone(
     with pytest.raises(StorageError, match=r"read-only and has a log \(copy\.db-journal\)"):
         sqlite.SQLiteStore("copy.db")
     assert Path("copy.db").read_bytes() == half_written
+
+
+def outcome_of(how: str) -> object:
+    """What becomes of the backup: the state of its items, or an error."""
+    try:
+        if how == "restore":
+            isotone.restore("copy.db", "seen.db")
+        return content("seen.db" if how == "restore" else "copy.db")
+    except StorageCorrupt as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("how", ["restore", "open"])
+@pytest.mark.usefixtures("database")
+def test_a_damaged_journal_is_never_applied_in_part(how: str) -> None:
+    backup, journal = Path("copy.db").read_bytes(), Path("copy.db-journal").read_bytes()
+    header = [
+        *range(12),
+        *range(12, 16),
+        *range(20, 28),
+    ]  # of these, each bit decides what is put back
+    begin = int.from_bytes(journal[20:24], "big")
+    number_of_page = [begin, begin + 3]
+    for byte in [*header, *number_of_page]:
+        for end in ("-wal", "-shm"):
+            Path(f"copy.db{end}").unlink(missing_ok=True)
+        Path("seen.db").unlink(missing_ok=True)
+        flipped = bytearray(journal)
+        flipped[byte] ^= 1 << byte % 8
+        Path("copy.db").write_bytes(backup)
+        Path("copy.db-journal").write_bytes(flipped)
+        assert outcome_of(how) == StorageCorrupt, byte
+        assert Path("copy.db-journal").read_bytes() == flipped
+        assert Path("copy.db").read_bytes() == backup
+
+
+@pytest.mark.parametrize("how", ["restore", "open"])
+@pytest.mark.usefixtures("database")
+def test_a_segment_that_was_not_synced_has_changed_nothing(how: str) -> None:
+    journal = Path("copy.db-journal").read_bytes()
+    unsynced = bytes(12) + journal[12:28] + b"\x55" * 9000
+    end = -(-len(journal) // 512) * 512
+    Path("copy.db-journal").write_bytes(journal.ljust(end, b"\0") + unsynced)
+    assert outcome_of(how) == {"old"}
+
+
+@pytest.mark.usefixtures("database")
+def test_a_repair_reports_a_damaged_journal() -> None:
+    journal = bytearray(Path("copy.db-journal").read_bytes())
+    journal[3] ^= 1
+    Path("copy.db-journal").write_bytes(journal)
+    assert "journal" in str(isotone.repair("copy.db", "seen.db").lost)
+
+
+def test_a_damaged_journal_does_not_keep_a_new_backup_away(database: isotone.Database) -> None:
+    Path("copy.db-journal").write_bytes(b"\1" + Path("copy.db-journal").read_bytes()[1:])
+    with pytest.raises(StorageCorrupt, match="--force"):
+        isotone.backup("shop.db", "copy.db", update=True)
+    isotone.backup("shop.db", "copy.db", force=True)
+    assert not Path("copy.db-journal").exists()
+    assert content("copy.db") == {"new"}

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import Table
-from isotone.errors import UsageError
+from isotone.errors import StorageBusy, UsageError
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
@@ -40,6 +41,8 @@ _LOGS: Final = (
     "-journal",
 )  # what SQLite has beside a file, and takes over when it opens it
 _INDEX: Final = ("-shm",)
+_ATTEMPTS: Final = 20
+_TICKS: Final = 0.02  # seconds; several ticks of the clock by which a file system notes changes
 
 Lost = dict[str, Any]
 """Something that could not be saved, as the report shows it: `what`, and `table`, `key`, `page`, … as far as known."""
@@ -93,12 +96,37 @@ def repair(
 
 
 def _copy(file: str, copy: str) -> None:
-    """Copy a file, its logs, and if nobody has it open the index of its log: closing that would end SQLite's locks on it."""
+    """Copy a file as it is at one moment, its logs, and if nobody has it open the index of its log.
+
+    Closing that would end SQLite's locks on it. Raises `StorageBusy` if others write to the file all the time: its pages and
+    those of its logs would be of different moments.
+    """
     source = target_of(file)
-    with alone(source) as is_alone:
-        for end in (*_LOGS, *(_INDEX if is_alone else ()), ""):
-            if Path(f"{source}{end}").exists():
-                shutil.copyfile(f"{source}{end}", f"{copy}{end}")
+    for _ in range(_ATTEMPTS):
+        with alone(source) as is_alone:
+            before = [] if is_alone else _state_at_rest(source)
+            if before is None:
+                continue
+            for end in (*_LOGS, *(_INDEX if is_alone else ()), ""):
+                Path(f"{copy}{end}").unlink(missing_ok=True)
+                if Path(f"{source}{end}").exists():
+                    shutil.copyfile(f"{source}{end}", f"{copy}{end}")
+        if is_alone or before == _state(source):
+            return
+    raise StorageBusy(f"another process is writing to {file}: stop it, then repair the file")
+
+
+def _state_at_rest(source: str) -> list[tuple[int, ...]] | None:
+    """What is different when a file or its logs are written from now on; None if they are being written."""
+    before = _state(source)
+    time.sleep(_TICKS)  # in one tick of the clock, a second write may leave the same time
+    return before if before == _state(source) else None
+
+
+def _state(source: str) -> list[tuple[int, ...]]:
+    found = [Path(f"{source}{end}") for end in ("", *_LOGS)]
+    states = [each.stat() for each in found if each.exists()]
+    return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in states]
 
 
 def _check_is_free(target: str) -> None:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
 import msgspec
 
 from isotone.errors import (
     ConditionalCheckFailedException,
     Contended,
+    InProgress,
     TransactionCanceledException,
     TransactionConflictException,
     UsageError,
@@ -35,6 +36,13 @@ from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
 from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
+
+try:
+    import fcntl
+except (
+    ImportError
+):  # Windows: two rewrites that append to one log at the same time are not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 
 class _Change(msgspec.Struct):
@@ -62,6 +70,7 @@ class UndoLog:
         _check_is_log(Path(path))
         self._lock = threading.Lock()  # several segments write at the same time
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
+        _lock(self._file, path)  # before a line is taken for torn that another process is writing
         self._drop_torn_line(Path(path))
         self._is_synced = True
 
@@ -105,6 +114,19 @@ class UndoLog:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
+
+
+def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
+    """Lock an undo log until it is closed; raises `InProgress` if another rewrite or undo has it."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise InProgress(
+            f"another rewrite or undo uses the undo log {str(path)!r}: wait until it is done, or give another file"
+        ) from None
 
 
 def undo_log_output(path: str | PathLike[str]) -> OutputPath:
@@ -169,27 +191,28 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
             f"there is no undo log {str(path)!r}; give the file that rewrite(undo=…) wrote"
         )
     done = Undone()
-    for line in _lines_from_end(Path(path)):
-        outcome = yield from _undo(line)
-        done = replace(done, **{outcome: getattr(done, outcome) + 1})
-        if outcome == "changed" and len(done.examples) < _EXAMPLES:
-            done = replace(done, examples=(*done.examples, line.items[0].key))
-        if progress is not None:
-            progress(done)
+    with Path(path).open("rb") as file:
+        _lock(file, path)
+        for line in _lines_from_end(file, Path(path)):
+            outcome = yield from _undo(line)
+            done = replace(done, **{outcome: getattr(done, outcome) + 1})
+            if outcome == "changed" and len(done.examples) < _EXAMPLES:
+                done = replace(done, examples=(*done.examples, line.items[0].key))
+            if progress is not None:
+                progress(done)
     return done
 
 
-def _lines_from_end(path: Path) -> Iterator[_Line]:
+def _lines_from_end(file: BinaryIO, path: Path) -> Iterator[_Line]:
     starts = array("Q")
-    with path.open("rb") as file:
-        place = 0
-        for text in file:
-            if text.endswith(b"\n"):  # else it is torn, and its write was not sent
-                starts.append(place)
-            place += len(text)
-        for start in reversed(starts):
-            file.seek(start)
-            yield _decoded(file.readline(), path)
+    place = 0
+    for text in file:
+        if text.endswith(b"\n"):  # else it is torn, and its write was not sent
+            starts.append(place)
+        place += len(text)
+    for start in reversed(starts):
+        file.seek(start)
+        yield _decoded(file.readline(), path)
 
 
 def _undo(line: _Line) -> Steps[str]:

@@ -27,9 +27,9 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
-from isotone.moving.following import read_items
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
 from isotone.moving.jobs import check_number, in_thread
+from isotone.moving.key_reads import read_items
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter, Report
 from isotone.moving.scanning import Segment, decoded, pages

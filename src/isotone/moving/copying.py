@@ -50,6 +50,7 @@ from isotone.moving.table_making import (
     read_definition,
     table_names,
 )
+from isotone.moving.witnesses import check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.values.types import Item
@@ -382,6 +383,7 @@ class _TableCopy:
         self._entry = self._saved(there)
         if self._entry is not None:
             self._check_same_kind(self._entry, wishes)
+            self._check_target(self._entry)
         elif there is not None:
             check_same_keys(found, there)
             if not wishes.into_existing and _has_items(job.target, self.to):
@@ -409,6 +411,13 @@ class _TableCopy:
             raise UsageError(
                 f"an unfinished copy of {self.name!r} is not live; continue it without --live, or begin again with --restart"
             )
+
+    def _check_target(self, entry: _Entry) -> None:
+        """Raise `UsageError` if the target does not have what an earlier run wrote last."""
+        written = [each.after for each in entry.segments if each.after is not None]
+        if entry.stream is not None:
+            written = written or entry.stream.written
+        check_witnesses(self._job.target, self.to, written, self._job.writing, job="copy")
 
     def prepare(self, wishes: _Wishes) -> None:
         """Make the table on the target, note the position of the stream, save the beginning."""

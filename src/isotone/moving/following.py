@@ -37,6 +37,7 @@ from isotone.errors import (
 )
 from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.item_identity import key_text
+from isotone.moving.key_reads import read_items
 from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
@@ -45,6 +46,7 @@ from isotone.moving.table_making import (
     stream_request,
     wait_until_active,
 )
+from isotone.moving.witnesses import MOST
 from isotone.values.json import with_empty_maps
 from isotone.values.types import Item
 
@@ -64,7 +66,7 @@ class StreamPosition(msgspec.Struct):
 
     `after` has the last applied sequence number of each shard; `waiting` the shards of which nothing was applied yet;
     `done` those that need no reading any more. Every change in `waiting` shards is later than `noted`, by this
-    machine's clock; it is 0 if that is not known.
+    machine's clock; it is 0 if that is not known. `written` are keys of items that were put last.
     """
 
     arn: str
@@ -74,6 +76,7 @@ class StreamPosition(msgspec.Struct):
     done: list[str] = msgspec.field(default_factory=list)
     applied: int = 0
     noted: float = 0.0
+    written: list[Item] = msgspec.field(default_factory=list)
 
 
 class _Shard(msgspec.Struct, frozen=True):
@@ -297,12 +300,21 @@ class Follower:
         last: dict[bytes, Mapping[str, Any]] = {}
         for record in records:
             last[key_text(record["dynamodb"]["Keys"], self._names)] = record
+        keys = {text: record["dynamodb"]["Keys"] for text, record in last.items()}
         if self.position.view in _WITH_IMAGES:
             entries = [_entry(record) for record in last.values()]
         else:
-            keys = [record["dynamodb"]["Keys"] for record in last.values()]
-            entries = self._present(keys)
-        return self._writer.write(entries)
+            entries = self._present([*keys.values()])
+        units = self._writer.write(entries)
+        put_keys = [
+            key for key, entry in zip(keys.values(), entries, strict=True) if "PutRequest" in entry
+        ]
+        with self._lock:
+            earlier = [
+                key for key in self.position.written if key_text(key, self._names) not in keys
+            ]
+            self.position.written = [*earlier, *put_keys][-MOST:]
+        return units
 
     def _present(self, keys: list[Item]) -> list[Entry]:
         """The entries that bring keys to what the source has now, for a stream without images."""
@@ -322,20 +334,3 @@ def _entry(record: Mapping[str, Any]) -> Entry:
     if record["eventName"] == "REMOVE":
         return delete(change["Keys"])
     return put(with_empty_maps(change["NewImage"]))
-
-
-def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> list[Item]:
-    """The items with these keys that exist, read consistently; at most 100 keys."""
-    found: list[Item] = []
-    wanted: dict[str, Any] = {table: {"Keys": keys, "ConsistentRead": True}}
-    attempt = 0
-    while wanted:
-        request = {"RequestItems": wanted, "ReturnConsumedCapacity": "TOTAL"}
-        response = pace.execute(backend, "BatchGetItem", request)
-        items = response.get("Responses", {}).get(table, [])
-        found += items
-        wanted = response.get("UnprocessedKeys") or {}
-        attempt = 0 if items else attempt + 1
-        if wanted and attempt:
-            pace.throttled(attempt)
-    return found

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -44,7 +45,9 @@ from isotone.moving.table_making import (
     read_definition,
     wait_until_active,
 )
+from isotone.moving.witnesses import MOST, check_witnesses
 from isotone.output_paths import OutputPath, check_outputs
+from isotone.values.types import Item
 
 _WORKERS: Final = 8  # threads that write to a server
 _ROWS: Final = 2000  # of a chunk for a database in this process
@@ -86,6 +89,7 @@ class _Entry(msgspec.Struct):
     write_units: float = 0.0
     settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
     identity: str = ""  # of the table, so that a new one of the same name gets all rows
+    written: list[Item] = msgspec.field(default_factory=list)  # keys of items that were put last
 
 
 def import_items(
@@ -162,6 +166,7 @@ def import_items(
                 job.set(table, entry)  # a run that continues this one finds the table
 
         pace = Pace(write_units, stop=stop)
+        check_witnesses(backend, table, entry.written, pace, job="import")
         work = _Import(backend, table, job, entry, checks, pace, workers, make)
         done = work.run(rows, bad, progress or silent)
         missing = list(described.missing) if entry.settings and described is not None else []
@@ -307,6 +312,7 @@ class _Import:
         self._meter = Meter("import", table, items=entry.items, write_units=entry.write_units)
         self._lock = threading.Lock()
         self._make_table: Callable[[], None] | None = make_table
+        self._chunk: dict[tuple[str, ...], _Checked] = {}  # that is being written
 
     def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
@@ -341,6 +347,7 @@ class _Import:
                     refused = self._finish(writing)
                 for row, reason in refused:
                     bad.add(row, reason)
+                self._note_written(refused)
                 if bad.failure is not None:
                     raise bad.failure
                 self._save(position, bad)
@@ -365,7 +372,7 @@ class _Import:
         self, pool: ThreadPoolExecutor, chunk: list[Row], bad: BadRows
     ) -> list[Future[list[tuple[Row, str]]]]:
         """Check the rows of a chunk, and begin to write those that fit."""
-        latest: dict[tuple[str, ...], _Checked] = {}
+        rows: dict[tuple[str, ...], _Checked] = {}
         for row in chunk:
             try:
                 checked = self._checked(row)
@@ -373,14 +380,36 @@ class _Import:
                 if not bad.add(row, str(error)):
                     break  # rows before the first bad one are written
             else:
-                latest.pop(checked.key, None)  # the last row of a key counts
-                latest[checked.key] = checked
+                rows.pop(checked.key, None)  # the last row of a key counts
+                rows[checked.key] = checked
         shares: list[list[_Checked]] = [[] for _ in range(self._workers)]
-        for key, checked in latest.items():
+        for key, checked in rows.items():
             shares[hash(key) % self._workers].append(checked)
-        if latest:
+        self._chunk = rows
+        if rows:
             self._need_table()
         return [pool.submit(self._write, share) for share in shares if share]
+
+    def _note_written(self, refused: list[tuple[Row, str]]) -> None:
+        """Keep the keys of the last items that were put; those that this chunk has deleted are gone."""
+        chunk, bad = self._chunk, {(row.file, row.number) for row, _ in refused}
+        puts = (
+            text
+            for text, checked in reversed(chunk.items())
+            if checked.row.key is None and (checked.row.file, checked.row.number) not in bad
+        )
+        new = [self._key_of(text) for text in islice(puts, MOST)]
+        earlier = [key for key in self._entry.written if self._text_of(key) not in chunk]
+        self._entry.written = [*earlier, *reversed(new)][-MOST:]
+
+    def _key_of(self, text: tuple[str, ...]) -> Item:
+        checks = self._checks
+        names = zip(checks.key_names, text, strict=True)
+        return {name: {checks.types[name]: value} for name, value in names}
+
+    def _text_of(self, key: Item) -> tuple[str, ...]:
+        checks = self._checks
+        return tuple(key[name][checks.types[name]] for name in checks.key_names)
 
     def _need_table(self) -> None:
         """Make the table, if it is missing: only when a row fits it, so that a refused import leaves none."""

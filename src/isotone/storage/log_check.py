@@ -14,6 +14,10 @@ a power cut may have left gaps; for it no commit is proven.
 
 In each case a copy of the log is kept as `FILE.damaged-wal`.
 
+A backup has no log until it is opened, and is not in WAL mode. So a log with commits beside one that was never opened is of the
+file whose place it took: SQLite would write pages of one database into the other. Such a file is not opened either, nor is one
+with a journal of which SQLite would undo only a part.
+
 Only the first process that opens a file looks, while no other has it open. Processes that open it at the same time take turns,
 by a lock on the log.
 """
@@ -33,8 +37,9 @@ from typing import BinaryIO, Final, NamedTuple
 
 import apsw
 
-from isotone.errors import DamagedLog, StorageError
+from isotone.errors import DamagedLog, StorageCorrupt, StorageError
 from isotone.first_bytes import first_bytes
+from isotone.storage.journal_check import damage_in, has_journal, journal_of
 from isotone.storage.log_frames import (
     FRAME_HEADER,
     Frame,
@@ -68,6 +73,14 @@ _WITHOUT_FILE: Final = (
     "{path} was not opened: it is empty or missing, and its log {log} has commits, which SQLite would delete. Put the file "
     "back, or move the log away{kept}"
 )
+_OF_ANOTHER: Final = (
+    "{path} was not opened: it is a backup that nobody has opened, so its log {log} is of the file that was there before, and SQLite "
+    "would mix both. If the backup is what you want, move the log and {path}-shm away; if not, put the other file back{kept}"
+)
+_JOURNAL: Final = (
+    "{path} was not opened: an update of it was interrupted, and the journal {journal}, which undoes it, is damaged ({what}), so "
+    "it would be undone in part. Use another backup, or write a new one over it with `isotone backup DATABASE {path} --force`"
+)
 _CUT_OFF: Final = (
     "the log {log} of {path} is not whole to its end ({what}), so what follows was left out. A power cut leaves this of "
     "writes that were not acknowledged; if there was none, commits are lost{kept}"
@@ -79,6 +92,12 @@ class Damage(NamedTuple):
 
     what: str
     is_proven: bool
+    refusal: str = _DAMAGED + _OR_GAPS
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is damage with any durability: the log has commits, and they are not of what is in the file."""
+        return self.refusal in {_WITHOUT_FILE, _OF_ANOTHER}
 
 
 def committed_in(log: Log, frames: list[Frame]) -> int:
@@ -140,10 +159,14 @@ def opening(
     `DamagedLog` for a file that must not be opened. Costs a `stat` without a log, a lock while another process has the file
     open, and otherwise 3 ms for each megabyte of the log.
     """
-    if not has_log(path):
-        yield False
-        return
-    with _turn(path):
+    with ExitStack() as turns:
+        if has_journal(path):
+            turns.enter_context(_turn(journal_of(path)))
+            _check_journal(path)
+        if not has_log(path):
+            yield False
+            return
+        turns.enter_context(_turn(log_of(path)))
         found = _damage_in(path, is_writable)
         if found is not None:
             _refuse_or_warn(path, found, is_synced, is_writable and may_change)
@@ -151,16 +174,27 @@ def opening(
 
 
 @contextmanager
-def _turn(path: str) -> Iterator[None]:
-    """Keep other processes that open a file waiting until the block ends."""
+def _turn(log: str) -> Iterator[None]:
+    """Keep other processes that open a file with this log, or journal, waiting until the block ends."""
     with ExitStack() as stack:
         # If it cannot be opened, the last process has just closed it, or SQLite says why it cannot be read.
         # A file system without such locks has no shared memory for an index either.
         with suppress(OSError):
-            file = stack.enter_context(Path(log_of(path)).open("rb"))
+            file = stack.enter_context(Path(log).open("rb"))
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _check_journal(path: str) -> None:
+    """Raise `StorageCorrupt` for a journal that SQLite would apply in part. Nobody else applies it meanwhile, or is writing it."""
+    try:
+        with alone(path) as is_alone:
+            what = damage_in(path, page_size_of(path)) if is_alone else ""
+    except OSError:
+        return  # it is gone, or SQLite says why it cannot be read
+    if what:
+        raise StorageCorrupt(_JOURNAL.format(path=path, journal=journal_of(path), what=what))
 
 
 def _damage_in(path: str, is_writable: bool) -> Damage | None:
@@ -185,8 +219,16 @@ def _look(path: str, file: BinaryIO, index: Index | None) -> Damage | None:
     log = Log(file, page_size_of(path), index)
     frames = list(log.frames())
     if committed_in(log, frames) and _is_empty(path):
-        return Damage("", is_proven=True)
+        return Damage("", is_proven=True, refusal=_WITHOUT_FILE)
+    if frames and is_never_opened(path):
+        return Damage("", is_proven=True, refusal=_OF_ANOTHER)
     return damage_of(log, frames, index)
+
+
+def is_never_opened(path: str) -> bool:
+    """Whether a file is a database that was never in WAL mode, as backups are until a program opens them."""
+    header = first_bytes(path, 20)
+    return header.startswith(b"SQLite format 3\0") and header[18:20] == b"\1\1"
 
 
 def page_size_of(path: str) -> int:
@@ -227,7 +269,7 @@ def alone(path: str) -> Iterator[bool]:
 
 
 def _refuse_or_warn(path: str, found: Damage, is_synced: bool, may_keep: bool) -> None:
-    is_refused = found.is_proven and (is_synced or not found.what)
+    is_refused = found.is_proven and (is_synced or found.is_sure)
     kept = _keep(path, is_needed=not is_refused) if may_keep else ""
     text = {
         "path": path,
@@ -235,12 +277,9 @@ def _refuse_or_warn(path: str, found: Damage, is_synced: bool, may_keep: bool) -
         "what": found.what,
         "kept": kept and f". A copy of the log is {kept}",
     }
-    if not is_refused:
-        _logger.warning("%s", _CUT_OFF.format(**text))
-    elif found.what:
-        raise DamagedLog(_DAMAGED.format(**text) + _OR_GAPS)
-    else:
-        raise DamagedLog(_WITHOUT_FILE.format(**text))
+    if is_refused:
+        raise DamagedLog(found.refusal.format(**text))
+    _logger.warning("%s", _CUT_OFF.format(**text))
 
 
 def _keep(path: str, *, is_needed: bool) -> str:

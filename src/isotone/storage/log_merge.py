@@ -13,12 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from isotone.storage.log_check import Damage, committed_in, damage_of, page_size_of
+from isotone.storage.log_check import Damage, committed_in, damage_of, is_never_opened, page_size_of
 from isotone.storage.log_frames import Frame, Index, Log, has_log, index_of, log_of, target_of
 
 _BAD: Final = "frame {number} of the log{page}: entries may be missing, or as they were before"
 _ENDS_EARLY: Final = "the log ends early: its last frames are missing ({count})"
 _NO_HEADER: Final = "the header of the log: frames with another mark than the first were left out"
+_OF_ANOTHER: Final = "the log, which is of the file that was there before this backup, was left out"
 _CUT_OFF: Final = "the last commit in the log, which is not whole ({what}): it may have been a write that was cut off"
 
 
@@ -33,7 +34,9 @@ class Merged(NamedTuple):
 def merge(path: str) -> Merged:
     """Write the log of a file that nobody has open into it, and delete it."""
     merged = Merged(frozenset(), {}, [])
-    if has_log(path):
+    if has_log(path) and is_never_opened(path):
+        merged.notes.append(_OF_ANOTHER)
+    elif has_log(path):
         page_size = page_size_of(path)
         with Path(log_of(path)).open("rb") as file, Path(path).open("r+b") as pages:
             index = index_of(path)
