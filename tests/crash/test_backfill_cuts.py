@@ -79,7 +79,7 @@ def record(path: Path) -> tuple[Disk, list[State]]:
 def test_a_backfill_survives_a_cut_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    sizes = {"FIRST_PART": 5, "_READ": 4, "_TAKEN": 4, "_ADDED": 2, "_TURN": 0.0, "_LEASE": 0.0}
+    sizes = {"FIRST_PART": 5, "_READ": 4, "_ADDED": 2, "_TURN": 0.0, "_LEASE": 0.0}
     for name, few in sizes.items():
         monkeypatch.setattr(backfill, name, few)
     disk, states = record(tmp_path / "tab.db")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -39,7 +38,7 @@ def held(ask: Asker) -> Iterator[Asker]:
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Make parts and slices of a few items, so that a small table has many."""
-    sizes = {"FIRST_PART": 3, "_READ": 2, "_TAKEN": 2, "_ADDED": 1, "_TURN": 0.0}
+    sizes = {"FIRST_PART": 3, "_READ": 2, "_ADDED": 1, "_TURN": 0.0}
     for name, few in sizes.items():
         patch.setattr(backfill, name, few)
 
@@ -377,10 +376,10 @@ def test_a_table_is_dropped_while_a_backfill_sorts(ask: Asker) -> None:
                 GlobalSecondaryIndexUpdates=[{"Create": BY_G}],
             )
 
-        def drop(sorter: Sorter, most: int, size: int) -> list[tuple[bytes, bytes]]:
+        def drop(sorter: Sorter) -> list[tuple[bytes, bytes]]:
             patch.undo()
             ask("DeleteTable", TableName="dropped")
-            return sorter.take(most, size)
+            return sorter.take()
 
         patch.setattr(Sorter, "take", drop)
         maintenance.finish(ask.database.engine)
@@ -406,13 +405,15 @@ def test_a_backfill_whose_entries_cannot_be_sorted_goes_on_with_fewer(
     """Without room for a temporary file, only parts that fit in memory can be added."""
 
     def full() -> Any:
-        raise apsw.FullError("database or disk is full")
+        raise OSError("no space left on device")
 
     held.table()
     for number in range(3000):
         put(held, number, g={"S": f"g{number}"})
     add_index(held)
     monkeypatch.setattr(sorting, "_temporary_file", full)
+    monkeypatch.setattr(sorting, "RUN", 2000)
+    monkeypatch.setattr(sorting, "MEMORY", 1)
     maintenance.finish(held.database.engine)
     assert "until then fewer are sorted at once" in caplog.text
     assert held("Scan", TableName="tab", IndexName="by-g")["Count"] == 3000

@@ -938,9 +938,10 @@ def test_an_import_without_room_to_sort_still_fills_its_indexes(
     ask: Transfers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full() -> Any:
-        raise apsw.FullError("database or disk is full")
+        raise OSError("no space left on device")
 
-    monkeypatch.setattr(sorting, "FEW", 100)
+    monkeypatch.setattr(sorting, "RUN", 100)
+    monkeypatch.setattr(sorting, "MEMORY", 1)
     monkeypatch.setattr(backfill, "FIRST_PART", 20)
     monkeypatch.setattr(sorting, "_temporary_file", full)
     ask.write("in-here", "1.json", lines(*map(numbered, range(500))))

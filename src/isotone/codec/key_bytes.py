@@ -168,7 +168,7 @@ def after(encoded: bytes) -> bytes:
     return head[:-1] + bytes((head[-1] + 1,))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def partition_prefix(encoded: bytes) -> bytes:
     """The prefix of all keys of an item collection: the hash of the partition key, then its components.
 

@@ -46,9 +46,8 @@ log = logging.getLogger("isotone")
 FIRST_PART: Final = 1000  # items
 _GROWTH: Final = 4  # times as many items are in the next part
 _READ: Final = 250  # items read in one slice, at most
-_TAKEN: Final = 500  # entries that are taken from the sorted ones at once, at most
 _ADDED: Final = 50  # entries that are added between two looks at the clock, at most
-_BYTES: Final = 64 << 10  # after which no more entries are taken, or added, at once
+_BYTES: Final = 64 << 10  # after which no more entries are added at once
 _LEASE: Final = 3.0  # seconds
 _RENEWAL: Final = 1.0  # seconds after which a lease is renewed
 _TO_SORT: Final = (
@@ -308,6 +307,7 @@ class _Part:
         self._is_over = False
         self._seconds = SECONDS if entries is None else LONG
         self._entries: list[_Sorted] = []
+        self._added = 0  # of these entries
         self._renewed = time.monotonic()
 
     def is_next(self, found: tuple[str, _Progress] | None) -> bool:
@@ -382,8 +382,8 @@ class _Part:
     # Add
 
     def _is_added(self) -> bool:
-        if not self._entries:
-            self._entries = self._sorter.take(_TAKEN, _BYTES)
+        if self._added == len(self._entries):
+            self._entries, self._added = self._sorter.take(), 0
         return not self._entries
 
     def _add(self, engine: Engine) -> None:
@@ -391,11 +391,11 @@ class _Part:
             if not self._is_ours(engine):
                 return
             _, index = self._table(engine)
-            entries = self._entries
-            for some in in_time(chunks(entries, _ADDED, _BYTES), seconds=self._seconds):
+            longer = round(self._seconds / SECONDS)  # fewer looks in a longer slice
+            groups = chunks(self._entries, _ADDED * longer, _BYTES * longer, self._added)
+            for some in in_time(groups, seconds=self._seconds):
                 _add(engine, index, some)
-                entries = entries[len(some) :]
-            self._entries = entries
+                self._added += len(some)
             if time.monotonic() - self._renewed > _RENEWAL:
                 self._renew(engine)
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from isotone.codec import HASH_SIZE
 from isotone.engine.index_entries import Index
-from isotone.engine.layout import encode_item, size_prefix
+from isotone.engine.layout import SHORT, encode_item, size_prefix
 from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.storage.sorting import Entry, NoRoomToSort, Sorter
 from isotone.values.attribute_validation import Item
@@ -38,6 +38,10 @@ _EXCESS: Final[dict[str, Callable[[bytes], int]]] = {
 """How much larger the size of a content is than its length, by its type. That of a text is equal."""
 
 
+_KnownItem = tuple[Sequence[bytes], bytes, bytes]
+"""The contents of some attributes, the key and the record of an item."""
+
+
 class LoadedEntries:
     """The entries of the items that were loaded into a table, for each of its indexes.
 
@@ -46,7 +50,16 @@ class LoadedEntries:
     `are_all` whether these are the entries of the table's items.
     """
 
-    __slots__ = ("_indexes", "_made", "_makers", "are_all", "needs_items", "optional", "sorters")
+    __slots__ = (
+        "_indexes",
+        "_known",
+        "_made",
+        "_makers",
+        "are_all",
+        "needs_items",
+        "optional",
+        "sorters",
+    )
 
     def __init__(self, table: Table) -> None:
         types: dict[str, str] = {}
@@ -55,19 +68,17 @@ class LoadedEntries:
         self.optional = {n: kind for n, kind in types.items() if n not in table.key_names}
         self.are_all = True
         self.needs_items = not all(map(_can_be_made, table.indexes))
-        self.sorters = {index.tree: Sorter() for index in table.indexes}
+        self.sorters = {index.tree: Sorter(len(table.indexes)) for index in table.indexes}
         self._indexes = table.indexes
         self._makers = () if self.needs_items else tuple(_Maker(i, types) for i in table.secondary)
         self._made: list[list[Entry]] = [[] for _ in table.indexes]
+        self._known: list[_KnownItem] = []
 
     def add_known(self, contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
         """Add the entries of an item by the contents of the table's keys and of `optional`; False if it must be parsed."""
-        entries = [maker.entry(contents, key, record) for maker in self._makers]
-        if None in entries:
-            return False
-        for made, entry in zip(self._made, entries, strict=True):
-            if entry:
-                made.append(entry)
+        if len(record) > SHORT and max(map(len, contents)) > SHORT:
+            return False  # it may not fit
+        self._known.append((contents, key, record))
         return True
 
     def add(self, item: Item, key: bytes, record: bytes) -> None:
@@ -82,6 +93,9 @@ class LoadedEntries:
 
         If there is no room to sort it, everything is forgotten: then the backfill makes the entries, fewer at once.
         """
+        for made, maker in zip(self._made, self._makers, strict=False):
+            made += maker.entries(self._known)
+        self._known = []
         try:
             for made, sorter in zip(self._made, self.sorters.values(), strict=True):
                 if self.are_all:
@@ -106,7 +120,7 @@ def _can_be_made(index: Index) -> bool:
 class _Maker:
     """Makes the entries of one index of the contents of some attributes, whose types are given."""
 
-    __slots__ = ("_contents", "_key", "_keyspace", "_others", "_template")
+    __slots__ = ("_contents", "_excess", "_key", "_keyspace", "_overhead", "_template")
 
     def __init__(self, index: SecondaryIndex, types: dict[str, str]) -> None:
         places = {name: place for place, name in enumerate(types)}
@@ -114,33 +128,36 @@ class _Maker:
         self._key = _getter([places[name] for name in index.keyspace.names])
         kept = sorted(index.key_names)
         self._contents = _getter([places[name] for name in kept])
-        self._others = [
+        self._excess = [
             (n, _EXCESS[types[name]]) for n, name in enumerate(kept) if types[name] != "S"
         ]
-        self._template: tuple[bytes, int] | None = None
+        self._template: bytes | None = None
         if index.schema.projection.kind == "KEYS_ONLY":
             members = {name: {types[name]: "%b"} for name in kept}
             json = encode_item({name.replace("%", "%%"): value for name, value in members.items()})
-            self._template = json, sum(map(text_size, kept))
+            self._template = json
+            empty = json % ((b"",) * len(kept))
+            self._overhead = len(empty) - sum(map(text_size, kept))  # bytes without a size
 
-    def entry(
-        self, contents: Sequence[bytes], key: bytes, record: bytes
-    ) -> Entry | tuple[()] | None:
-        """The entry; empty if the item has none, None if it must be parsed to know."""
-        own = self._key(contents)
-        if b"" in own:
-            return ()
-        own_key = self._keyspace.key_of(own)
-        if own_key is None:
-            return None
-        if self._template is not None:
-            json, size = self._template
-            kept = self._contents(contents)
-            size += sum(map(len, kept))
-            for place, excess in self._others:
-                size += excess(kept[place])
-            record = size_prefix(size) + json % kept
-        return own_key + key[HASH_SIZE:], record
+    def entries(self, known: Sequence[_KnownItem]) -> list[Entry]:
+        """The entries of those of these items that belong in the index. Their contents are short, so all of them fit."""
+        # One loop with few calls of ours: this is what an index costs.
+        own_of, key_of, contents_of = self._key, self._keyspace.key_of, self._contents
+        template = self._template
+        made: list[Entry] = []
+        for contents, key, record in known:
+            own_key = key_of(own_of(contents))
+            if own_key is None:  # it lacks a key attribute of the index: that content is empty
+                continue
+            if template is not None:
+                kept = contents_of(contents)
+                json = template % kept
+                size = len(json) - self._overhead
+                for place, excess in self._excess:
+                    size += excess(kept[place])
+                record = size_prefix(size) + json
+            made.append((own_key + key[HASH_SIZE:], record))
+        return made
 
 
 def _getter(places: Sequence[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:

@@ -7,7 +7,9 @@ of the processor, because a thread that had to wait for one gains nothing by a s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from time import thread_time
 from typing import Final, TypeVar
 
@@ -28,12 +30,13 @@ def in_time(entries: Iterable[T], most: int | None = None, seconds: float = SECO
 
 
 def chunks(
-    entries: Sequence[tuple[bytes, bytes]], most: int, size: int
+    entries: Sequence[tuple[bytes, bytes]], most: int, size: int, begin: int = 0
 ) -> Iterator[Sequence[tuple[bytes, bytes]]]:
-    """These entries, in groups of no more than `most`, each of which ends as soon as it has `size` bytes."""
-    begin = length = 0
-    for place, (key, value) in enumerate(entries, start=1):
-        length += len(key) + len(value)
-        if length >= size or place - begin == most or place == len(entries):
-            yield entries[begin:place]
-            begin, length = place, 0
+    """These entries from a place on, in groups of no more than `most`, each of which ends as soon as it has `size` bytes."""
+    while begin < len(entries):
+        group = entries[begin : begin + most]
+        if sum(map(len, chain.from_iterable(group))) > size:
+            so_far = list(accumulate(len(key) + len(value) for key, value in group))
+            group = group[: bisect_left(so_far, size) + 1]
+        yield group
+        begin += len(group)

@@ -1,4 +1,4 @@
-"""Work inside SQLite that no lock of an engine covers: checkpoints and sorting, in threads for background work.
+"""Work inside SQLite that no lock of an engine covers: checkpoints, in threads for background work.
 
 A fork waits until none of it runs: a child would inherit SQLite's own locks as they are, held by threads that it does not
 have. In the child the connections are never used again, nor freed, because SQLite does not even allow closing them there.

@@ -1,33 +1,47 @@
-"""Sorts entries by their keys, as many as there are: few in a list, more in a temporary file.
+"""Sorts entries by their keys, as many as there are: 64 MB of them in memory, more in a temporary file.
 
-The file is SQLite's, in its folder for temporary files (`SQLITE_TMPDIR`, or else the system's). SQLite sorts in runs of
-16 MB and merges them, and Python's lock is free meanwhile. The file has no name, so a killed process leaves nothing.
+Entries are sorted in runs, and a run is cut into blocks. Blocks are merged in the order of their first keys: what is below
+the first key of the next block is complete. Whenever the memory is full, its blocks are merged into one long run in the
+file. No step sorts more than some thousand entries, because that holds Python's lock.
+
+The file is in the folder that `SQLITE_TMPDIR` names, or else in the system's for temporary files. It has no name, so a
+killed process leaves nothing.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+import os
+import tempfile
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
+import msgspec
+
+from isotone.crc import crc32
 from isotone.errors import StorageError, UsageError
-from isotone.storage import forking
 
 Entry = tuple[bytes, bytes]
 
-FEW: Final = 1000  # entries that are sorted in a list, which holds Python's lock for a millisecond
-FEW_BYTES: Final = 1 << 20  # of such entries
-_ROWS: Final = 50  # that one statement adds
-_MEMORY: Final = 16 << 10  # kilobytes
-_SETTINGS: Final = (
-    "PRAGMA journal_mode=OFF",
-    "PRAGMA synchronous=OFF",
-    "PRAGMA temp_store=FILE",
-    f"PRAGMA cache_size=-{_MEMORY}",
-)
+MEMORY: Final = 64 << 20  # bytes
+RUN: Final = 4000  # entries that are sorted at once, and no more are added to them
+RUN_BYTES: Final = 2 << 20  # of such entries
+_BLOCK: Final = 100  # entries of a block in memory
+_STORED_BLOCK: Final = 200
+_BLOCK_BYTES: Final = 128 << 10  # of a block, on average in its run
+_MERGED: Final = 20  # blocks that are merged at once with what the ones before have left
+_ENTRY: Final = 130  # bytes of memory that an entry takes besides its own
+
+_Block = tuple[bytes, Callable[[], list[Entry]]]
+"""The first key of some sorted entries, and what returns them."""
+
+_key: Final = itemgetter(0)
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]]).decode
 
 
 class NoRoomToSort(StorageError):
@@ -35,32 +49,23 @@ class NoRoomToSort(StorageError):
 
 
 class Sorter:
-    """Takes entries in any order, and gives them back in the order of their keys.
+    """Takes entries in any order, and gives them back in the order of their keys. `sharers` share the memory.
 
     >>> sorter = Sorter()
     >>> sorter.add([(b"pear", b"green"), (b"apple", b"red")])
-    >>> sorter.take(5, 1000)
+    >>> sorter.take()
     [(b'apple', b'red'), (b'pear', b'green')]
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_bytes",
-        "_count",
-        "_few",
-        "_is_lost",
-        "_rows",
-        "connection",
-        "lock",
-    )
+    __slots__ = ("_blocks", "_bytes", "_count", "_few", "_few_bytes", "_file", "_memory", "_merged")
 
-    def __init__(self) -> None:
-        self._few: list[Entry] = []
-        self._rows: Iterator[Entry] | None = None
-        self._count = self._bytes = 0
-        self._is_lost = False
-        self.connection: Any = None
-        self.lock = threading.Lock()
+    def __init__(self, sharers: int = 1) -> None:
+        self._memory = MEMORY // sharers
+        self._few: list[Entry] = []  # in no order yet
+        self._blocks: list[_Block] = []  # in memory
+        self._few_bytes = self._bytes = self._count = 0
+        self._file: _File | None = None
+        self._merged: Iterator[list[Entry]] | None = None
 
     def __len__(self) -> int:
         """How many entries were added."""
@@ -70,58 +75,108 @@ class Sorter:
         """Add some. None may be added after the first `take`."""
         self._count += len(entries)
         self._few += entries
-        self._bytes += sum(len(key) + len(value) for key, value in entries)
-        if len(self._few) > FEW or self._bytes > FEW_BYTES:
-            with self.lock, _errors():
+        self._few_bytes += _size(entries)
+        if len(self._few) >= RUN or self._few_bytes >= RUN_BYTES:
+            self._end_run()
+        if self._bytes >= self._memory:
+            with _errors():
                 self._move_to_file()
 
-    def take(self, most: int, size: int) -> list[Entry]:
-        """The next entries: at most so many, and no more after `size` bytes; none at the end. The first call sorts them."""
-        with self.lock, _errors():
-            if self._is_lost:
-                raise UsageError(
-                    "these entries are sorted by the process before fork(): begin again"
-                )
-            if self._rows is None:
-                self._rows = self._sorted()
-            taken = []
-            for entry in islice(self._rows, most):
-                taken.append(entry)
-                size -= len(entry[0]) + len(entry[1])
-                if size <= 0:
-                    break
-            return taken
+    def take(self) -> list[Entry]:
+        """The next entries, some thousand or some megabytes; none at the end."""
+        with _errors():
+            if self._merged is None:
+                self._end_run()
+                stored = [] if self._file is None else self._file.blocks
+                self._merged = _merged([*stored, *self._blocks])
+                self._blocks = []
+            return next(self._merged, [])
 
     def close(self) -> None:
         """Free the memory and the file."""
-        with self.lock:
-            self._few, self._rows = [], None
-            if self.connection is not None:
-                self.connection.close(True)
+        self._few, self._blocks, self._merged = [], [], None
+        if self._file is not None:
+            self._file.close()
 
-    def disown(self) -> None:
-        """In a forked child: the file is the parent's, so nothing can be taken."""
-        self._is_lost, self.connection = True, None
-
-    def _sorted(self) -> Iterator[Entry]:
-        if self.connection is None:
-            return iter(sorted(self._few, key=itemgetter(0)))
-        self._move_to_file()
-        rows: Iterator[Entry] = self.connection.execute(
-            "SELECT key, value FROM entries ORDER BY key"
-        )
-        return rows
+    def _end_run(self) -> None:
+        self._blocks += [
+            (block[0][0], partial(list, block))
+            for block in _cut(sorted(self._few, key=_key), self._few_bytes, _BLOCK)
+        ]
+        self._bytes += self._few_bytes
+        self._few, self._few_bytes = [], 0
 
     def _move_to_file(self) -> None:
-        if self.connection is None:
-            self.connection = _temporary_file()
-            forking.register(self)
-        for start in range(0, len(self._few), _ROWS):
-            rows = self._few[start : start + _ROWS]
-            places = ", ".join(["(?, ?)"] * len(rows))
-            cells = [*chain.from_iterable(rows)]
-            self.connection.execute(f"INSERT INTO entries VALUES {places}", cells)
-        self._few, self._bytes = [], 0
+        if self._file is None:
+            self._file = _File()
+        for entries in _merged(self._blocks):
+            for block in _cut(entries, _size(entries), _STORED_BLOCK):
+                self._file.add(block)
+        self._blocks, self._bytes = [], 0
+
+
+class _File:
+    """Blocks in a temporary file."""
+
+    __slots__ = ("_end", "_file", "_process", "blocks")
+
+    def __init__(self) -> None:
+        self._file = _temporary_file()
+        self._process = os.getpid()
+        self._end = 0
+        self.blocks: list[_Block] = []
+
+    def add(self, block: Sequence[Entry]) -> None:
+        """Append a block."""
+        content = _encode(block)
+        self._seek(self._end)
+        if self._file.write(content) < len(content):
+            raise OSError("it is full")
+        read = partial(self._read, self._end, len(content), crc32(content))
+        self.blocks.append((block[0][0], read))
+        self._end += len(content)
+
+    def close(self) -> None:
+        """Delete the file."""
+        self._file.close()
+
+    def _read(self, position: int, size: int, checksum: int) -> list[Entry]:
+        self._seek(position)
+        content = self._file.read(size)
+        if crc32(content) != checksum:
+            raise OSError("it was damaged")
+        return _decode(content)
+
+    def _seek(self, position: int) -> None:
+        """Go to a position, which a forked child would share."""
+        if self._process != os.getpid():
+            raise UsageError("these entries are sorted by the process before fork(): begin again")
+        self._file.seek(position)
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    """The bytes of memory that entries take."""
+    return sum(map(len, chain.from_iterable(entries))) + len(entries) * _ENTRY
+
+
+def _cut(entries: Sequence[Entry], size: int, most: int) -> Iterator[Sequence[Entry]]:
+    """Entries of so many bytes in blocks: of no more entries than `most`, and of about as many bytes as a block has."""
+    step = max(1, min(most, len(entries) * _BLOCK_BYTES // max(1, size)))
+    return (entries[start : start + step] for start in range(0, len(entries), step))
+
+
+def _merged(blocks: list[_Block]) -> Iterator[list[Entry]]:
+    """The entries of blocks in order, some at a time. What was returned is not kept."""
+    blocks.sort(key=_key, reverse=True)
+    rest: list[Entry] = []
+    while blocks:
+        for _ in range(min(_MERGED, len(blocks))):
+            rest += blocks.pop()[1]()
+        rest.sort(key=_key)
+        end = bisect_left(rest, blocks[-1][0], key=_key) if blocks else len(rest)
+        if end:
+            yield rest[:end]
+            del rest[:end]
 
 
 @contextmanager
@@ -129,11 +184,7 @@ def _errors() -> Iterator[None]:
     """Raises `NoRoomToSort` if the file fails, whatever the reason."""
     try:
         yield
-    except Exception as error:
-        import apsw
-
-        if not isinstance(error, apsw.Error):
-            raise
+    except OSError as error:
         raise NoRoomToSort(
             "index entries cannot be sorted in the folder for temporary files, so make room there, or name another one"
             f" with SQLITE_TMPDIR ({error})"
@@ -141,10 +192,5 @@ def _errors() -> Iterator[None]:
 
 
 def _temporary_file() -> Any:
-    import apsw  # which a database in memory does not need
-
-    connection = apsw.Connection("")
-    for pragma in _SETTINGS:
-        connection.execute(pragma).get  # noqa: B018 - reading the result executes it
-    connection.execute("CREATE TABLE entries (key BLOB, value BLOB)")
-    return connection
+    """A file without a buffer, of which a forked child would write its own copy."""
+    return tempfile.TemporaryFile(buffering=0, dir=os.environ.get("SQLITE_TMPDIR"))

@@ -251,12 +251,10 @@ class SQLiteStore:
             self._make_ready()
         before = self._connection.total_changes()
         statements = self._statements[tree]
-        sums_of = statements.sums.of
         try:
             for start in range(0, len(entries), _ROWS):
                 rows = entries[start : start + _ROWS]
-                cells = [(key, value, *sums_of(key, value)) for key, value in rows]
-                self._execute(statements.add(len(rows)), [*chain.from_iterable(cells)])
+                self._execute(statements.add(len(rows)), statements.sums.cells(rows))
         except apsw.Error as error:
             raise self._failure(error, tree) from error
         except TypeError:
