@@ -26,6 +26,6 @@ def check_witnesses(
     wanted = list(keys)[:_KEYS_A_READ]
     if wanted and not read_items(backend, table, wanted, pace):
         raise UsageError(
-            f"none of the {len(wanted)} items that an earlier run of this {job} wrote last is in table {table!r}: it was restored to an "
+            f"none of the items that an earlier run of this {job} wrote last is in table {table!r}: it was restored to an "
             f"earlier state, or emptied; --restart (restart=True) begins the {job} again"
         )
