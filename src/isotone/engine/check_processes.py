@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -139,16 +139,18 @@ class CheckProcesses:
             self._receive(connection)
 
     def _send(self, connection: Connection, message: object) -> None:
-        try:
+        with suppress(OSError):  # whose traceback would keep the message in a cycle
             connection.send(message)
-        except OSError:
-            self._fail(connection)
+            return
+        self._fail(connection)
 
     def _receive(self, connection: Connection) -> Any:
-        try:
-            kind, content = connection.recv()
-        except (EOFError, OSError):
+        message = None
+        with suppress(EOFError, OSError):
+            message = connection.recv()
+        if message is None:
             self._fail(connection)
+        kind, content = message
         if kind == _FAILED:
             raise StorageError(content)
         return content
@@ -158,7 +160,7 @@ class CheckProcesses:
         process.join(_LAST_MOMENT)
         raise StorageError(
             f"a process that checked {self._path} ended with code {process.exitcode}: check it with --processes 1"
-        ) from None
+        )
 
     # The parts
 
