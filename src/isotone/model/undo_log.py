@@ -39,9 +39,7 @@ from isotone.values.types import Item, is_same_item
 
 try:
     import fcntl
-except (
-    ImportError
-):  # Windows: two rewrites that append to one log at the same time are not kept apart
+except ImportError:  # Windows: two rewrites that append to one log are not kept apart
     fcntl = None  # type: ignore[assignment]
 
 

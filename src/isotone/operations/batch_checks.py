@@ -1,4 +1,4 @@
-"""Layers of BatchGetItem and BatchWriteItem: their entries, table by table."""
+"""Layers about the entries of batches and transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from isotone.errors import ValidationException
 from isotone.expressions import check_placeholders
 from isotone.expressions.messages import EMPTY
-from isotone.operations import batches, legacy
+from isotone.operations import batches, legacy, transactions
 from isotone.operations.check_order import Asked, Check
 from isotone.operations.request_expressions import (
     Binding,
@@ -116,3 +116,9 @@ def writes_are_sound(asked: Asked) -> None:
 def writes_are_few(asked: Asked) -> None:
     """There are not too many writes over all tables."""
     batches.check_count_of_writes(asked.request)
+
+
+def entries_have_one_action(asked: Asked) -> None:
+    """Each entry of a transaction is one of a put, an update, a delete and a check."""
+    for entry in asked.request.transact_items:
+        transactions.entry_of(entry)

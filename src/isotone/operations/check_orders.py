@@ -17,7 +17,6 @@ from isotone.operations import batch_checks as batches
 from isotone.operations import member_checks as members
 from isotone.operations import read_checks as reads
 from isotone.operations import request_checks as requests
-from isotone.operations import transaction_checks as transactions
 from isotone.operations import value_checks as values
 from isotone.operations.check_order import Branch, Layer, Order
 from isotone.operations.item_requests import PUT_OR_DELETE, READ, UPDATE
@@ -527,10 +526,12 @@ TRANSACT_WRITE_ITEMS: Final[Order] = (
         _DECODED,
         values.decoded_as_before(values.of_transaction("Item", "Key", PLACEHOLDERS)),
     ),
-    Layer("a ClientRequestToken that is too long, alone", transactions.token_fits),
+    Layer(
+        "a ClientRequestToken that is too long, alone", members.alone(member("ClientRequestToken"))
+    ),
     Layer("no entries, or too many, alone", members.alone(members.transact_items)),
     Layer("broken constraints, all in one list", members.all_members),
-    Layer("an entry without an action, or with several", transactions.entries_have_one_action),
+    Layer("an entry without an action, or with several", batches.entries_have_one_action),
     Layer("names that no table can have, in one list", members.listed(members.names_of_entries)),
     Layer(_EMPTY_NAMES, values.named(_ENTRIES, nested=False)),
     Layer(
