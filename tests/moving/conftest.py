@@ -22,3 +22,10 @@ def dynamodb_local() -> Iterator[str]:
         pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
     with local.DynamoDBLocal() as server:
         yield server.url
+
+
+@pytest.fixture
+def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs report after each chunk, so that a test can stop them there however fast the machine is."""
+    monkeypatch.setattr("isotone.moving.jobs.TICK", 0.0)
+    monkeypatch.setattr("isotone.moving.copying.TICK", 0.001)

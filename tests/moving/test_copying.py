@@ -339,6 +339,7 @@ def test_two_copies_of_the_same_exclude_each_other(tmp_path: Path) -> None:
     assert "another process" in str(failures[0])
 
 
+@pytest.mark.usefixtures("frequent_reports")
 def test_a_stop_from_another_thread(tmp_path: Path) -> None:
     with two_files(tmp_path) as (source, _):
         create(source)

@@ -14,19 +14,15 @@ import pytest
 import isotone
 from isotone import moving
 from isotone.errors import BadRow, UsageError
-from isotone.moving import copying, jobs
 
 ROWS = 9000
+pytestmark = pytest.mark.usefixtures("frequent_reports")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(
-        jobs, "TICK", 0.0
-    )  # jobs report after each chunk, and so can be stopped there
-    monkeypatch.setattr(copying, "TICK", 0.001)
     return tmp_path
 
 

@@ -611,6 +611,7 @@ def test_bad_rows_never_take_the_place_of_what_is_imported() -> None:
     assert "broken" in Path("items.jsonl").read_text()
 
 
+@pytest.mark.usefixtures("frequent_reports")
 @pytest.mark.parametrize("left", [None, b"", b"{}\n"])
 def test_a_file_of_bad_rows_that_somebody_cut_continues(left: bytes | None) -> None:
     Path("items.jsonl").write_text('broken\n{"id": "a", "at": 1}\n' * 12_000)
