@@ -30,6 +30,7 @@ PACKAGES = (
     "structures",
     "inference",
     "model",
+    "tables",
     "backends",
     "client",
     "server",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, field
 from isotone.errors import UsageError
-from isotone.model.steps import Call, Steps
 from isotone.model.walking import Walk, WalkProgress
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 notes = Table("notes")

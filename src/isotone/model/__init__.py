@@ -30,7 +30,14 @@ from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal, items_to_read
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.returning import Requests, ReturningNothing, ReturningOld
-from isotone.model.steps import (
+from isotone.model.store import AsyncStore, Calls, Store
+from isotone.model.streams import Event, EventKind
+from isotone.model.table_admin import Difference, IndexProgress, Throughput
+from isotone.model.transactions import Transaction
+from isotone.model.verification import FindingCount, Verification
+from isotone.model.warn_caller import warn_caller
+from isotone.model.writing.batches import Written
+from isotone.tables.steps import (
     CONTENTION,
     THROTTLING,
     Backoff,
@@ -40,13 +47,6 @@ from isotone.model.steps import (
     Steps,
     capabilities_of,
 )
-from isotone.model.store import AsyncStore, Calls, Store
-from isotone.model.streams import Event, EventKind
-from isotone.model.table_admin import Difference, IndexProgress, Throughput
-from isotone.model.transactions import Transaction
-from isotone.model.verification import FindingCount, Verification
-from isotone.model.warn_caller import warn_caller
-from isotone.model.writing.batches import Written
 
 __all__ = [
     "CONTENTION",

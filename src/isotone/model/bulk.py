@@ -21,11 +21,11 @@ from isotone.model.reading.families import FamilyQuery
 from isotone.model.reading.item_selection import Found, decoded
 from isotone.model.reading.queries import Read, owner_of
 from isotone.model.reading.reader import Reader
-from isotone.model.steps import Steps, Together
 from isotone.model.writing.change_validation import validated
 from isotone.model.writing.put_and_delete import Delete
 from isotone.model.writing.updates import Update
 from isotone.model.writing.write import Write, condition_node, place_of
+from isotone.tables.steps import Steps, Together
 
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema

@@ -14,8 +14,8 @@ from isotone.backends.interface import Capabilities
 from isotone.errors import Unsupported
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.table import IndexLayout, Table
-from isotone.model.steps import Steps, capabilities_of
 from isotone.model.warn_caller import warn_caller
+from isotone.tables.steps import Steps, capabilities_of
 
 
 class EngineWarning(UserWarning):

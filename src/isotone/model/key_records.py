@@ -31,7 +31,7 @@ from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous_keys import previous_form
 from isotone.model.declaring.table import Table
 from isotone.model.expression_trees import equal, update_of
-from isotone.model.steps import Call, Steps, write_when_free
+from isotone.tables.steps import Call, Steps, write_when_free
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import Item
 

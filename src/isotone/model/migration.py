@@ -17,7 +17,6 @@ from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.reading.batch_get import FetchProgress
 from isotone.model.reading.reader import Reader
-from isotone.model.steps import Call, Steps
 from isotone.model.writing.executor import execute
 from isotone.model.writing.item_rewrite import Rewrite
 from isotone.model.writing.write import (
@@ -25,6 +24,7 @@ from isotone.model.writing.write import (
     owner_of,
     read_item,
 )
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from typing_extensions import TypeVar as TypeVarWithDefault
 
-from isotone.model.steps import Batches, Steps
 from isotone.shown_signature import show_signature
+from isotone.tables.steps import Batches, Steps
 
 P = ParamSpec("P")
 R = TypeVar("R")

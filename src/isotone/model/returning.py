@@ -19,12 +19,12 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.entity import Entity
 from isotone.model.operation import Host, M_co, operation
-from isotone.model.steps import Steps
 from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Delete, Put
 from isotone.model.writing.updates import Update
 from isotone.model.writing.upserts import Upsert
 from isotone.model.writing.write import Returned, Write
+from isotone.tables.steps import Steps
 
 E = TypeVar("E", bound=Entity)
 

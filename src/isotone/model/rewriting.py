@@ -40,13 +40,13 @@ from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_
 from isotone.model.inspection import Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
 from isotone.model.reading.batch_get import fetch
-from isotone.model.steps import Call, Steps, write_when_free
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
+from isotone.tables.steps import Call, Steps, write_when_free
 from isotone.text_table import counted
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item, is_same_item

@@ -30,10 +30,10 @@ from isotone.model.reading import parallel_scan
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Reader, Traversal
-from isotone.model.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
 from isotone.model.store_operations import Operations
 from isotone.model.table_renaming import TableNames
 from isotone.shown_signature import show_signatures
+from isotone.tables.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R")

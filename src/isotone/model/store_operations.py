@@ -36,7 +36,6 @@ from isotone.model.reading.reader import Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.returning import Requests, ReturningNothing, ReturningOld
 from isotone.model.rewriting import RewriteOptions, RewritingProgress, Rewritten
-from isotone.model.steps import Batches, Steps
 from isotone.model.streams import Changes, Event
 from isotone.model.table_admin import Difference, Throughput
 from isotone.model.table_renaming import TableNames
@@ -58,6 +57,7 @@ from isotone.model.writing.write import (
     schema_of_instance,
 )
 from isotone.shown_signature import show_signatures
+from isotone.tables.steps import Batches, Steps
 
 E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)

@@ -31,8 +31,8 @@ from isotone.model.declaring.table import (
 )
 from isotone.model.engine_needs import require_for
 from isotone.model.key_records import KeyRecords
-from isotone.model.steps import Call, Steps, capabilities_of, poll_pauses
 from isotone.model.streams import ensure_stream, specification, view_of
+from isotone.tables.steps import Call, Steps, capabilities_of, poll_pauses
 
 _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
 """The temporary statuses of a table or an index."""

@@ -31,7 +31,6 @@ from isotone.model.expression_trees import absent
 from isotone.model.key_records import KeyRecords
 from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
-from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing.executor import execute_together, reasons_of
 from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Check, Delete, Put
@@ -47,6 +46,7 @@ from isotone.model.writing.write import (
     schema_of,
 )
 from isotone.shown_signature import show_signatures
+from isotone.tables.steps import CONTENTION, Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.model.expression_trees import absent, unchanged
-from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
+from isotone.tables.steps import CONTENTION, Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
 

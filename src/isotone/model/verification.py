@@ -34,10 +34,10 @@ from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Finding, Inspection, Inspector
 from isotone.model.reading.batch_get import fetch
-from isotone.model.steps import Steps
 from isotone.model.walking import Walk, WalkProgress
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
+from isotone.tables.steps import Steps
 from isotone.text_table import aligned, cell, counted
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item

@@ -28,7 +28,7 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
-from isotone.model.steps import Call, Pause, Steps, Together
+from isotone.tables.steps import Call, Pause, Steps, Together
 from isotone.text_table import counted
 from isotone.values.size import item_size
 from isotone.values.types import Item

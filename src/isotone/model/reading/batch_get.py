@@ -13,7 +13,7 @@ from isotone.backends.interface import Response
 from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
 from isotone.model.declaring.table import Table
-from isotone.model.steps import THROTTLING, Call, Steps
+from isotone.tables.steps import THROTTLING, Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item
 

@@ -24,7 +24,7 @@ from isotone.model.reading.item_selection import Found
 from isotone.model.reading.queries import Query, packed, position
 from isotone.model.reading.reader import Page, Reader, collect_after
 from isotone.model.reading.two_key_forms import position_in
-from isotone.model.steps import Steps
+from isotone.tables.steps import Steps
 from isotone.values.types import Item, sort_key
 
 if TYPE_CHECKING:

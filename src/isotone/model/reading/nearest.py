@@ -22,7 +22,7 @@ from isotone.model.declaring.vector_index import BoundVectorIndex
 from isotone.model.expiry import is_missing
 from isotone.model.reading.batch_get import fetch
 from isotone.model.reading.reader import Reader
-from isotone.model.steps import Call, Steps
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.reader import Traversal
-from isotone.model.steps import Steps
+from isotone.tables.steps import Steps
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity

@@ -51,7 +51,7 @@ from isotone.model.reading.two_key_forms import (
     with_previous_tags,
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
-from isotone.model.steps import Call, Steps
+from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.size import item_size
 from isotone.values.types import Item

@@ -37,7 +37,7 @@ from isotone.model.reading.key_bounds import (
     intersection,
 )
 from isotone.model.reading.queries import Query, Read, unpacked
-from isotone.model.steps import Call, Steps
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item, sort_key
 
 if TYPE_CHECKING:

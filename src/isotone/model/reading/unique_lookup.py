@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.errors import Contended, UsageError
-from isotone.model.steps import CONTENTION, Steps
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import read_item
+from isotone.tables.steps import CONTENTION, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from isotone.errors import (
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.key_records import KeyRecords
-from isotone.model.steps import THROTTLING, Call, Steps
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
+from isotone.tables.steps import THROTTLING, Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

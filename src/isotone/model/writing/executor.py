@@ -26,7 +26,6 @@ from isotone.errors import (
     ValidationException,
     WriteRefused,
 )
-from isotone.model.steps import CONTENTION, Call, Steps
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import (
     Action,
@@ -39,6 +38,7 @@ from isotone.model.writing.write import (
     read_item,
     with_hint,
 )
+from isotone.tables.steps import CONTENTION, Call, Steps
 from isotone.values.types import Item
 
 R = TypeVar("R")

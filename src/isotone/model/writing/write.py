@@ -40,7 +40,7 @@ from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.expiry import is_missing, or_expired, unexpired
 from isotone.model.expression_trees import absent, equal, unchanged
-from isotone.model.steps import Call, Steps
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
