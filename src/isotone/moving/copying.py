@@ -31,14 +31,8 @@ from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import Unsupported, UsageError
-from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.job_state import JobState, address_text, state_output
-from isotone.moving.jobs import TICK, check_number, in_thread, silent, state_of
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter, Progress, Report
-from isotone.moving.scanning import Segment, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
@@ -53,6 +47,12 @@ from isotone.moving.table_making import (
 from isotone.moving.witnesses import check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.job_state import JobState, address_text, state_output
+from isotone.tables.jobs import TICK, check_number, in_thread, silent, state_of
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Progress, Report
+from isotone.tables.scan import Segment, pages
 from isotone.values.types import Item
 
 Tables = Sequence[str] | Mapping[str, str]

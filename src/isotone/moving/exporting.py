@@ -31,24 +31,23 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
 from isotone.moving.file_names import (
-    STANDARD,
     TABLE_FILE,
     Place,
     is_folder,
     kind_of,
     table_file,
 )
-from isotone.moving.job_state import JobState, address_text, file_text, state_output
-from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
-from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.parquet_files import ParquetOutput, schema_of
-from isotone.moving.progress import Meter, Progress, Report
-from isotone.moving.scanning import ScannedPage, Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
-from isotone.output_paths import OutputPath, check_outputs, write_whole
+from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
+from isotone.tables.job_state import JobState, address_text, file_text, state_output
+from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Progress, Report
+from isotone.tables.scan import ScannedPage, Segment, decoded, pages
 from isotone.values.types import Item
 
 _SEGMENTS: Final = 8  # of a table that a server reads

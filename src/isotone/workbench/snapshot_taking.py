@@ -16,11 +16,11 @@ from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
-from isotone.moving.batch_writing import BatchWriter, put
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
-from isotone.moving.scanning import Segment, pages
 from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
+from isotone.tables.scan import Segment, pages
 from isotone.workbench.snapshot_folder import SnapshotTable
 from isotone.workbench.threads import in_threads
 

@@ -14,9 +14,9 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
-from isotone.moving.batch_writing import BatchWriter, delete, put
-from isotone.moving.pacing import Pace, Stopped, units_of
-from isotone.moving.progress import Meter, Progress
+from isotone.tables.batches import BatchWriter, delete, put
+from isotone.tables.pace import Pace, Stopped, units_of
+from isotone.tables.progress import Meter, Progress
 
 
 def test_a_budget_is_kept_over_all_threads() -> None:

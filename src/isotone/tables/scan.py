@@ -19,7 +19,7 @@ import msgspec
 
 from isotone import limits
 from isotone.backends.interface import Backend
-from isotone.moving.pacing import Pace, units_of
+from isotone.tables.pace import Pace, units_of
 from isotone.values.types import Item
 
 ItemOrJson: TypeAlias = Item | msgspec.Raw
