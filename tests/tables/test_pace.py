@@ -182,6 +182,16 @@ def test_progress_tells_rate_time_left_and_units() -> None:
     assert "about" not in str(over)
 
 
+def test_the_rate_is_that_of_the_last_seconds_and_at_the_end_that_of_the_run() -> None:
+    clock = [100.0]
+    meter = Meter("copy", "Orders", of_items=100_000, items=500, now=lambda: clock[0])
+    for items in (1000, 1000, 1000, 100, 100, 100):  # in 10 seconds each
+        clock[0] += 10
+        meter.add(items=items)
+    assert meter.progress().items_per_second == pytest.approx(10.0)
+    assert meter.progress(is_over=True).items_per_second == pytest.approx(3300 / 60)
+
+
 def test_progress_tells_the_lag() -> None:
     assert str(Progress("follow", "Orders", 5, lag=0.0)) == "follow Orders: 5 items, no lag"
     assert str(Progress("follow", "Orders", 5, lag=61.0)).endswith("1 min 1 s behind")

@@ -1,16 +1,19 @@
-"""Reads a table page by page, in parallel segments, each from any position: for copies, comparisons and exports.
+"""A scan of a whole table, in segments and from any position: its requests, its pages, and where each segment continues.
 
     for page in pages(backend, Segment("Orders", 0, 4), pace, items_a_page=1000):
         write(page.items)
         save(page.after)                # Segment(…, after=page.after) continues there
 
-Reads are strongly consistent, so a page has every write that was acknowledged before. Where the backend can leave
-items in JSON, they are `msgspec.Raw`: an item that is only passed on need not be decoded.
+`pages` sends the requests itself; steps yield those of `Segment.request` and pass the answers to `ScannedPage.of`. Reads
+are strongly consistent, so a page has every write that was acknowledged before. Where the backend can leave items in JSON,
+they are `msgspec.Raw`: an item that is only passed on need not be decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -18,7 +21,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from isotone import limits
-from isotone.backends.interface import Backend
+from isotone.backends.interface import Backend, Response
+from isotone.daemon import Daemon
 from isotone.tables.pace import Pace, units_of
 from isotone.values.types import Item
 
@@ -26,8 +30,17 @@ ItemOrJson: TypeAlias = Item | msgspec.Raw
 """An item as a dict, or the same in JSON."""
 
 ITEMS_A_PAGE: Final = 2000
+ITEM_UNITS: Final = 1.0  # assumed until the first page is known
+_WAITING: Final = 2  # pages of each segment that wait for the caller
 
 _decode: Final = msgspec.json.Decoder(dict[str, dict[str, Any]]).decode
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a segment continues: after a key, or at its start. Saved states have it in this form."""
+
+    after: Item | None = None
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +53,36 @@ class Segment:
     after: Item | None = None
     is_over: bool = False
 
+    @property
+    def position(self) -> Position:
+        """Where it continues, as it is saved."""
+        return Position(self.after, self.is_over)
+
+    def request(self, limit: int) -> dict[str, Any]:
+        """The request for the next page."""
+        request: dict[str, Any] = {
+            "TableName": self.table,
+            "ConsistentRead": True,
+            "ReturnConsumedCapacity": "TOTAL",
+            "Limit": limit,
+        }
+        if self.total > 1:
+            request |= {"Segment": self.number, "TotalSegments": self.total}
+        if self.after is not None:
+            request["ExclusiveStartKey"] = self.after
+        return request
+
     def moved_to(self, after: Item | None) -> Segment:
         """The segment after a page has been handled; None is the position at its end."""
         return replace(self, after=after, is_over=after is None)
+
+
+def segments_at(table: str, positions: Sequence[Position]) -> list[Segment]:
+    """The segments of a scan that have come to these positions."""
+    return [
+        Segment(table, number, len(positions), each.after, each.is_over)
+        for number, each in enumerate(positions)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +93,21 @@ class ScannedPage:
     after: Item | None
     units: float
 
+    @classmethod
+    def of(cls, response: Response) -> ScannedPage:
+        """The page that answers `Segment.request`."""
+        units = units_of(response)
+        return cls(
+            response["Items"],
+            response.get("LastEvaluatedKey"),
+            _units_by_size(response) if units is None else units,
+        )
+
+    @property
+    def position(self) -> Position:
+        """Where the segment continues."""
+        return Position(self.after, self.after is None)
+
 
 def pages(
     backend: Backend,
@@ -60,38 +115,74 @@ def pages(
     pace: Pace,
     *,
     items_a_page: int | Callable[[], int] = ITEMS_A_PAGE,
-    as_json: bool = True,
 ) -> Iterator[ScannedPage]:
     """The rest of a segment. With a budget, a page costs at most a second of its share of it.
 
     `items_a_page` may be a function, which is called before each page.
     """
-    read = getattr(backend, "read_json", None) if as_json else None
-    read = read or backend.execute
-    unit = 1.0  # an item's units, until the first page is known
+    read = getattr(backend, "read_json", backend.execute)
+    item_units = ITEM_UNITS
     while not segment.is_over:
         most = items_a_page() if callable(items_a_page) else items_a_page
-        request: dict[str, Any] = {
-            "TableName": segment.table,
-            "ConsistentRead": True,
-            "ReturnConsumedCapacity": "TOTAL",
-            "Limit": pace.affordable(unit, most, segment.total),
-        }
-        if segment.total > 1:
-            request |= {"Segment": segment.number, "TotalSegments": segment.total}
-        if segment.after is not None:
-            request["ExclusiveStartKey"] = segment.after
-        response = pace.send(partial(read, "Scan", request))
-        items = response["Items"]
-        units = units_of(response)
-        if units is None:  # an engine that does not report units
-            units = sum(map(json_length, items)) / limits.READ_UNIT
-            pace.spend(units)
-        if items:
-            unit = units / len(items)
-        page = ScannedPage(items, response.get("LastEvaluatedKey"), units)
+        request = segment.request(pace.affordable(item_units, most, segment.total))
+        page = ScannedPage.of(pace.send(partial(read, "Scan", request), _units_by_size))
+        if page.items:
+            item_units = page.units / len(page.items)
         yield page
         segment = segment.moved_to(page.after)
+
+
+def pages_together(
+    segments: Sequence[Segment], read: Callable[[Segment], Iterator[ScannedPage]]
+) -> Iterator[tuple[int, ScannedPage]]:
+    """The pages of segments as they come, with the number of the segment, each read by a thread of its own."""
+    rest = [segment for segment in segments if not segment.is_over]
+    if len(rest) == 1:
+        yield from ((rest[0].number, page) for page in read(rest[0]))
+        return
+    ready: queue.Queue[tuple[int, ScannedPage | BaseException | None]] = queue.Queue(
+        _WAITING * max(len(rest), 1)
+    )
+    stop = threading.Event()
+
+    def give(number: int, found: ScannedPage | BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                ready.put((number, found), timeout=0.1)
+            except queue.Full:
+                continue
+            return
+
+    def work(segment: Segment) -> None:
+        try:
+            for page in read(segment):
+                give(segment.number, page)
+                if stop.is_set():
+                    return
+            give(segment.number, None)
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            give(segment.number, error)
+
+    threads = [Daemon(partial(work, each), "isotone-scan", end=stop.set) for each in rest]
+    try:
+        left = len(threads)
+        while left:
+            number, found = ready.get()
+            if found is None:
+                left -= 1
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                yield number, found
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _units_by_size(response: Response) -> float:
+    """The units of a page from an engine that does not report them."""
+    return sum(map(json_length, response["Items"])) / limits.READ_UNIT
 
 
 def decoded(item: ItemOrJson) -> Item:
