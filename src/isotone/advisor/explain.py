@@ -25,7 +25,6 @@ from isotone.advisor.table_sample import (
     TableSample,
     basis_of,
     collections,
-    key_of,
     read_sample,
     units_of,
 )
@@ -187,7 +186,7 @@ class _Explaining:
             if (schema := names.schema(table.name, entry)) is not None
             and pattern.schema.tag in schema.lineage
         ]
-        groups = collections(key_of(contents.shape, pattern.key.index), entries)
+        groups = collections(contents.shape.key_of(pattern.key.index), entries)
         if not groups:
             raise UsageError(
                 f"{pattern} has no items in {table.name} from which to take values; "

@@ -15,7 +15,7 @@ from typing import Any, Final
 from isotone import limits
 from isotone.advisor.explanation import Cost
 from isotone.advisor.read_plan import ReadPlan
-from isotone.advisor.table_sample import TableSample, basis_of, index_of, place, units_of
+from isotone.advisor.table_sample import TableSample, basis_of, place, units_of
 from isotone.model import Call, Steps, items_to_read
 from isotone.text_table import counted
 from isotone.values.size import item_size, read_units
@@ -93,7 +93,7 @@ def _expected(plan: ReadPlan, contents: TableSample) -> float:
     """The items of a range of one collection, by the sample."""
     entries = contents.entries(plan.index)
     in_range = sum(map(plan.is_in_range, entries))
-    if plan.index is not None and index_of(contents.shape, plan.index).kind == "global":
+    if plan.index is not None and contents.shape.index(plan.index).kind == "global":
         return in_range / len(contents.items) * contents.count
     here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
     share = in_range / here if here else 1.0

@@ -19,8 +19,8 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.expressions import condition, update
-from isotone.inference import IndexShape, TableShape
 from isotone.model import Call, Steps
+from isotone.tables.description import IndexDescription, TableDescription
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.size import item_size, write_units
 from isotone.values.types import Item, is_same_item
@@ -46,7 +46,9 @@ class WritePlan:
     demanded: frozenset[str] = frozenset()
 
 
-def plan_of_write(operation: str, given: Request, shape: TableShape, factor: int = 1) -> WritePlan:
+def plan_of_write(
+    operation: str, given: Request, shape: TableDescription, factor: int = 1
+) -> WritePlan:
     """The plan of PutItem, UpdateItem, DeleteItem, or of a condition of a transaction."""
     request = as_text(given)
     names = request.get("ExpressionAttributeNames")
@@ -100,7 +102,7 @@ def _change(
 
 
 def estimate_write(
-    plan: WritePlan, shape: TableShape
+    plan: WritePlan, shape: TableDescription
 ) -> Steps[tuple[Cost, tuple[EntryWrite, ...], tuple[str, ...], float]]:
     """The cost of a write, what it does to each index, notes, and the units that were read to find out."""
     request = {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}
@@ -131,7 +133,11 @@ def _of_table(before: Item | None, after: Item | None) -> Any:
 
 
 def _of_index(
-    shape: TableShape, index: IndexShape, before: Item | None, after: Item | None, factor: int
+    shape: TableDescription,
+    index: IndexDescription,
+    before: Item | None,
+    after: Item | None,
+    factor: int,
 ) -> EntryWrite:
     if before is None or after is None:
         units = sum(write_units(item_size(each)) for each in (before, after) if each is not None)
