@@ -26,7 +26,6 @@ from isotone.advisor.table_sample import (
     basis_of,
     collections,
     read_sample,
-    units_of,
 )
 from isotone.advisor.write_costs import (
     WRITES,
@@ -52,6 +51,7 @@ from isotone.model import (
     Store,
     Table,
 )
+from isotone.tables.pace import units_of
 from isotone.text_table import counted
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
@@ -339,7 +339,7 @@ class _Explaining:
         if run:
             response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
             measured = replace(
-                explained.estimate, units=units_of(response), basis=basis_of(response)
+                explained.estimate, units=units_of(response) or 0.0, basis=basis_of(response)
             )
             explained = replace(explained, measured=measured)
         return explained

@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from isotone.inference import describe_table
-from isotone.model import Call, Steps
+from isotone.model import Steps
 from isotone.tables.description import IndexDescription, KeyDescription, TableDescription
+from isotone.tables.sample import sample_items
 from isotone.values.size import item_size
 from isotone.values.types import AttributeValue, Item, sort_key
 
@@ -94,30 +95,8 @@ class TableSample:
 def read_sample(table: str, most: int) -> Steps[TableSample]:
     """Describe a table and scan up to `most` of its items; none if it is 0."""
     shape = yield from describe_table(table)
-    items: list[Item] = []
-    start: Item | None = None
-    units = 0.0
-    while len(items) < most:
-        request: dict[str, Any] = {"TableName": table, "Limit": most - len(items)}
-        request["ReturnConsumedCapacity"] = "TOTAL"
-        if start is not None:
-            request["ExclusiveStartKey"] = start
-        response = yield Call("Scan", request)
-        items += response["Items"]
-        units += units_of(response)
-        start = response.get("LastEvaluatedKey")
-        if start is None:
-            return TableSample(shape, tuple(items), True, units)
-    return TableSample(shape, tuple(items), False, units)
-
-
-def units_of(response: Any) -> float:
-    """The units that a response reports, of one table or of several; 0 if it reports none."""
-    consumed = response.get("ConsumedCapacity")
-    if not consumed:
-        return 0.0
-    several = consumed if isinstance(consumed, list) else [consumed]
-    return float(sum(each.get("CapacityUnits", 0.0) for each in several))
+    read = yield from sample_items(table, most)
+    return TableSample(shape, tuple(read.items), read.is_whole, read.units)
 
 
 def basis_of(response: Any) -> str:

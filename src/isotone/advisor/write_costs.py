@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone.advisor.explanation import Cost, EntryWrite
-from isotone.advisor.table_sample import basis_of, entry_of, place, units_of
+from isotone.advisor.table_sample import basis_of, entry_of, place
 from isotone.backends.interface import Request, as_text
 from isotone.errors import (
     ConditionalCheckFailedException,
@@ -21,6 +21,7 @@ from isotone.errors import (
 from isotone.expressions import condition, update
 from isotone.model import Call, Steps
 from isotone.tables.description import IndexDescription, TableDescription
+from isotone.tables.pace import units_of
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.size import item_size, write_units
 from isotone.values.types import Item, is_same_item
@@ -108,7 +109,7 @@ def estimate_write(
     request = {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}
     response = yield Call("GetItem", {**request, "ReturnConsumedCapacity": "TOTAL"})
     stored: Item | None = response.get("Item")
-    spent = units_of(response)
+    spent = units_of(response) or 0.0
     if not plan.matches(stored or {}):
         units = write_units(item_size(stored or {})) * plan.factor
         note = f"its condition is false now: {plan.condition}"
@@ -160,4 +161,4 @@ def measure_write(plan: WritePlan) -> Steps[Cost]:
         response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
     except (ConditionalCheckFailedException, DuplicateItemException):
         return Cost(1, basis="the condition was false, and the engine does not tell its units")
-    return Cost(1, units=units_of(response), basis=basis_of(response))
+    return Cost(1, units=units_of(response) or 0.0, basis=basis_of(response))

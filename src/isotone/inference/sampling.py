@@ -1,25 +1,24 @@
 """Reads what a model is inferred from: the description of a table, and a sample of its items.
 
-A table of at most as many items as the sample is read completely. Of a larger one, equal numbers of items are
-read from several segments, which hold different partitions. Values that are too large to be a key or a choice
-are shortened, so that a sample of huge items fits into memory.
+A table of at most as many items as the sample is read completely, a larger one in several segments. Values that are
+too large to be a key or a choice are shortened, so that a sample of huge items fits into memory.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from msgspec.structs import replace
 
 from isotone.errors import ApiError, ResourceNotFoundException, UsageError
 from isotone.model import Call, Steps
 from isotone.tables.description import TableDescription, description_of, expiry_of, list_tables
+from isotone.tables.sample import SEGMENTS, sample_items
 from isotone.values.types import AttributeValue, Item
 
-SEGMENTS: Final = 8
 _PAGE: Final = 1000  # items of a request, at most
 _LONGEST: Final = 2048  # characters of a value that are kept
 _MOST_MEMBERS: Final = 40  # of a list, a set or a map
@@ -44,31 +43,18 @@ class Sample:
 def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
     """Describe a table and read up to `most` of its items; all of them if it is None."""
     shape = yield from describe_table(table)
-    found: list[Item] = []
-    segments = deque(_segments(shape, most))
-    while segments and (most is None or len(found) < most):
-        request = segments.popleft()
-        share = _PAGE if most is None else -(-(most - len(found)) // (len(segments) + 1))
-        response = yield Call("Scan", {**request, "Limit": min(_PAGE, share)})
-        found += response["Items"]
-        if progress is not None:
-            progress("reading", len(found))
-        if "LastEvaluatedKey" in response:
-            segments.append({**request, "ExclusiveStartKey": response["LastEvaluatedKey"]})
-    items = [item for item in found if not _is_own(shape, item)]
+    is_small = most is None or shape.item_count <= most
+    read = yield from sample_items(
+        table,
+        most,
+        segments=1 if is_small else SEGMENTS,
+        a_page=_PAGE,
+        progress=progress and partial(progress, "reading"),
+    )
+    items = [item for item in read.items if not _is_own(shape, item)]
     short = [{name: _shortened(value) for name, value in item.items()} for item in items]
     changed = sum(one != other for one, other in zip(items, short, strict=True))
-    return Sample(shape, short, not segments, len(found) - len(items), changed)
-
-
-def _segments(shape: TableDescription, most: int | None) -> list[dict[str, Any]]:
-    """The requests of a scan: one if the table is small, else one for each segment."""
-    request = {"TableName": shape.name}
-    if most is None or shape.item_count <= most:
-        return [request]
-    return [
-        {**request, "Segment": segment, "TotalSegments": SEGMENTS} for segment in range(SEGMENTS)
-    ]
+    return Sample(shape, short, read.is_whole, len(read.items) - len(items), changed)
 
 
 def is_own(partition: AttributeValue) -> bool:
