@@ -252,7 +252,7 @@ class _Explaining:
             else ("backward" if plan.backward else "forward"),
             filter=plan.filter_text,
             consistent=plan.consistent,
-            advice=advice_of(plan, estimate, read),
+            advice=advice_of(plan, contents, estimate, read),
             alternatives=alternatives_of(plan, contents, estimate, read),
             drawing=drawing if drawing.views[0].collections else None,
             measured=measured,

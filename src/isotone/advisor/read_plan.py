@@ -1,7 +1,7 @@
 """What a read selects: the range of a key, the filter after it, direction and limits, from a request or a statement.
 
-Every read becomes the plan that PartiQL's planner makes of its condition, so that a query of a model, a raw request and
-a statement are compared alike, and any other key of the table can be tried with the same condition.
+`key_planning` splits the condition of every read, so that a query of a model, a raw request and a statement are compared
+alike, and any other key of the table can be tried with the same condition.
 """
 
 from __future__ import annotations
@@ -15,19 +15,26 @@ from typing import Any, Final, Literal
 from isotone.advisor.table_sample import place
 from isotone.backends.interface import Request, as_text
 from isotone.errors import UsageError, ValidationException
-from isotone.expressions import Condition, Writer, projection
-from isotone.expressions.nodes import And, ConditionNode, resolve
+from isotone.expressions import Condition, Writer, key_condition, projection
+from isotone.expressions.key_planning import (
+    KeyPlan,
+    KeyTerm,
+    Values,
+    joined,
+    mentions,
+    plan_key,
+    value_of,
+)
+from isotone.expressions.nodes import ConditionNode, resolve
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.partiql import KeyPlan, KeyTerm, Select, Where, messages, value_of
+from isotone.expressions.partiql import Select, messages, plan_where
 from isotone.expressions.partiql import key_of as fixed_key
-from isotone.expressions.partiql import plan as key_plan_of
 from isotone.model import Query, Read
 from isotone.tables.description import KeyDescription, TableDescription
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
 from isotone.values.types import AttributeValue, Item, sort_key
 
-Values = Mapping[str, AttributeValue]
 Operation = Literal["GetItem", "Query", "Scan"]
 
 READS: Final = frozenset({"GetItem", "Query", "Scan"})
@@ -164,18 +171,19 @@ class ReadPlan:
 
     def on(self, key: KeyDescription, index: str | None) -> ReadPlan:
         """The same condition, read by another key: a Query if the key can answer it, else a Scan."""
-        where = None if self.where is None else Where(self.where)
-        plan = key_plan_of(where, key.partition_names, key.sort_names)
+        plan = _planned((self.where,), key)
         action: Any = plan.action(index)
+        node = joined(plan.rest)
+        condition = None if node is None else Condition.from_node(node, parameter="")
         return replace(
             self,
             operation=action,
             index=index,
             key=key,
             key_plan=plan,
-            filter=plan.filter,
+            filter=condition,
             filter_text=_text_of(plan.rest, self.values),
-            limit=self.limit if plan.filter is None else None,
+            limit=self.limit if condition is None else None,
             start=None,
             segments=1,
             fetches=False,
@@ -238,13 +246,8 @@ def plan_of_request(operation: str, given: Request, shape: TableDescription) -> 
     if operation == "GetItem":
         key_node, values = _of_key(request["Key"])
     filter_node = _node(request.get("FilterExpression"), names)
-    where = None if key_node is None else Where(key_node)
-    key_plan = key_plan_of(where, key.partition_names, key.sort_names)
-    if operation == "Query" and (key_plan.is_scan or key_plan.rest):
-        raise UsageError(
-            f"{request.get('KeyConditionExpression')!r} is not a condition on the key of "
-            f"{index or shape.name}: {', '.join(part.name for part in key.parts)}"
-        )
+    if operation == "Query":
+        _check_query(request, filter_node, key, index or shape.name)
     both = [node for node in (key_node, filter_node) if node is not None]
     wanted = request.get("ProjectionExpression")
     return ReadPlan(
@@ -252,9 +255,9 @@ def plan_of_request(operation: str, given: Request, shape: TableDescription) -> 
         table=shape.name,
         index=index,
         key=key,
-        where=And(tuple(both)) if len(both) > 1 else (both[0] if both else None),
+        where=joined(both),
         values=values,
-        key_plan=key_plan,
+        key_plan=_planned((key_node,), key),
         filter=None if filter_node is None else Condition.from_node(filter_node),
         filter_text="" if filter_node is None else _text_of([filter_node], values),
         request=(operation, request),
@@ -276,7 +279,7 @@ def plan_of_select(
     partition, sort = key.partition_names, key.sort_names
     if max(len(partition), len(sort)) > 1:
         raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
-    key_plan = key_plan_of(select.where, partition, sort)
+    key_plan = plan_where(select.where, partition, sort)
     action: Any = key_plan.action(select.index)
     return ReadPlan(
         operation=action,
@@ -294,6 +297,32 @@ def plan_of_select(
         consistent=bool(request[1].get("ConsistentRead")),
         limit=request[1].get("Limit"),
     )
+
+
+def _planned(conditions: Sequence[ConditionNode | None], key: KeyDescription) -> KeyPlan:
+    """The plan of conditions, of which there may be none, for a key."""
+    given = [each for each in conditions if each is not None]
+    return plan_key(given, key.partition_names, key.sort_names)
+
+
+def _check_query(
+    request: Request, filtered: ConditionNode | None, key: KeyDescription, name: str
+) -> None:
+    """Raise `UsageError` for a Query that a key cannot answer, as the service refuses it."""
+    text, names = request.get("KeyConditionExpression"), request.get("ExpressionAttributeNames")
+    parts = key.names
+    try:
+        condition = key_condition(text or "", names)
+        condition.resolve(_values(request), key.partition_names, key.sort_names)
+    except (ValidationException, KeyError) as error:
+        raise UsageError(
+            f"{text!r} is not a condition on the key of {name}: {', '.join(parts)}"
+        ) from error
+    if filtered is not None and mentions((filtered,), parts):
+        raise UsageError(
+            f"{request['FilterExpression']!r} filters by the key of {name}, {', '.join(parts)}, which a Query cannot; "
+            "put the condition into KeyConditionExpression"
+        )
 
 
 def _values(request: Request) -> Values:

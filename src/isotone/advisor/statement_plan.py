@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from isotone.advisor.read_plan import ReadPlan, Values, plan_of_select
+from isotone.advisor.read_plan import ReadPlan, plan_of_select
 from isotone.advisor.write_costs import WritePlan
 from isotone.backends.interface import Request
 from isotone.errors import UsageError, ValidationException
+from isotone.expressions.key_planning import Values
 from isotone.expressions.partiql import (
     Delete,
     Insert,
@@ -14,7 +15,7 @@ from isotone.expressions.partiql import (
     beyond_key,
     key_of,
     messages,
-    plan,
+    plan_where,
 )
 from isotone.tables.description import TableDescription
 from isotone.values.attribute_validation import canonical_item
@@ -56,7 +57,7 @@ def _of_change(
             "there is no such item",
             request,
         )
-    key_plan = plan(statement.where, shape.key.partition_names, shape.key.sort_names)
+    key_plan = plan_where(statement.where, shape.key.partition_names, shape.key.sort_names)
     found = key_of(key_plan, names, values)
     if statement.where is None or found is None:
         raise ValidationException(messages.KEY_EQUALITY)

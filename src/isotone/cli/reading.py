@@ -11,7 +11,7 @@ from isotone.backends.interface import Backend
 from isotone.cli.conditions import parse_conditions
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
-from isotone.cli.query_plan import Plan, plan_query, plan_scan
+from isotone.cli.query_plan import PlannedRead, plan_query, plan_scan
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
 from isotone.tables.description import TableDescription
@@ -42,7 +42,7 @@ def _show(
     connection: Backend,
     operation: str,
     table: TableDescription,
-    plan: Plan,
+    plan: PlannedRead,
     arguments: argparse.Namespace,
     **more: Any,
 ) -> int:
@@ -100,7 +100,7 @@ class _Reading:
                 return
             request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def footer(self, plan: Plan) -> str:
+    def footer(self, plan: PlannedRead) -> str:
         count = counted(self.shown, "item")
         read = f"{self.scanned} read, " if plan.filtered else ""
         index = f", index {plan.index}" if plan.index else ""
