@@ -98,9 +98,9 @@ import sys, time
 from isotone.server import serve
 from tests.server.fakes import FakeService
 class Slow(FakeService):
-    def begin_many(self, requests):
+    def send_many(self, requests, wait, region=""):
         time.sleep(0.5 if requests[0][1] == b"1" else 0)
-        return super().begin_many(requests)
+        return super().send_many(requests, wait, region)
     def close(self):
         print("closed", flush=True)
         time.sleep(float(sys.argv[1]))
