@@ -7,7 +7,7 @@ from typing import Any
 from isotone.advisor.explanation import Alternative, Cost
 from isotone.advisor.read_costs import exact_cost, scaled_cost
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
-from isotone.advisor.table_sample import TableSample, index_of, key_of, names_of, projected
+from isotone.advisor.table_sample import TableSample, projected
 from isotone.expressions.partiql import Where
 from isotone.expressions.partiql import plan as key_plan_of
 from isotone.model import Read, Stats, queries_for, waste_of
@@ -56,9 +56,9 @@ def _of_table(plan: ReadPlan, contents: TableSample, estimate: Cost) -> list[Alt
         if index == plan.index:
             continue
         name = f"index {index}" if index is not None else f"table {shape.name}"
-        way = plan.on(key_of(shape, index), index)
+        way = plan.on(shape.key_of(index), index)
         if way.operation == "Scan":
-            missing = " and ".join(f"{each} = …" for each in names_of(way.key, "partition"))
+            missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
             found.append(Alternative(name, f"needs {missing}"))
             continue
         lacking = _lacking(plan, contents, index)
@@ -72,7 +72,7 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
     """What an index does not have that the read returns."""
     if index is None:
         return ""
-    shape = index_of(contents.shape, index)
+    shape = contents.shape.index(index)
     kept = projected(contents.shape, shape)
     if kept is not None and (plan.projection is None or not plan.projection <= kept):
         return "does not project all attributes"
@@ -115,7 +115,7 @@ def _index_for(plan: ReadPlan) -> str:
     if plan.where is None or plan.filter is None:
         return ""
     where = Where(plan.where)
-    own = [*names_of(plan.key, "partition"), *names_of(plan.key, "sort")]
+    own = [*plan.key.names]
     names = list(dict.fromkeys([*own, *sorted(plan.filter.attributes)]))
     equal = [name for name in names if key_plan_of(where, (), (name,)).equal]
     ranged = [name for name in names if key_plan_of(where, (), (name,)).ranges]

@@ -7,13 +7,15 @@ after they were read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from isotone.cli.conditions import Condition
-from isotone.cli.table_keys import Keys, Table
+from isotone.cli.table_keys import key_of
 from isotone.errors import UsageError
-from isotone.values.notation import literal
+from isotone.tables.description import KeyDescription, TableDescription
+from isotone.values.notation import literal, scalar
 from isotone.values.types import AttributeValue
 
 _TEMPLATES: Final = {
@@ -26,43 +28,49 @@ _TEMPLATES: Final = {
 _KEY_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "begins_with", "between"})
 
 
-class Plan(NamedTuple):
-    """The keys and the parameters of a query or scan."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The index and its key, or the table's, and the parameters of a query or scan."""
 
-    keys: Keys
+    index: str | None
+    key: KeyDescription
     parameters: dict[str, Any]
     filtered: bool
 
 
-def plan_query(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
+def plan_query(table: TableDescription, conditions: Sequence[Condition], index: str | None) -> Plan:
     """The query for the conditions, on the named index or on the keys that match most of them."""
-    candidates = [table.keys_of(index)] if index else [table.keys, *table.indexes]
+    names = [index] if index else [None, *table.index_names]
+    candidates = [(name, key_of(table, name)) for name in names]
     equal = {condition.name for condition in conditions if condition.operator == "="}
-    usable = [keys for keys in candidates if equal.issuperset(keys.partition)]
+    usable = [each for each in candidates if equal.issuperset(each[1].partition_names)]
     if not usable:
         ways = " or ".join(
-            f"{' '.join(f'{n}=…' for n in keys.partition)} ({f'index {keys.index}' if keys.index else 'the table'})"
-            for keys in candidates
+            f"{' '.join(f'{n}=…' for n in key.partition_names)} ({f'index {name}' if name else 'the table'})"
+            for name, key in candidates
         )
         raise UsageError(
             f"a query of {table.name} needs a whole partition key: {ways}; isotone scan reads everything"
         )
-    keys = max(usable, key=lambda keys: len(_on_keys(keys, conditions)))
-    on_keys = _on_keys(keys, conditions)
-    others = [condition for condition in conditions if condition not in on_keys]
-    writer = _Writer(keys)
-    parameters = {"KeyConditionExpression": writer.write(on_keys)}
-    return _finished(keys, parameters, writer, others)
+    name, key = max(usable, key=lambda each: len(_on_key(each[1], conditions)))
+    on_key = _on_key(key, conditions)
+    others = [condition for condition in conditions if condition not in on_key]
+    writer = _Writer(table.types)
+    parameters = {"KeyConditionExpression": writer.write(on_key)}
+    return _finished(name, key, parameters, writer, others)
 
 
-def plan_scan(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
+def plan_scan(table: TableDescription, conditions: Sequence[Condition], index: str | None) -> Plan:
     """The scan for the conditions."""
-    keys = table.keys_of(index)
-    return _finished(keys, {}, _Writer(keys), conditions)
+    return _finished(index, key_of(table, index), {}, _Writer(table.types), conditions)
 
 
 def _finished(
-    keys: Keys, parameters: dict[str, Any], writer: _Writer, others: Sequence[Condition]
+    index: str | None,
+    key: KeyDescription,
+    parameters: dict[str, Any],
+    writer: _Writer,
+    others: Sequence[Condition],
 ) -> Plan:
     if others:
         parameters["FilterExpression"] = writer.write(others)
@@ -70,15 +78,15 @@ def _finished(
         parameters["ExpressionAttributeNames"] = writer.names
     if writer.values:
         parameters["ExpressionAttributeValues"] = writer.values
-    if keys.index:
-        parameters["IndexName"] = keys.index
-    return Plan(keys, parameters, bool(others))
+    if index:
+        parameters["IndexName"] = index
+    return Plan(index, key, parameters, bool(others))
 
 
-def _on_keys(keys: Keys, conditions: Sequence[Condition]) -> list[Condition]:
+def _on_key(key: KeyDescription, conditions: Sequence[Condition]) -> list[Condition]:
     """The conditions that the key can answer: on its partition, and on its sort parts from the left."""
-    found = [c for c in conditions if c.name in keys.partition and c.operator == "="]
-    for name in keys.sort:
+    found = [c for c in conditions if c.name in key.partition_names and c.operator == "="]
+    for name in key.sort_names:
         here = [c for c in conditions if c.name == name and c.operator in _KEY_OPERATORS]
         found += here[:1]
         if not here or here[0].operator != "=":
@@ -89,8 +97,8 @@ def _on_keys(keys: Keys, conditions: Sequence[Condition]) -> list[Condition]:
 class _Writer:
     """Writes conditions as expressions, collecting placeholders."""
 
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = types
         self.names: dict[str, str] = {}
         self.values: dict[str, AttributeValue] = {}
 
@@ -109,6 +117,6 @@ class _Writer:
         return template.format(name=name, operator=condition.operator, values=values)
 
     def _converter(self, name: str) -> Callable[[str], AttributeValue]:
-        if name in self._keys.types:
-            return lambda word: self._keys.value(name, word)
+        if name in self._types:
+            return lambda word: scalar(word, self._types[name])
         return literal

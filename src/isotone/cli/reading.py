@@ -12,8 +12,9 @@ from isotone.cli.conditions import parse_conditions
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
 from isotone.cli.query_plan import Plan, plan_query, plan_scan
-from isotone.cli.table_keys import Table, table_of
+from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
+from isotone.tables.description import TableDescription
 from isotone.text_table import counted
 from isotone.values.types import Item
 
@@ -40,7 +41,7 @@ def _reading_arguments(parser: argparse.ArgumentParser) -> None:
 def _show(
     connection: Backend,
     operation: str,
-    table: Table,
+    table: TableDescription,
     plan: Plan,
     arguments: argparse.Namespace,
     **more: Any,
@@ -52,7 +53,7 @@ def _show(
     if arguments.consistent:
         request["ConsistentRead"] = True
     reading = _Reading(connection, operation, request, None if arguments.all else arguments.limit)
-    first = tuple(dict.fromkeys((*plan.keys.names, *table.keys.names)))
+    first = tuple(dict.fromkeys((*plan.key.names, *table.key.names)))
     write_items(reading.items(plan.filtered), arguments.format, first)
     sys.stdout.flush()
     if arguments.format == "table":
@@ -102,7 +103,7 @@ class _Reading:
     def footer(self, plan: Plan) -> str:
         count = counted(self.shown, "item")
         read = f"{self.scanned} read, " if plan.filtered else ""
-        index = f", index {plan.keys.index}" if plan.keys.index else ""
+        index = f", index {plan.index}" if plan.index else ""
         more = "; there are more: --limit or --all" if self.more else ""
         return f"{count} ({read}{counted(self.units, 'unit', form='g')}{index}){more}"
 

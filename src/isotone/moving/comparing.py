@@ -28,19 +28,19 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.jobs import check_number, in_thread
 from isotone.moving.key_reads import read_items
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter, Report
-from isotone.moving.scanning import Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     differences,
     read_definition,
     setting_differences,
-    table_names,
 )
+from isotone.tables.description import table_names
+from isotone.tables.jobs import check_number, in_thread
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Report
+from isotone.tables.scan import Segment, decoded, pages
 from isotone.text_table import counted
 from isotone.values.types import AttributeValue, Item
 
@@ -362,10 +362,7 @@ class _Differences:
 
     def __init__(self, definition: TableDefinition, scans: Sequence[_Scan], shown: int) -> None:
         self._names = definition.key_names
-        self._types = {
-            each["AttributeName"]: each["AttributeType"]
-            for each in definition.description["AttributeDefinitions"]
-        }
+        self._types = definition.described.types
         self._scans = scans
         self._shown = shown
         self.numbers = [0, 0, 0]  # only in the source, only in the target, changed

@@ -35,11 +35,8 @@ from isotone.errors import (
     TrimmedDataAccessException,
     UsageError,
 )
-from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.item_identity import key_text
 from isotone.moving.key_reads import read_items
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
     TableDefinition,
     read_definition,
@@ -47,6 +44,9 @@ from isotone.moving.table_making import (
     wait_until_active,
 )
 from isotone.moving.witnesses import MOST
+from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter
 from isotone.values.json import with_empty_maps
 from isotone.values.types import Item
 
@@ -108,7 +108,7 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while time.monotonic() < until:
         found = read_definition(backend, name)
-        arn: str | None = found.description.get("LatestStreamArn") if found else None
+        arn = found.described.stream_arn if found else None
         if arn:
             answer = backend.execute("DescribeStream", {"StreamArn": arn})
             if answer["StreamDescription"].get("StreamStatus") == "ENABLED":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +17,13 @@ from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
-from isotone.moving.batch_writing import BatchWriter, put
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
-from isotone.moving.scanning import Segment, pages
 from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.description import read_description
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
+from isotone.tables.scan import Segment, pages, pages_together
 from isotone.workbench.snapshot_folder import SnapshotTable
-from isotone.workbench.threads import in_threads
 
 _SEGMENTS: Final = 4  # of a table elsewhere
 _ITEMS_A_PAGE: Final = 500
@@ -82,16 +83,8 @@ def copy_tables(
 
 def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
     """The request that makes a table with these keys, and nothing else: no index, no expiry, no stream."""
-    described = definition.description
-    names = definition.key_names
-    return {
-        "TableName": name,
-        "KeySchema": described["KeySchema"],
-        "AttributeDefinitions": [
-            each for each in described["AttributeDefinitions"] if each["AttributeName"] in names
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
+    key = definition.described.key
+    return {"TableName": name, **key.request, "BillingMode": "PAY_PER_REQUEST"}
 
 
 def _definition(backend: Backend, name: str) -> TableDefinition:
@@ -102,8 +95,8 @@ def _definition(backend: Backend, name: str) -> TableDefinition:
 
 
 def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
-    described = copy.execute("DescribeTable", {"TableName": name})["Table"]
-    return described["ItemCount"], described["TableSizeBytes"]
+    table = read_description(copy, name)
+    return table.item_count, table.size
 
 
 @contextmanager
@@ -132,19 +125,10 @@ def _scanned(
     name: str,
     stop: threading.Event,
 ) -> Iterator[CopiedPage]:
-    """Copy a table, a page of each segment at a time."""
-    pace = Pace(stop=stop)
+    """Copy a table, several segments at once."""
     writer = BatchWriter(copy, name, Pace())
-    left = [
-        pages(backend, Segment(source, number, _SEGMENTS), pace, items_a_page=_ITEMS_A_PAGE)
-        for number in range(_SEGMENTS)
-    ]
-    while left:
-        found = in_threads(lambda segment: next(segment, None), left, _SEGMENTS)
-        left = [segment for segment, page in zip(left, found, strict=True) if page is not None]
-        for page in found:
-            if isinstance(page, BaseException):
-                raise page
-            if page is not None:
-                writer.write([put(item) for item in page.items])
-                yield len(page.items), page.units
+    segments = [Segment(source, number, _SEGMENTS) for number in range(_SEGMENTS)]
+    read = partial(pages, backend, pace=Pace(stop=stop), items_a_page=_ITEMS_A_PAGE)
+    for _, page in pages_together(segments, read):
+        writer.write([put(item) for item in page.items])
+        yield len(page.items), page.units

@@ -21,8 +21,6 @@ from isotone.backends.embedded import Database
 from isotone.backends.interface import Capabilities
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
     TableDefinition,
     apply_settings,
@@ -30,8 +28,10 @@ from isotone.moving.table_making import (
     make_table,
     plan_table,
     read_definition,
-    table_names,
 )
+from isotone.tables.description import table_names
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 from isotone.workbench.access import Access
@@ -555,7 +555,7 @@ def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
 
 def _account_of(table: SnapshotTable) -> str:
     """The account of a table: with other credentials the same address leads to another one."""
-    parts = str(table.definition.description.get("TableArn", "")).split(":")
+    parts = table.definition.described.arn.split(":")
     return parts[4] if len(parts) > 4 else ""
 
 
