@@ -253,6 +253,11 @@ def _restored(table: Table, position: Any) -> _Position | None:
     return found
 
 
+def identity_of(description: Response) -> str:
+    """What distinguishes a table from a later one of the same name, by the answer of DescribeTable."""
+    return str(description.get("TableId") or description.get("CreationDateTime") or "")
+
+
 def describe(table: Table) -> Steps[Response]:
     """The answer of DescribeTable; raises `UsageError` for a table that does not exist, or has another key."""
     try:
