@@ -43,7 +43,7 @@ from isotone.moving.table_making import (
     plan_table,
     read_definition,
 )
-from isotone.moving.witnesses import check_witnesses
+from isotone.moving.witnesses import check_same_table, check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
@@ -465,6 +465,8 @@ class _TableCopy:
             stop = threading.Event()
             futures = [pool.submit(self._copy_segment, number, stop) for number in left]
             self._wait_for(futures, stop)
+        check_same_table(self._job.source, self.name, entry.source, job="copy")
+        check_same_table(self._job.target, self.to, entry.target, job="copy")
 
     def _wait_for(self, futures: list[Future[None]], stop: threading.Event) -> None:
         """Report until all are done; the first error, or Ctrl-C, stops the others after their page."""
