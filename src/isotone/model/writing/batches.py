@@ -1,7 +1,6 @@
-"""Batches of writes: BatchWriteItem, repeated until a batch is complete; `BatchIncomplete`.
+"""Batches of entities to put or delete, as entries of BatchWriteItem (`tables/batches.py`).
 
-The service writes as much of a batch as throughput allows and returns the rest, which is sent again after a
-pause. While keys are being widened, an entry also deletes the item under the previous key.
+While keys are being widened, an entry also deletes the item under the previous key.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
+from isotone.tables.batches import Entry as BatchEntry
+from isotone.tables.batches import delete, put, write_batch
 from isotone.tables.steps import THROTTLING, Call, Steps
 from isotone.values.types import Item
 
@@ -47,7 +48,7 @@ class _Entry(NamedTuple):
     schema: EntitySchema
     key: Item
     place: bytes
-    requests: tuple[dict[str, Any], ...]
+    requests: tuple[BatchEntry, ...]
     settle: Callable[[], None]
 
     @property
@@ -104,7 +105,7 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
         entity.__dict__.update(values)
         entity.after_put()
 
-    return _entry(schema, schema.primary_key(values), {"PutRequest": {"Item": item}}, settle)
+    return _entry(schema, schema.primary_key(values), put(item), settle)
 
 
 def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]) -> _Entry:
@@ -113,14 +114,14 @@ def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, 
     where = key_of(schema, target, key)
     if not isinstance(target, type | EntityKey):
         target.before_delete()
-    return _entry(schema, where, {"DeleteRequest": {"Key": where}}, lambda: None)
+    return _entry(schema, where, delete(where), lambda: None)
 
 
 def _entry(
-    schema: EntitySchema, key: Item, request: dict[str, Any], settle: Callable[[], None]
+    schema: EntitySchema, key: Item, request: BatchEntry, settle: Callable[[], None]
 ) -> _Entry:
     previous = previous_key(schema, key)
-    requests = (request,) if previous is None else (request, {"DeleteRequest": {"Key": previous}})
+    requests = (request,) if previous is None else (request, delete(previous))
     return _Entry(schema, key, place_of(schema, key), requests, settle)
 
 
@@ -153,7 +154,7 @@ def _write(
         yield from _check_versions(last)
         requests = [(entry.table, request) for entry in last for request in entry.requests]
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
-            yield from _write_together(requests[start : start + limits.BATCH_WRITE_ITEMS])
+            yield from write_batch(requests[start : start + limits.BATCH_WRITE_ITEMS])
         for entry in chunk:
             entry.settle()
         done += len(chunk)
@@ -190,34 +191,3 @@ def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
                     [key for table in pending.values() for key in table["Keys"]],
                 )
             yield THROTTLING.pause(attempt)
-
-
-def _write_together(requests: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
-    pending: dict[str, list[Any]] = {}
-    for table, request in requests:
-        pending.setdefault(table, []).append(request)
-    attempt = 0
-    while left := (yield from _send(pending)):
-        attempt = attempt + 1 if _count(left) == _count(pending) else 0
-        pending = left
-        if attempt == THROTTLING.attempts:
-            raise BatchIncomplete(
-                f"after {attempt} attempts that wrote nothing, {_count(left)} of {len(requests)} "
-                "entries of a batch are not written; the table has too little throughput",
-                [request for requests in left.values() for request in requests],
-            )
-        yield THROTTLING.pause(max(attempt, 1))
-
-
-def _count(pending: Mapping[str, Sequence[Any]]) -> int:
-    return sum(map(len, pending.values()))
-
-
-def _send(pending: dict[str, list[Any]]) -> Steps[dict[str, list[Any]]]:
-    """Send one request; returns the unprocessed entries."""
-    try:
-        response = yield Call("BatchWriteItem", {"RequestItems": pending})
-    except THROTTLES:
-        return pending
-    left: dict[str, list[Any]] = response.get("UnprocessedItems") or {}
-    return left
