@@ -1,27 +1,35 @@
-"""How many functions Python calls for one operation of the library, in a database in memory.
+"""How many functions Python calls for one operation, in a database in memory.
 
 A count does not depend on the machine, and is the same in every new process. `cProfile` counts functions in
 Python and those in C that Python calls, the one that makes the operation included; what a C function does
 inside is not counted. Each operation runs twenty times before it is counted, which fills most caches; the
 mean of the next twenty is the figure.
+
+For requests of clients only the functions in Python are counted (`sys.setprofile`), of one call after twenty others: the
+client's, or those of the server for a request as botocore sends it, from the bytes that arrive to those that leave.
 """
 
 from __future__ import annotations
 
 import cProfile
 import pstats
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Any
 
 import msgspec
 
 import isotone
+from bench import requests
 from bench.measuring import Effort, Row, Target
+from bench.wired import WiredServer
 from isotone import Attr, Entity, Global, Key, Table, field
 from isotone.structures import SortedSet
 
 MEASURE = "functions called"
+IN_PYTHON = "functions in Python called"
 TIMES = 20
 WANTED = {
     "store.get": 60,
@@ -33,7 +41,15 @@ WANTED = {
     "zincrby with ranks among 300": 1800,
     "PutItem with an index": 120,
 }
-TARGETS = tuple(Target(MEASURE, name, "at most", bound) for name, bound in WANTED.items())
+WANTED_IN_PYTHON = {
+    "HTTP GetItem": 33,
+    "client.put_item with an index": 80,
+}
+TARGETS = tuple(
+    Target(measure, name, "at most", bound)
+    for measure, wanted in ((MEASURE, WANTED), (IN_PYTHON, WANTED_IN_PYTHON))
+    for name, bound in wanted.items()
+)
 
 shop = Table("shop")
 music = Table("music", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -77,6 +93,30 @@ def operations() -> Iterator[dict[str, Callable[[], object]]]:
         }
 
 
+@contextmanager
+def requests_of_clients() -> Iterator[dict[str, Callable[[], object]]]:
+    """The requests whose functions in Python are counted; each put moves the item's entry in the index."""
+    with isotone.open() as database:
+        database.execute("CreateTable", requests.SCHEMA)
+        database.execute("CreateTable", requests.INDEXED_SCHEMA)
+        server, put_item = WiredServer(database), database.client().put_item
+        receive = server.connect().data_received
+        database.execute("PutItem", requests.put(1))
+        get = requests.raw("GetItem", requests.get(1), 8000)
+        versions = iter([_order(version) for version in range(2 * TIMES)])
+        yield {
+            "HTTP GetItem": lambda: receive(get),
+            "client.put_item with an index": lambda: put_item(**next(versions)),
+        }
+        server.close()
+
+
+def _order(version: int) -> Any:
+    put = requests.put(1, version)
+    put["Item"]["customer"]["S"] = f"customer-{version}"
+    return {**put, "TableName": requests.INDEXED}
+
+
 def _put_song(number: int) -> bytes:
     """A request as it comes over HTTP."""
     item = {
@@ -101,6 +141,25 @@ def counted(operation: Callable[[], object]) -> float:
     return (total - 1) / TIMES  # one call ends the profile
 
 
+def counted_in_python(operation: Callable[[], object]) -> int:
+    """The number of functions in Python that one call of an operation calls."""
+    for _ in range(TIMES):
+        operation()
+    calls = -1  # the operation is made by a function of this file
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    operation()
+    sys.setprofile(None)
+    return calls
+
+
 def run(effort: Effort) -> list[Row]:
-    with operations() as known:
-        return [Row(MEASURE, name, "", [counted(each)]) for name, each in known.items()]
+    with operations() as known, requests_of_clients() as sent:
+        return [
+            *(Row(MEASURE, name, "", [counted(each)]) for name, each in known.items()),
+            *(Row(IN_PYTHON, name, "", [counted_in_python(each)]) for name, each in sent.items()),
+        ]

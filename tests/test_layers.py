@@ -21,6 +21,7 @@ from tests.docs.file_map import PAGE, browser_files, browser_summary, files, sum
 
 SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
+WRITTEN_BY_A_PROGRAM = {"isotone.client.request_types"}
 LONGEST_SUMMARY = 120
 
 FLOOR = {
@@ -87,7 +88,8 @@ ALLOWED = {
     "workbench": FLOOR
     | {"advisor", "backends", "inference", "model", "moving", "server", "tables"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
-    "demo": FLOOR | {"advisor", "backends", "isotone", "model", "structures", "workbench"},
+    "demo": FLOOR
+    | {"advisor", "backends", "isotone", "model", "structures", "tables", "workbench"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
@@ -264,7 +266,7 @@ def test_no_module_is_too_long() -> None:
     wrong = [
         f"{module} has {lines} lines: it does more than one thing"
         for module, lines in lengths.items()
-        if lines > LONGEST_MODULE
+        if lines > LONGEST_MODULE and module not in WRITTEN_BY_A_PROGRAM
     ]
     assert not wrong, "\n".join(wrong)
 

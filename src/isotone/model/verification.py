@@ -413,7 +413,9 @@ class _Visiting:
     @property
     def _inspector(self) -> Inspector:
         if self._made is None:
-            self._made = Inspector(self._table, _index_attributes(self._walk.description))
+            description = self._walk.description
+            others = description.index_attributes if description else {}
+            self._made = Inspector(self._table, others)
         return self._made
 
     def visit(self, items: list[Item]) -> Steps[None]:
@@ -576,13 +578,3 @@ def _unclaimed(claim: _Claim, marker: Item | None) -> Finding:
 def _unowned(schema: EntitySchema, field: str, marker: Item) -> Finding:
     """The finding about a marker that holds a value for an entity that does not have it."""
     return Finding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))
-
-
-def _index_attributes(description: Any) -> dict[str, str]:
-    """The key attributes of the indexes that a table has, each with the name of its index."""
-    return {
-        attribute["AttributeName"]: index["IndexName"]
-        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-        for index in description.get(kind) or ()
-        for attribute in index["KeySchema"]
-    }

@@ -42,12 +42,12 @@ from isotone.moving.table_making import (
     make_table,
     plan_table,
     read_definition,
-    table_names,
 )
 from isotone.moving.witnesses import check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.description import table_names
 from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import TICK, check_number, in_thread, silent, state_of
 from isotone.tables.pace import Pace, Stopped

@@ -108,7 +108,7 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while time.monotonic() < until:
         found = read_definition(backend, name)
-        arn: str | None = found.description.get("LatestStreamArn") if found else None
+        arn = found.described.stream_arn if found else None
         if arn:
             answer = backend.execute("DescribeStream", {"StreamArn": arn})
             if answer["StreamDescription"].get("StreamStatus") == "ENABLED":

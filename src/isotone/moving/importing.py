@@ -43,6 +43,7 @@ from isotone.moving.table_making import (
 from isotone.moving.witnesses import MOST, check_witnesses
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.description import KeyDescription, KeyElement, description_of
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.tables.pace import Pace, Stopped
@@ -230,39 +231,25 @@ def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:
         raise UsageError(
             f"--key (key=) {key!r} is one attribute: write --key {first} --sort-key {second}, or {key}:S if the name has a comma"
         )
-    pairs = [_typed(text) for text in (key, sort_key) if text is not None]
-    request: dict[str, Any] = {
-        "TableName": table,
-        "KeySchema": [
-            {"AttributeName": name, "KeyType": kind}
-            for (name, _), kind in zip(pairs, ("HASH", "RANGE"), strict=False)
-        ],
-        "AttributeDefinitions": [
-            {"AttributeName": name, "AttributeType": code} for name, code in pairs
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
+    sort = () if sort_key is None else (_typed(sort_key),)
+    declared = KeyDescription((_typed(key),), sort).request
+    request = {"TableName": table, **declared, "BillingMode": "PAY_PER_REQUEST"}
     return TablePlan(table, request, None, None, (), is_protected=False)
 
 
 def _check_keys(found: TableDefinition, wanted: TablePlan) -> None:
-    keys = [each["AttributeName"] for each in wanted.request["KeySchema"]]
-    types = {
-        each["AttributeName"]: each["AttributeType"]
-        for each in wanted.request["AttributeDefinitions"]
-    }
-    checks = RowChecks(found.description)
-    if found.key_names != keys or any(checks.types[name] != types[name] for name in keys):
-        shown = ", ".join(f"{name}:{checks.types[name]}" for name in found.key_names)
+    key = found.described.key
+    if key != description_of(wanted.request).key:
+        shown = ", ".join(f"{name}:{code}" for name, code in key.parts)
         raise UsageError(
             f"table {found.name} exists with another key, {shown}; leave out --key and --sort-key (key=, sort_key=), "
             "or give another table"
         )
 
 
-def _typed(text: str) -> tuple[str, str]:
+def _typed(text: str) -> KeyElement:
     name, separator, code = text.rpartition(":")
-    return (name, code) if separator and code in _KEY_TYPES else (text, "S")
+    return KeyElement(name, code) if separator and code in _KEY_TYPES else KeyElement(text, "S")
 
 
 def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
