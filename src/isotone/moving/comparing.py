@@ -28,7 +28,6 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.key_reads import read_items
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
@@ -36,6 +35,7 @@ from isotone.moving.table_making import (
     read_definition,
     setting_differences,
 )
+from isotone.tables.batch_reads import read_items
 from isotone.tables.description import table_names
 from isotone.tables.jobs import check_number, in_thread
 from isotone.tables.pace import Pace, Stopped

@@ -58,14 +58,13 @@ class Segment:
         """Where it continues, as it is saved."""
         return Position(self.after, self.is_over)
 
-    def request(self, limit: int) -> dict[str, Any]:
-        """The request for the next page."""
-        request: dict[str, Any] = {
-            "TableName": self.table,
-            "ConsistentRead": True,
-            "ReturnConsumedCapacity": "TOTAL",
-            "Limit": limit,
-        }
+    def request(self, limit: int | None, *, consistent: bool = True) -> dict[str, Any]:
+        """The request for the next page, of up to `limit` items."""
+        request: dict[str, Any] = {"TableName": self.table, "ReturnConsumedCapacity": "TOTAL"}
+        if consistent:
+            request["ConsistentRead"] = True
+        if limit is not None:
+            request["Limit"] = limit
         if self.total > 1:
             request |= {"Segment": self.number, "TotalSegments": self.total}
         if self.after is not None:

@@ -10,10 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone import limits
-from isotone.backends.request_retries import THROTTLES
 from isotone.clock import Clock
 from isotone.errors import (
-    BatchIncomplete,
     UsageError,
 )
 from isotone.model.declaring.entity_key import EntityKey
@@ -21,10 +19,11 @@ from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.key_records import KeyRecords
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
-from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
+from isotone.model.writing.write import key_of, place_of, schema_of, schema_of_instance
+from isotone.tables.batch_reads import fetch
 from isotone.tables.batches import Entry as BatchEntry
 from isotone.tables.batches import delete, put, write_batch
-from isotone.tables.steps import THROTTLING, Call, Steps
+from isotone.tables.steps import Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -165,29 +164,12 @@ def _write(
 
 def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
     """Raise `NewerVersion` if a later version of an entity that declares its version wrote an item."""
-    versioned = {entry.place: entry for entry in entries if entry.schema.declares_version}
-    pending: dict[str, Any] = {}
-    for entry in versioned.values():
-        pending.setdefault(entry.table, {"Keys": [], "ConsistentRead": True})
-        pending[entry.table]["Keys"].append(entry.key)
-    schemas = {entry.table: entry.schema for entry in versioned.values()}
-    attempt = 0
-    while pending:
-        try:
-            response = yield Call("BatchGetItem", {"RequestItems": pending})
-        except THROTTLES:
-            response = {"Responses": {}, "UnprocessedKeys": pending}
-        for table, items in response["Responses"].items():
-            for item in items:
-                place = place_of(schemas[table], key_in(schemas[table], item))
-                versioned[place].schema.checked(item)
-        pending = response.get("UnprocessedKeys") or {}
-        if pending:
-            attempt += 1
-            if attempt == THROTTLING.attempts:
-                raise BatchIncomplete(
-                    f"after {attempt} attempts, the versions of some items are not read; the table has too "
-                    "little throughput",
-                    [key for table in pending.values() for key in table["Keys"]],
-                )
-            yield THROTTLING.pause(attempt)
+    by_table: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        if entry.schema.declares_version:
+            by_table.setdefault(entry.table, []).append(entry)
+    for table, versioned in by_table.items():
+        items = yield from fetch(table, [each.key for each in versioned], consistent=True)
+        for entry, item in zip(versioned, items, strict=True):
+            if item is not None:
+                entry.schema.checked(item)
