@@ -128,6 +128,8 @@ def _shards(backend: Backend, arn: str) -> list[_Shard]:
         except ResourceNotFoundException:
             raise _lost(arn, "the stream was deleted") from None
         description = response["StreamDescription"]
+        if description.get("StreamStatus") in ("DISABLING", "DISABLED"):
+            raise _lost(arn, "the stream was disabled")
         for each in description.get("Shards", ()):
             is_closed = "EndingSequenceNumber" in (each.get("SequenceNumberRange") or {})
             found.append(_Shard(each["ShardId"], each.get("ParentShardId"), is_closed))

@@ -87,6 +87,8 @@ class _Entry(msgspec.Struct):
     deleted: int = 0
     bad: int = 0
     bad_size: int = 0  # bytes of the file of bad rows
+    bad_sum: int | None = None  # and their CRC
+    types: dict[str, str] | None = None  # of CSV columns
     write_units: float = 0.0
     settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
     identity: str = ""  # of the table, so that a new one of the same name gets all rows
@@ -155,7 +157,10 @@ def import_items(
         rows = open_input(source, format, types or {}, checks)
         stack.callback(rows.close)
         entry = _continued(
-            job, rows, _Entry(rows.fingerprint, format or "", identity=identity), table
+            job,
+            rows,
+            _Entry(rows.fingerprint, format or "", identity=identity, types=dict(types or {})),
+            table,
         )
 
         def make() -> None:
@@ -258,6 +263,8 @@ def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
     same = ("fingerprint", "form", "identity")
     if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
         return new
+    if entry.types not in (None, new.types):  # states of before have no types
+        return new
     if entry.position is not None:
         rows.skip_to(entry.position)
     return entry
@@ -303,7 +310,7 @@ class _Import:
 
     def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
-        bad.open(self._entry.bad_size)
+        bad.open(self._entry.bad_size, self._entry.bad_sum)
         try:
             self._import(rows, bad, report)
             if not self._entry.bad:
@@ -353,6 +360,7 @@ class _Import:
     def _save(self, position: Any, bad: BadRows) -> None:
         entry = self._entry
         entry.position, entry.bad, entry.bad_size = position, entry.bad + bad.taken(), bad.sync()
+        entry.bad_sum = bad.checksum
         self._state.set(self._table, entry)
 
     def _start(
