@@ -37,8 +37,8 @@ from isotone.moving.table_making import (
 )
 from isotone.tables.batch_reads import read_items
 from isotone.tables.description import table_names
-from isotone.tables.jobs import check_number, in_thread
-from isotone.tables.pace import Pace, Stopped
+from isotone.tables.jobs import check_number, in_thread, wait_for
+from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter, Report
 from isotone.tables.scan import Segment, decoded, pages
 from isotone.text_table import counted
@@ -301,7 +301,7 @@ class _Scan:
         self.pace = pace
         self.names = definition.key_names
         self.segments = segments or (1 if hasattr(self.backend, "send_many") else _SEGMENTS)
-        self._stop = stop
+        self.stop = stop
         self._lock = threading.Lock()
 
     def read(self, pool: ThreadPoolExecutor, take: Take, tick: Callable[[int, float], None]) -> Any:
@@ -320,15 +320,13 @@ class _Scan:
                 for bucket, key, digest in found:
                     take(bucket, key, digest)
             tick(len(found), page.units)
-            if self._stop.is_set():
-                raise Stopped
 
 
 def _scan_both(
     scans: Sequence[_Scan], takes: Sequence[Take], meter: Meter, report: Report | None
 ) -> None:
     """Read both tables at the same time."""
-    stop = scans[0]._stop
+    stop = scans[0].stop
 
     def tick(items: int, units: float) -> None:
         meter.add(items, read_units=units)
@@ -339,22 +337,7 @@ def _scan_both(
             for scan, take in zip(scans, takes, strict=True)
             for future in scan.read(pool, take, tick)
         ]
-        try:
-            for future in futures:
-                while True:
-                    try:
-                        future.result(0.2)
-                    except TimeoutError:
-                        if future.done():
-                            raise
-                    else:
-                        break
-                    finally:
-                        if report is not None:
-                            report(meter.progress())
-        except BaseException:
-            stop.set()
-            raise
+        wait_for(futures, stop, lambda: None if report is None else report(meter.progress()))
 
 
 class _Differences:
