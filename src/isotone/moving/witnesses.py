@@ -11,7 +11,7 @@ from typing import Final
 
 from isotone.backends.interface import Backend
 from isotone.errors import ResourceNotFoundException, UsageError
-from isotone.moving.key_reads import read_items
+from isotone.tables.batch_reads import read_items
 from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.values.types import Item
