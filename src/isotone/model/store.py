@@ -33,7 +33,8 @@ from isotone.model.reading.reader import Reader, Traversal
 from isotone.model.store_operations import Operations
 from isotone.model.table_renaming import TableNames
 from isotone.shown_signature import show_signatures
-from isotone.tables.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
+from isotone.tables.retries import Deadline
+from isotone.tables.steps import Batches, Call, Recognise, Steps, Together, with_hint
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R")

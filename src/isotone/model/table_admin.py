@@ -32,7 +32,8 @@ from isotone.model.declaring.table import (
 from isotone.model.engine_needs import require_for
 from isotone.model.key_records import KeyRecords
 from isotone.model.streams import ensure_stream, specification, view_of
-from isotone.tables.steps import Call, Steps, capabilities_of, poll_pauses
+from isotone.tables.retries import poll_pauses
+from isotone.tables.steps import Call, Steps, capabilities_of
 
 _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
 """The temporary statuses of a table or an index."""

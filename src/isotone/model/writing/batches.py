@@ -23,7 +23,8 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
-from isotone.tables.steps import THROTTLING, Call, Steps
+from isotone.tables.retries import THROTTLING
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -38,7 +38,8 @@ from isotone.model.writing.write import (
     read_item,
     with_hint,
 )
-from isotone.tables.steps import CONTENTION, Call, Steps
+from isotone.tables.retries import CONTENTION
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 R = TypeVar("R")
