@@ -63,8 +63,9 @@ format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md, docs/design/order-of-checks.md
+files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md, docs/design/order-of-checks.md, the picture of the house
 	$(BIN)/python -m tests.docs.file_map
+	$(BIN)/python -m tests.docs.house_map
 	$(BIN)/python -m tests.docs.lint_page
 	$(BIN)/python -m tests.docs.order_page
 

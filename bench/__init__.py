@@ -1,1 +1,1 @@
-"""The measurements of docs/performance.md: `python -m bench`."""
+"""The measurements of docs/design/measurements.md: `python -m bench`."""

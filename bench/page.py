@@ -1,4 +1,4 @@
-"""Copy the figures of the last run, or of several, into docs/performance.md, below its line.
+"""Copy the figures of the last run, or of several, into docs/design/measurements.md, below its line.
 
 python -m bench.page                        the last run
 python -m bench.page [TITLE=]JSON…          several, each with what it is of: "the database=.peers/database.json"
@@ -14,7 +14,7 @@ from typing import Any
 from bench.measuring import Row, Target
 from bench.report import judged, table
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "design" / "measurements.md"
 LINE = "<!-- figures -->"
 
 

@@ -32,6 +32,9 @@ from isotone.errors import UsageError
 
 Place = str | PathLike[str]
 
+STANDARD: Final = "-"
+"""Names standard input or output in the place of a file."""
+
 LOGS: Final = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
 

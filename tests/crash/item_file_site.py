@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isotone import moving
 from isotone.moving import exporting
-from isotone.moving.job_state import JobState
+from isotone.tables.job_state import JobState
 
 
 def work(way: str, folder: Path) -> None:

@@ -23,6 +23,11 @@ class Block(NamedTuple):
     text: str
     line: int
 
+    @property
+    def needs_azurite(self) -> bool:
+        """Whether it connects to the emulator of Azure: tests/backends/azure runs it."""
+        return 'connect("azure-table://' in self.text
+
 
 @dataclass(frozen=True)
 class Page:

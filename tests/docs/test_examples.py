@@ -1,5 +1,6 @@
 """Every example of README and docs runs: Python in order and in one namespace for each page, test files
-under pytest, commands with the output that the page shows. (`docs/testing.md` and `docs/azure.md` have tests of their own.)
+under pytest, commands with the output that the page shows. (`docs/testing.md`, and what needs the
+emulator of Azure, have tests of their own.)
 
 A page that mentions the default address of a server finds one there, on another port.
 """
@@ -23,7 +24,7 @@ from isotone.cli import main
 from isotone.cli.program import parser_of
 from isotone.server import running_server
 
-RUN_ELSEWHERE = {"docs/azure.md", "docs/testing.md"}
+RUN_ELSEWHERE = {"docs/testing.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
 ONLY_PARSED = {
@@ -78,7 +79,7 @@ def at(url: str, text: str) -> str:
 def test_python_runs(page: Page, here: Path, url: str) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in page.blocks("python"):
-        if not is_a_test_file(block):
+        if not is_a_test_file(block) and not block.needs_azurite:
             text = "\n" * (block.line - 1) + at(url, block.text)
             exec(compile(text, str(page.path), "exec"), namespace)
 

@@ -144,7 +144,7 @@ def test_every_public_name_is_documented() -> None:
 
 @pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)
 def test_every_kind_of_finding_is_documented(kind: Kind) -> None:
-    table = page("docs/verifying.md").section("What is found")
+    table = page("docs/migrating.md").section("What is found")
     (effect,) = re.findall(rf"^\| `{kind}` \|.*\| ?(.*?) ?\|$", table, re.MULTILINE)
     if kind != "marker_taken":  # counted as a conflict
         assert bool(effect) == (FINDING_KINDS[kind].rewrite == "corrects")

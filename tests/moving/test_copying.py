@@ -19,7 +19,7 @@ import isotone
 from isotone.backends.interface import Native, Request, Response, Tape
 from isotone.errors import AccessDeniedException, InProgress, UsageError
 from isotone.moving import Progress, acopy, copy, diff
-from isotone.moving.pacing import Pace
+from isotone.tables.pace import Pace
 from isotone.testing import Faults
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import gzip
 import hashlib
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operations.conftest import Asker
 
+import isotone
 from isotone.engine import transaction_tokens
+from isotone.errors import IdempotentParameterMismatchException
 from isotone.operations.request_identity import identity_before_forms, identity_of
 from isotone.operations.statements import ParameterizedStatement
 from isotone.operations.transactions import TransactWriteItem
@@ -168,3 +173,92 @@ def test_a_token_of_the_form_before_is_recognised(
     add["ExpressionAttributeValues"] = {":one": {"N": "2"}}
     error = ask.refused("TransactWriteItems", **request)
     assert error.code == "IdempotentParameterMismatchException"
+
+
+# Two databases as older versions wrote them, with these transactions executed at this time. In one, an identity is the
+# digest of the request's `repr`, in the other the digest of its canonical JSON.
+WRITTEN_AT = 1_800_000_000.0
+WRITTEN: list[tuple[str, dict[str, Any]]] = [
+    (
+        "TransactWriteItems",
+        {
+            "ClientRequestToken": "writes",
+            "TransactItems": [
+                {
+                    "Update": {
+                        "TableName": "tab",
+                        "Key": {"p": {"S": "ü'\""}},
+                        "UpdateExpression": "ADD #n :one SET #v = :v",
+                        "ExpressionAttributeNames": {"#v": "v", "#n": "n"},
+                        "ExpressionAttributeValues": {
+                            ":v": {
+                                "M": {
+                                    "b": {"B": "AAE="},
+                                    "s": {"SS": ["y", "x"]},
+                                    "l": {"L": [{"NULL": True}, {"N": "1.0"}]},
+                                }
+                            },
+                            ":one": {"N": "1"},
+                        },
+                    }
+                },
+                {
+                    "Put": {
+                        "TableName": "tab",
+                        "Item": {"p": {"S": "put"}, "n": {"N": "1.0"}},
+                        "ConditionExpression": "attribute_not_exists(p)",
+                    }
+                },
+                {
+                    "ConditionCheck": {
+                        "TableName": "tab",
+                        "Key": {"p": {"S": "none"}},
+                        "ConditionExpression": "attribute_not_exists(p)",
+                    }
+                },
+                {"Delete": {"TableName": "tab", "Key": {"p": {"S": "gone"}}}},
+            ],
+        },
+    ),
+    (
+        "ExecuteTransaction",
+        {
+            "ClientRequestToken": "statements",
+            "TransactStatements": [
+                {
+                    "Statement": "INSERT INTO tab VALUE {'p': 'statement', 'v': ?}",
+                    "Parameters": [{"SS": ["2", "1"]}],
+                }
+            ],
+        },
+    ),
+]
+
+
+def other(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with one entry changed."""
+    changed = copy.deepcopy(request)
+    if "TransactItems" in changed:
+        changed["TransactItems"][3]["Delete"]["Key"]["p"]["S"] = "other"
+    else:
+        changed["TransactStatements"][0]["Parameters"] = [{"SS": ["3", "1"]}]
+    return changed
+
+
+@pytest.mark.parametrize("form", ["repr", "form_1"])
+def test_tokens_in_a_file_of_an_older_version_are_recognised(form: str, tmp_path: Path) -> None:
+    packed = (Path(__file__).parent / f"tokens_{form}.db.gz").read_bytes()
+    path = tmp_path / "shop.db"
+    path.write_bytes(gzip.decompress(packed))
+    clock = isotone.ManualClock(WRITTEN_AT + 1)
+    with isotone.open(path, clock=clock) as database:
+        before = database.execute("Scan", {"TableName": "tab"})["Items"]
+        assert len(before) == 3
+        for action, request in WRITTEN:
+            database.execute(action, request)
+            with pytest.raises(IdempotentParameterMismatchException):
+                database.execute(action, other(request))
+        assert database.execute("Scan", {"TableName": "tab"})["Items"] == before
+        clock.advance(isotone.limits.TOKEN_LIFETIME + 1)
+        with pytest.raises(isotone.errors.TransactionCanceledException):
+            database.execute(*WRITTEN[0])  # a new transaction, whose condition fails

@@ -199,7 +199,7 @@ def test_python_returns_what_the_view_shows(
         names: dict[str, Any] = {}
         exec(compile(text, name, "exec"), names)
         found[name] = wire(names["response"]["Items"])
-        names.get("close", getattr(names.get("client"), "close", None))()
+        (names.get("store") or names["client"]).close()
     assert found == shown(backend)
 
 

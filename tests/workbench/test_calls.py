@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import threading
 import time
@@ -16,6 +17,7 @@ from isotone.errors import AccessDeniedException, ExpiredIteratorException
 from isotone.server import running_server
 from isotone.workbench import Workbench, stream_tail
 from isotone.workbench.access import is_write
+from isotone.workbench.code import snippets
 from isotone.workbench.stream_tail import next_changes
 
 WRITES = [
@@ -185,17 +187,32 @@ def test_copied_code_runs(database, capsys):
         pages = Workbench(database, target=url)
         with running_server(database, pages=pages) as own:
             page = Browserless(own)
-            snippets = page.call("code", {"action": "PutItem", "request": request})["snippets"]
-            by_name = {each["name"]: each["text"] for each in snippets}
+            shown = page.call("code", {"action": "PutItem", "request": request})["snippets"]
+            by_name = {each["name"]: each["text"] for each in shown}
             key = {"list": request["Item"]["list"], "word": request["Item"]["word"]}
             for name in ("Isotone", "boto3"):
                 database.execute("DeleteItem", {"TableName": "Words", "Key": key})
                 names: dict[str, Any] = {}
                 exec(compile(by_name[name], name, "exec"), names)
-                names.get("close", getattr(names.get("client"), "close", None))()
+                (names.get("store") or names["client"]).close()
                 stored = database.execute("GetItem", {"TableName": "Words", "Key": key})["Item"]
                 assert stored == request["Item"]
     assert "ResponseMetadata" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", [":memory:", "shop.db", "http://localhost:8000", "dynamodb://x"])
+def test_copied_code_imports_what_is_public(target):
+    """Of Isotone: the package alone, and only names that it offers."""
+    for each in snippets("GetItem", {"TableName": "t", "Key": {}}, target):
+        if each["language"] != "python":
+            continue
+        for node in ast.walk(ast.parse(each["text"])):
+            if isinstance(node, ast.ImportFrom):
+                raise AssertionError(f"{each['name']}: from {node.module} import …")
+            if isinstance(node, ast.Import):
+                assert {alias.name for alias in node.names} <= {"isotone", "boto3"}
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "isotone":
+                assert node.attr in {*isotone.__all__, "open"}
 
 
 def test_code_of_a_pattern_runs(page, database):

@@ -19,8 +19,8 @@ import isotone
 from isotone.errors import ValidationException
 from isotone.moving import Stopped
 from isotone.moving.item_identity import canonical
-from isotone.moving.pacing import Pace
 from isotone.moving.table_making import read_definition
+from isotone.tables.pace import Pace
 from isotone.workbench import comparison as comparing
 from isotone.workbench.comparison import ALL, KINDS, Comparison, Side
 from isotone.workbench.putting_back import Change, write_changes, write_of

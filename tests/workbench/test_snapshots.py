@@ -27,8 +27,8 @@ import isotone
 from isotone import moving
 from isotone.backends.interface import Backend
 from isotone.backends.opening import open_backend
-from isotone.moving.job_state import locked
 from isotone.server import running_server
+from isotone.tables.job_state import locked
 from isotone.workbench import Workbench, snapshot_folder, snapshots, threads
 from isotone.workbench.jobs import Job
 from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for

@@ -168,7 +168,9 @@ class Cluster:
     def learn(self, reply: Reply, asked: Node) -> bool:
         """Take over the list in an answer; whether it lists any node. Addresses without a port have the asked one's."""
         try:
-            listed = msgspec.json.decode(reply.body, type=list[str]) if reply.status == 200 else []
+            listed = (
+                msgspec.json.decode(reply.content, type=list[str]) if reply.status == 200 else []
+            )
         except msgspec.MsgspecError:
             return False
         nodes = []

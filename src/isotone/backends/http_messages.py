@@ -74,7 +74,7 @@ class Conversation:
 
     def answer(self, reply: Reply) -> Response:
         """The response in a reply; raises `ApiError` for an error, `ConnectionFailed` for a damaged reply."""
-        body = _checked(reply)
+        body = reply.content
         try:
             answer = _decode(body or _NO_MEMBERS) if reply.status == 200 else _decode(body)
         except msgspec.MsgspecError:
@@ -126,6 +126,20 @@ class Reply:
         """The body as received, maybe compressed."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
+    @property
+    def content(self) -> bytes:
+        """The decompressed body; raises `ConnectionFailed` if its checksum or its compression is wrong."""
+        body = self.body
+        expected = self.headers.get(b"x-amz-crc32")
+        if expected is not None and expected != b"%d" % crc32(body):
+            raise ConnectionFailed("the answer was damaged on its way: its CRC-32 does not match")
+        if self.headers.get(b"content-encoding") == b"gzip":
+            try:
+                return gzip.decompress(body)
+            except (OSError, EOFError, zlib.error) as error:
+                raise ConnectionFailed(f"the answer's compression is damaged: {error}") from None
+        return body
+
     def skew(self, now: float) -> float | None:
         """Seconds by which the sender's clock is ahead of `now`, from the Date header; None without one."""
         date = self.headers.get(b"date")
@@ -148,20 +162,6 @@ class Reply:
         self.status = self._parser.get_status_code()
         self.keep_alive = self._parser.should_keep_alive()
         self.complete = True
-
-
-def _checked(reply: Reply) -> bytes:
-    """The decompressed body, after its checksum was verified."""
-    body = reply.body
-    expected = reply.headers.get(b"x-amz-crc32")
-    if expected is not None and expected != b"%d" % crc32(body):
-        raise ConnectionFailed("the answer was damaged on its way: its CRC-32 does not match")
-    if reply.headers.get(b"content-encoding") == b"gzip":
-        try:
-            return gzip.decompress(body)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ConnectionFailed(f"the answer's compression is damaged: {error}") from None
-    return body
 
 
 def _not_json(reply: Reply) -> Exception:

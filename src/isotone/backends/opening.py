@@ -263,9 +263,10 @@ def _ask(endpoint: Endpoint) -> Capabilities | None:
     with Remote(endpoint, timeouts=Timeouts(connect=_PATIENCE, read=_PATIENCE)) as remote:
         try:
             reply = remote.get("/localnodes")
+            named = engine_of_answer(reply.status, reply.headers, reply.content)
         except ConnectionFailed:
             return None
-    return ENGINES[engine_of_answer(reply.status, reply.headers, reply.body)]
+    return ENGINES[named]
 
 
 # Objects that answer requests

@@ -15,10 +15,10 @@ from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.program import Command, complain, naming
 from isotone.errors import UsageError
+from isotone.output_paths import STANDARD
 from isotone.text_table import counted
 
 _BAD_ROWS: Final = 1  # some rows were not imported
-_STANDARD: Final = "-"
 _FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
 
 
@@ -30,7 +30,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="SOURCE", help=ADDRESSES)
     add("table", metavar="TABLE")
     to = "a file, a folder (with / at its end), or - for standard output, the default"
-    add("target", metavar="TO", nargs="?", default=_STANDARD, help=to)
+    add("target", metavar="TO", nargs="?", default=STANDARD, help=to)
     add("--format", choices=_FORMATS, help="the format, if the name of TO does not tell")
     add("--with-table", action="store_true", help="write the table's description beside the items")
     add("--force", action="store_true", help="replace an existing file")
@@ -43,7 +43,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
-    target = None if arguments.target == _STANDARD else arguments.target
+    target = None if arguments.target == STANDARD else arguments.target
     out = sys.stderr if target is None else sys.stdout  # the items are on the other
 
     def tell(done: moving.Exported) -> None:

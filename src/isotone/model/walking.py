@@ -16,8 +16,6 @@ A walk may have a budget of capacity units a second. It then reads smaller pages
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,19 +26,20 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
+from isotone.tables.pace import Pace, units_of
+from isotone.tables.progress import Estimates, Meter
+from isotone.tables.scan import ITEM_UNITS, Position, ScannedPage, Segment, segments_at
 from isotone.tables.steps import Call, Pause, Steps, Together
 from isotone.text_table import counted
-from isotone.values.size import item_size
 from isotone.values.types import Item
 
 Visit = Callable[[list[Item]], Steps[None]]
 
 ITEMS_A_PAGE: Final = 500
-_UNITS_AN_ITEM: Final = 1.0  # assumed until the first page is read
 
 
 @dataclass(frozen=True, slots=True)
-class WalkProgress:
+class WalkProgress(Estimates):
     """How far a walk has come.
 
     `of_items` is the table's own count, which DynamoDB updates every six hours. `seconds` and `items_per_second`
@@ -56,51 +55,18 @@ class WalkProgress:
     is_over: bool
 
     @property
-    def share(self) -> float:
-        """The fraction of the table that was seen, as far as its count is right."""
-        if self.is_over:
-            return 1.0
-        return min(self.seen / self.of_items, 0.99) if self.of_items else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate of the time to the end; None if there is nothing to estimate it by."""
-        if self.is_over:
-            return 0.0
-        left = self.of_items - self.seen
-        return left / self.items_per_second if left > 0 and self.items_per_second else None
+    def _done(self) -> int:
+        return self.seen
 
     def __str__(self) -> str:
-        text = f"{self.table}: {counted(self.seen, 'item')}, "
-        if not self.is_over and self.of_items:
-            text = f"{self.table}: {self.seen:,} of about {counted(self.of_items, 'item')}, "
-        text += counted(self.units, "unit", form=",.0f")
-        if self.items_per_second:
-            text += f", {self.items_per_second:,.0f} a second"
-        left = self.seconds_left
-        return f"{text}, {_duration(left)} left" if left else text
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-class _Segment(msgspec.Struct):
-    """Where a segment continues: after this key, or at its start."""
-
-    after: Item | None = None
-    is_over: bool = False
+        return self._text(self.table, counted(self.units, "unit", form=",.0f"))
 
 
 class _Position(msgspec.Struct):
     """Where a walk continues."""
 
     table: str
-    segments: list[_Segment]
+    segments: list[Position]
     seen: int = 0
     units: float = 0.0
 
@@ -132,107 +98,75 @@ class Walk:
         self.table = table
         self.description: Response = description or {}
         """The answer of DescribeTable; the first step asks for it, unless it is given."""
-        self._units_per_second = units_per_second
         self._items_a_page = items_a_page
-        self._at = _restored(table, position) or _Position(
-            table.name, [_Segment() for _ in range(segments)]
-        )
-        self._lock = threading.Lock()  # visits of several segments count at the same time
-        self._seen_before = self._at.seen
-        self._began = time.monotonic()
-        self._free_at = self._began  # when the units that were used are paid for
+        self._pace = Pace(units_per_second)
+        at = _restored(table, position) or _Position(table.name, [Position()] * segments)
+        self._segments = segments_at(table.name, at.segments)
+        self._meter = Meter("walk", table.name, items=at.seen, read_units=at.units)
 
     @property
     def is_over(self) -> bool:
         """Whether all items were seen."""
-        return all(segment.is_over for segment in self._at.segments)
+        return all(segment.is_over for segment in self._segments)
 
     @property
     def position(self) -> Any:
         """Where a later walk continues: a JSON value. Take it between two steps."""
-        return msgspec.to_builtins(self._at)
+        done = self._meter.progress()
+        segments = [segment.position for segment in self._segments]
+        return msgspec.to_builtins(
+            _Position(self.table.name, segments, done.items, done.read_units)
+        )
 
     @property
     def progress(self) -> WalkProgress:
-        """How far the walk has come."""
-        seconds = time.monotonic() - self._began
+        """Progress so far."""
+        done = self._meter.progress(is_over=self.is_over)
         return WalkProgress(
-            self.table.name,
-            self._at.seen,
+            done.table,
+            done.items,
             self.description.get("ItemCount", 0),
-            self._at.units,
-            seconds,
-            (self._at.seen - self._seen_before) / seconds if seconds else 0.0,
-            self.is_over,
+            done.read_units,
+            done.seconds,
+            done.items_per_second,
+            done.is_over,
         )
 
     def count(self, response: Response) -> None:
         """Add the units of a response to those that the walk has used."""
-        consumed = response.get("ConsumedCapacity") or ()
-        entries = [consumed] if isinstance(consumed, dict) else consumed
-        self._add(sum(float(each.get("CapacityUnits", 0.0)) for each in entries))
+        self._spend(units_of(response) or 0.0)
 
     def step(self, visit: Visit) -> Steps[None]:
         """Read the next page of each segment, and give its items to `visit`; then pause, if there is a budget."""
         if not self.description:
             self.description = yield from describe(self.table)
-        before = self._at.units
-        open_segments = [
-            number for number, each in enumerate(self._at.segments) if not each.is_over
-        ]
-        limit = self._limit(len(open_segments))
-        pages = [self._page(number, limit, visit) for number in open_segments]
-        if len(pages) == 1:
-            yield from pages[0]
-        elif pages:
-            yield Together(tuple(pages))
-        pause = self._pause(self._at.units - before)
-        if pause > 0 and not self.is_over:
-            yield Pause(pause)
+        rest = [segment for segment in self._segments if not segment.is_over]
+        limit = self._pace.affordable(self._item_units, self._items_a_page, max(len(rest), 1))
+        steps = [self._page(segment, limit, visit) for segment in rest]
+        if len(steps) == 1:
+            yield from steps[0]
+        elif steps:
+            yield Together(tuple(steps))
+        seconds = self._pace.seconds_owed()
+        if seconds > 0 and not self.is_over:
+            yield Pause(seconds)
 
-    def _page(self, number: int, limit: int, visit: Visit) -> Steps[None]:
-        segment = self._at.segments[number]
-        request: dict[str, Any] = {
-            "TableName": self.table.name,
-            "Limit": limit,
-            "ConsistentRead": True,
-            "ReturnConsumedCapacity": "TOTAL",
-        }
-        if len(self._at.segments) > 1:
-            request |= {"Segment": number, "TotalSegments": len(self._at.segments)}
-        if segment.after is not None:
-            request["ExclusiveStartKey"] = segment.after
-        response = yield Call("Scan", request)
-        items: list[Item] = response["Items"]
-        if response.get("ConsumedCapacity"):
-            self.count(response)
-        else:  # of an engine that does not tell
-            self._add(sum(map(item_size, items)) / limits.READ_UNIT)
-        yield from visit(items)
-        with self._lock:
-            self._at.seen += len(items)
-        segment.after = response.get("LastEvaluatedKey")
-        segment.is_over = segment.after is None
+    def _page(self, segment: Segment, limit: int, visit: Visit) -> Steps[None]:
+        page = ScannedPage.of((yield Call("Scan", segment.request(limit))))
+        self._spend(page.units)
+        yield from visit(page.items)
+        self._meter.add(items=len(page.items))
+        self._segments[segment.number] = segment.moved_to(page.after)
 
-    def _add(self, units: float) -> None:
-        with self._lock:
-            self._at.units += units
+    @property
+    def _item_units(self) -> float:
+        """The units of an item, on average, with those that visits have used."""
+        done = self._meter.progress()
+        return done.read_units / done.items if done.items else ITEM_UNITS
 
-    def _limit(self, segments: int) -> int:
-        """The number of items that a page has: with a budget, no more than a second of it pays for."""
-        if self._units_per_second is None:
-            return self._items_a_page
-        an_item = self._at.units / self._at.seen if self._at.seen else _UNITS_AN_ITEM
-        affordable = self._units_per_second / max(segments, 1) / (an_item or _UNITS_AN_ITEM)
-        return max(1, min(self._items_a_page, int(affordable)))
-
-    def _pause(self, units: float) -> float:
-        """The seconds to wait after a step that used these units."""
-        if self._units_per_second is None:
-            return 0.0
-        now = time.monotonic()
-        self._free_at = max(self._free_at, now - 1) + units / self._units_per_second
-        return self._free_at - now
+    def _spend(self, units: float) -> None:
+        self._meter.add(read_units=units)
+        self._pace.spend(units)
 
 
 def _restored(table: Table, position: Any) -> _Position | None:

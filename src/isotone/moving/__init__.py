@@ -24,8 +24,8 @@ from isotone.moving.exporting import export_items as export_items
 from isotone.moving.importing import Imported as Imported
 from isotone.moving.importing import aimport_items as aimport_items
 from isotone.moving.importing import import_items as import_items
-from isotone.moving.pacing import Stopped as Stopped
-from isotone.moving.progress import Progress as Progress
+from isotone.tables.pace import Stopped as Stopped
+from isotone.tables.progress import Progress as Progress
 
 __all__ = [
     "Comparison",

@@ -28,11 +28,7 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.jobs import check_number, in_thread
 from isotone.moving.key_reads import read_items
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter, Report
-from isotone.moving.scanning import Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
@@ -41,6 +37,10 @@ from isotone.moving.table_making import (
     setting_differences,
     table_names,
 )
+from isotone.tables.jobs import check_number, in_thread
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Report
+from isotone.tables.scan import Segment, decoded, pages
 from isotone.text_table import counted
 from isotone.values.types import AttributeValue, Item
 

@@ -31,14 +31,8 @@ from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import Unsupported, UsageError
-from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.comparing import Comparison, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.job_state import JobState, address_text, state_output
-from isotone.moving.jobs import TICK, check_number, in_thread, silent, state_of
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter, Progress, Report
-from isotone.moving.scanning import Segment, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
@@ -53,7 +47,12 @@ from isotone.moving.table_making import (
 from isotone.moving.witnesses import check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
-from isotone.values.types import Item
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.job_state import JobState, address_text, state_output
+from isotone.tables.jobs import TICK, check_number, in_thread, silent, state_of
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Progress, Report
+from isotone.tables.scan import Position, pages, segments_at
 
 Tables = Sequence[str] | Mapping[str, str]
 """Names of tables; or a mapping from the names at the source to those at the target."""
@@ -90,17 +89,12 @@ class Copied:
         return bool(self.comparisons) and all(each.is_equal for each in self.comparisons.values())
 
 
-class _Position(msgspec.Struct):
-    after: Item | None = None
-    is_over: bool = False
-
-
 class _Entry(msgspec.Struct):
     """What is saved of one table: which tables they are, how far it is."""
 
     source: str
     target: str
-    segments: list[_Position]
+    segments: list[Position]
     items: int = 0
     read_units: float = 0.0
     write_units: float = 0.0
@@ -430,7 +424,7 @@ class _TableCopy:
             self._entry = _Entry(
                 self.definition.identity,
                 made.identity,
-                [_Position() for _ in range(job.segments)],
+                [Position() for _ in range(job.segments)],
                 stream=position,
             )
             self._save()
@@ -478,8 +472,7 @@ class _TableCopy:
 
     def _copy_segment(self, number: int, stop: threading.Event) -> None:
         job, entry = self._job, self._started
-        at = entry.segments[number]
-        segment = Segment(self.name, number, len(entry.segments), at.after, at.is_over)
+        segment = segments_at(self.name, entry.segments)[number]
         writer = BatchWriter(job.target, self.to, job.writing, shared_by=len(entry.segments))
         most = _ITEMS_A_PAGE if job.is_local else _ITEMS_A_SENT_PAGE
         an_item = 1.0  # units of a write, until the first is known
@@ -495,7 +488,7 @@ class _TableCopy:
                 entry.items += len(page.items)
                 entry.read_units += page.units
                 entry.write_units += units
-                entry.segments[number] = _Position(page.after, page.after is None)
+                entry.segments[number] = page.position
                 self._save()
             if page.after is not None and (stop.is_set() or job.stop.is_set()):
                 raise Stopped

@@ -10,7 +10,6 @@ loses nothing. An export is not of one moment: items that are written meanwhile 
 
 from __future__ import annotations
 
-import queue
 import secrets
 import threading
 import time
@@ -27,28 +26,34 @@ import msgspec
 from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
-from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.moving.columns import Columns, columns_of
 from isotone.moving.file_names import (
-    STANDARD,
     TABLE_FILE,
     Place,
     is_folder,
     kind_of,
     table_file,
 )
-from isotone.moving.job_state import JobState, address_text, file_text, state_output
-from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
-from isotone.moving.pacing import Pace, Stopped
 from isotone.moving.parquet_files import ParquetOutput, schema_of
-from isotone.moving.progress import Meter, Progress, Report
-from isotone.moving.scanning import ScannedPage, Segment, decoded, pages
 from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
-from isotone.output_paths import OutputPath, check_outputs, write_whole
+from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
+from isotone.tables.job_state import JobState, address_text, file_text, state_output
+from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Progress, Report
+from isotone.tables.scan import (
+    Position,
+    ScannedPage,
+    Segment,
+    decoded,
+    pages,
+    pages_together,
+    segments_at,
+)
 from isotone.values.types import Item
 
 _SEGMENTS: Final = 8  # of a table that a server reads
@@ -56,7 +61,6 @@ _ITEMS_A_PAGE: Final = 2000
 _ITEMS_A_SENT_PAGE: Final = 500
 _SAMPLE: Final = 2000  # items that decide on the columns of a file
 _SAVE: Final = 2.0  # seconds after which an export is saved
-_WAITING: Final = 2  # pages of each segment that wait to be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +77,13 @@ class Exported:
         return self.progress.items
 
 
-class _Position(msgspec.Struct):
-    after: Item | None = None
-    is_over: bool = False
-
-
 class _Entry(msgspec.Struct):
     """What is saved of an export."""
 
     table: str
     identity: str  # of the table, so that a new one of the same name is not taken for it
     form: str
-    segments: list[_Position]
+    segments: list[Position]
     started: float
     id: str
     columns: Columns | None = None
@@ -230,7 +229,7 @@ class _Export:
             table,
             self._definition.identity,
             form,
-            [_Position() for _ in range(segments or (1 if self._is_local else _SEGMENTS))],
+            [Position() for _ in range(segments or (1 if self._is_local else _SEGMENTS))],
             now,
             f"{round(now * 1000):014}-{secrets.token_hex(4)}",
         )
@@ -242,7 +241,7 @@ class _Export:
         entry.is_over = False
         output = self._output(force=force)
         if not output.begin(entry.output) and entry.items:
-            entry.segments = [_Position() for _ in entry.segments]
+            entry.segments = [Position() for _ in entry.segments]
             entry.items, entry.read_units = 0, 0.0
             self._meter = Meter("export", entry.table, of_items=self._definition.item_count)
         is_complete = False
@@ -331,7 +330,7 @@ class _Export:
         reporter = Reporter(report, self._meter)
         for number, page in self._pages():
             output.write(page.items)
-            entry.segments[number] = _Position(page.after, page.after is None)
+            entry.segments[number] = page.position
             entry.items += len(page.items)
             entry.read_units += page.units
             self._meter.add(items=len(page.items), read_units=page.units)
@@ -347,59 +346,6 @@ class _Export:
             self._state.set(self._entry.table, self._entry)
 
     def _pages(self) -> Iterator[tuple[int, ScannedPage]]:
-        entry = self._entry
-        total = len(entry.segments)
-        rest = [
-            Segment(entry.table, number, total, position.after)
-            for number, position in enumerate(entry.segments)
-            if not position.is_over
-        ]
         size = _ITEMS_A_PAGE if self._is_local else _ITEMS_A_SENT_PAGE
         read = partial(pages, self._backend, pace=self._pace, items_a_page=size)
-        if len(rest) == 1:
-            return ((rest[0].number, page) for page in read(rest[0]))
-        return _in_threads(rest, read)
-
-
-def _in_threads(
-    segments: list[Segment], read: Callable[[Segment], Iterator[ScannedPage]]
-) -> Iterator[tuple[int, ScannedPage]]:
-    """The pages of all segments as they come, each segment read by a thread of its own."""
-    ready: queue.Queue[tuple[int, ScannedPage | BaseException | None]] = queue.Queue(
-        _WAITING * len(segments)
-    )
-    stop = threading.Event()
-
-    def give(number: int, found: ScannedPage | BaseException | None) -> None:
-        while not stop.is_set():
-            try:
-                ready.put((number, found), timeout=0.1)
-            except queue.Full:
-                continue
-            return
-
-    def work(segment: Segment) -> None:
-        try:
-            for page in read(segment):
-                give(segment.number, page)
-                if stop.is_set():
-                    return
-            give(segment.number, None)
-        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            give(segment.number, error)
-
-    threads = [Daemon(partial(work, each), "isotone-export", end=stop.set) for each in segments]
-    try:
-        left = len(threads)
-        while left:
-            number, found = ready.get()
-            if found is None:
-                left -= 1
-            elif isinstance(found, BaseException):
-                raise found
-            else:
-                yield number, found
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+        return pages_together(segments_at(self._entry.table, self._entry.segments), read)

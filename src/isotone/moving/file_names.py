@@ -8,12 +8,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from isotone.errors import UsageError
 from isotone.exchange.compression import Compression
+from isotone.output_paths import STANDARD
 
 FileFormat = Literal["jsonl", "dynamodb-json", "ion", "csv", "parquet"]
 Place: TypeAlias = str | PathLike[str]
 """A file, a folder, or `-` for a standard stream."""
 
-STANDARD: Final = "-"
 TABLE_FILE: Final = ".table.json"
 
 _FORMATS: Final[dict[str, FileFormat]] = {

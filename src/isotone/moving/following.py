@@ -35,11 +35,8 @@ from isotone.errors import (
     TrimmedDataAccessException,
     UsageError,
 )
-from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
 from isotone.moving.item_identity import key_text
 from isotone.moving.key_reads import read_items
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
     TableDefinition,
     read_definition,
@@ -47,6 +44,9 @@ from isotone.moving.table_making import (
     wait_until_active,
 )
 from isotone.moving.witnesses import MOST
+from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter
 from isotone.values.json import with_empty_maps
 from isotone.values.types import Item
 

@@ -27,13 +27,8 @@ from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, UsageError
 from isotone.moving.bad_rows import BadRows
-from isotone.moving.batch_writing import BatchWriter, Entry, delete, put
-from isotone.moving.file_names import STANDARD, Place, table_file
+from isotone.moving.file_names import Place, table_file
 from isotone.moving.input_files import Input, Row, check_place, open_input
-from isotone.moving.job_state import JobState, address_text, file_text, state_output
-from isotone.moving.jobs import Reporter, check_number, in_thread, silent, state_of
-from isotone.moving.pacing import Pace, Stopped
-from isotone.moving.progress import Meter, Progress, Report
 from isotone.moving.row_checks import RowChecks
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
@@ -46,7 +41,12 @@ from isotone.moving.table_making import (
     wait_until_active,
 )
 from isotone.moving.witnesses import MOST, check_witnesses
-from isotone.output_paths import OutputPath, check_outputs
+from isotone.output_paths import STANDARD, OutputPath, check_outputs
+from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.job_state import JobState, address_text, file_text, state_output
+from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
+from isotone.tables.pace import Pace, Stopped
+from isotone.tables.progress import Meter, Progress, Report
 from isotone.values.types import Item
 
 _WORKERS: Final = 8  # threads that write to a server

@@ -33,7 +33,6 @@ from isotone.exchange.item_files import (
     Unreadable,
 )
 from isotone.moving.file_names import (
-    STANDARD,
     FileKind,
     Place,
     is_folder,
@@ -42,6 +41,7 @@ from isotone.moving.file_names import (
 from isotone.moving.line_files import open_lines
 from isotone.moving.parquet_files import ParquetInput
 from isotone.moving.row_checks import RowChecks
+from isotone.output_paths import STANDARD
 from isotone.values.known_shapes import Known, KnownShapes
 from isotone.values.types import Item
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isotone.backends.interface import Backend
-from isotone.moving.pacing import Pace
+from isotone.tables.pace import Pace
 from isotone.values.types import Item
 
 

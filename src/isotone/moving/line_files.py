@@ -37,7 +37,7 @@ from isotone.exchange.item_files import (
 )
 from isotone.moving.columns import CODES, JSON, REST, Columns, checked_types, rest_of, value_of
 from isotone.moving.file_names import FileFormat
-from isotone.moving.scanning import ItemOrJson, decoded
+from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import AttributeValue, Item
 

@@ -27,10 +27,10 @@ from isotone.errors import UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, Layout, summary_of
 from isotone.exchange.objects import Bucket, Folder
-from isotone.moving.file_names import STANDARD, Place
+from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
-from isotone.moving.scanning import ItemOrJson
-from isotone.output_paths import OutputPath, check_output
+from isotone.output_paths import STANDARD, OutputPath, check_output
+from isotone.tables.scan import ItemOrJson
 
 PART: Final = ".part"
 _UNSAVED: Final = 16 << 20  # bytes, uncompressed, after which a file is saved

@@ -24,7 +24,7 @@ from isotone.exchange.item_files import Put, Record, Unreadable
 from isotone.moving.columns import JSON, REST, Columns, rest_of, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free
-from isotone.moving.scanning import ItemOrJson, decoded
+from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.json import text_of_bytes, to_wire
 from isotone.values.types import AttributeValue, Item
 

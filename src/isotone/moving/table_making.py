@@ -26,7 +26,7 @@ from isotone.errors import (
     Unsupported,
     UsageError,
 )
-from isotone.moving.pacing import Stopped
+from isotone.tables.pace import Stopped
 
 _MOST_WAITED: Final = 600.0  # seconds for a table to become active
 _KEY_TYPES: Final = ("HASH", "RANGE")

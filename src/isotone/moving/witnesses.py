@@ -12,7 +12,7 @@ from typing import Final
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 from isotone.moving.key_reads import read_items
-from isotone.moving.pacing import Pace
+from isotone.tables.pace import Pace
 from isotone.values.types import Item
 
 MOST: Final = 10  # keys; a job with several places keeps as many of each

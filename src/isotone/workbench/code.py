@@ -48,12 +48,10 @@ def _arguments(request: Mapping[str, Any], indent: int = 4) -> str:
 
 
 def _isotone(action: str, request: Mapping[str, Any], target: str) -> str:
-    opened = (
-        f"from isotone.backends.opening import open_backend\n\nbackend, close = open_backend({target!r})\n"
-        if "://" in target
-        else f"import isotone\n\nbackend = isotone.open({target!r})\n"
+    return (
+        f"import isotone\n\nstore = isotone.connect({target!r})\n"
+        f'response = store.backend.execute("{action}", {_python(dict(request), 4)})\nprint(response)\n'
     )
-    return f'{opened}response = backend.execute("{action}", {_python(dict(request), 4)})\nprint(response)\n'
 
 
 def _boto3(action: str, request: Mapping[str, Any], target: str) -> str:

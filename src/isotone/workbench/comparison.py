@@ -18,11 +18,11 @@ import msgspec
 from isotone.backends.embedded import Database
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference, Progress, Stopped
-from isotone.moving.batch_writing import BatchWriter, put
 from isotone.moving.ordered_comparing import Entry, ordered_differences
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
 from isotone.moving.table_making import TableDefinition
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
 from isotone.values.types import Item
 from isotone.workbench.snapshot_taking import keys_alone
 

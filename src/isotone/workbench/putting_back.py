@@ -17,8 +17,8 @@ from isotone.backends.interface import Backend
 from isotone.errors import ConditionalCheckFailedException, IsotoneError
 from isotone.moving import KeyDifference
 from isotone.moving.item_identity import canonical
-from isotone.moving.pacing import Pace
-from isotone.moving.scanning import json_length
+from isotone.tables.pace import Pace
+from isotone.tables.scan import json_length
 from isotone.values.types import Item
 from isotone.workbench.threads import in_threads
 

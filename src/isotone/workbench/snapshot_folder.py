@@ -28,8 +28,8 @@ from typing import BinaryIO, Final
 import msgspec
 
 from isotone.errors import InProgress, UsageError
-from isotone.moving.job_state import locked
 from isotone.moving.table_making import TableDefinition
+from isotone.tables.job_state import locked
 
 _FORM: Final = 1
 _ID: Final = re.compile(r"[0-9a-z-]{1,100}")

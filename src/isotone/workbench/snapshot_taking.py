@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +17,12 @@ from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
-from isotone.moving.batch_writing import BatchWriter, put
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
-from isotone.moving.scanning import Segment, pages
 from isotone.moving.table_making import TableDefinition, read_definition
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
+from isotone.tables.scan import Segment, pages, pages_together
 from isotone.workbench.snapshot_folder import SnapshotTable
-from isotone.workbench.threads import in_threads
 
 _SEGMENTS: Final = 4  # of a table elsewhere
 _ITEMS_A_PAGE: Final = 500
@@ -132,19 +132,10 @@ def _scanned(
     name: str,
     stop: threading.Event,
 ) -> Iterator[CopiedPage]:
-    """Copy a table, a page of each segment at a time."""
-    pace = Pace(stop=stop)
+    """Copy a table, several segments at once."""
     writer = BatchWriter(copy, name, Pace())
-    left = [
-        pages(backend, Segment(source, number, _SEGMENTS), pace, items_a_page=_ITEMS_A_PAGE)
-        for number in range(_SEGMENTS)
-    ]
-    while left:
-        found = in_threads(lambda segment: next(segment, None), left, _SEGMENTS)
-        left = [segment for segment, page in zip(left, found, strict=True) if page is not None]
-        for page in found:
-            if isinstance(page, BaseException):
-                raise page
-            if page is not None:
-                writer.write([put(item) for item in page.items])
-                yield len(page.items), page.units
+    segments = [Segment(source, number, _SEGMENTS) for number in range(_SEGMENTS)]
+    read = partial(pages, backend, pace=Pace(stop=stop), items_a_page=_ITEMS_A_PAGE)
+    for _, page in pages_together(segments, read):
+        writer.write([put(item) for item in page.items])
+        yield len(page.items), page.units

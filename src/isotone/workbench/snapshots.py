@@ -21,8 +21,6 @@ from isotone.backends.embedded import Database
 from isotone.backends.interface import Capabilities
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference
-from isotone.moving.pacing import Pace
-from isotone.moving.progress import Meter
 from isotone.moving.table_making import (
     TableDefinition,
     apply_settings,
@@ -32,6 +30,8 @@ from isotone.moving.table_making import (
     read_definition,
     table_names,
 )
+from isotone.tables.pace import Pace
+from isotone.tables.progress import Meter
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 from isotone.workbench.access import Access

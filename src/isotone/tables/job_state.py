@@ -26,8 +26,7 @@ import msgspec
 
 from isotone.backends.addresses import is_remote, whole
 from isotone.errors import InProgress, UsageError
-from isotone.moving.file_names import STANDARD
-from isotone.output_paths import OutputPath
+from isotone.output_paths import STANDARD, OutputPath
 
 T = TypeVar("T")
 

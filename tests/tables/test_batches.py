@@ -8,8 +8,8 @@ import pytest
 
 from isotone.backends.interface import Request, Response
 from isotone.errors import InternalServerError, StorageFull
-from isotone.moving.batch_writing import BatchWriter, put
-from isotone.moving.pacing import Pace
+from isotone.tables.batches import BatchWriter, put
+from isotone.tables.pace import Pace
 
 
 class _FullDatabase:

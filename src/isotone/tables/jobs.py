@@ -11,9 +11,9 @@ from os import PathLike
 from typing import Any, Final, TypeVar
 
 from isotone.errors import UsageError
-from isotone.moving.file_names import STANDARD
-from isotone.moving.job_state import JobState, default_path
-from isotone.moving.progress import Meter, Report
+from isotone.output_paths import STANDARD
+from isotone.tables.job_state import JobState, default_path
+from isotone.tables.progress import Meter, Report
 
 R = TypeVar("R")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isotone.errors import InProgress, UsageError
-from isotone.moving.job_state import JobState, address_text, default_path
+from isotone.tables.job_state import JobState, address_text, default_path
 
 JOB = ("copy", "a.db", "b.db")
 

@@ -14,9 +14,9 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
-from isotone.moving.batch_writing import BatchWriter, delete, put
-from isotone.moving.pacing import Pace, Stopped, units_of
-from isotone.moving.progress import Meter, Progress
+from isotone.tables.batches import BatchWriter, delete, put
+from isotone.tables.pace import Pace, Stopped, units_of
+from isotone.tables.progress import Meter, Progress
 
 
 def test_a_budget_is_kept_over_all_threads() -> None:
@@ -180,6 +180,16 @@ def test_progress_tells_rate_time_left_and_units() -> None:
     over = meter.progress(is_over=True)
     assert (over.share, over.seconds_left) == (1.0, 0.0)
     assert "about" not in str(over)
+
+
+def test_the_rate_is_that_of_the_last_seconds_and_at_the_end_that_of_the_run() -> None:
+    clock = [100.0]
+    meter = Meter("copy", "Orders", of_items=100_000, items=500, now=lambda: clock[0])
+    for items in (1000, 1000, 1000, 100, 100, 100):  # in 10 seconds each
+        clock[0] += 10
+        meter.add(items=items)
+    assert meter.progress().items_per_second == pytest.approx(10.0)
+    assert meter.progress(is_over=True).items_per_second == pytest.approx(3300 / 60)
 
 
 def test_progress_tells_the_lag() -> None:

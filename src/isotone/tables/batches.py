@@ -18,8 +18,8 @@ from isotone import limits
 from isotone.backends.interface import Backend
 from isotone.backends.request_retries import is_retryable
 from isotone.errors import ProvisionedThroughputExceededException
-from isotone.moving.pacing import Pace, units_of
-from isotone.moving.scanning import ItemOrJson, decoded, json_length
+from isotone.tables.pace import Pace, units_of
+from isotone.tables.scan import ItemOrJson, decoded, json_length
 from isotone.values.types import Item
 
 Entry = dict[str, Any]

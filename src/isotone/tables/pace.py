@@ -75,8 +75,13 @@ class Pace:
         """
         return self.send(lambda: backend.execute(operation, request))
 
-    def send(self, send: Callable[[], Response]) -> Response:
-        """`execute` for any function that sends a request and returns the response."""
+    def send(
+        self, send: Callable[[], Response], cost: Callable[[Response], float] | None = None
+    ) -> Response:
+        """`execute` for any function that sends a request and returns the response.
+
+        `cost` estimates the units of a response that reports none.
+        """
         attempt, failing_since = 0, 0.0
         while True:
             self.wait()
@@ -92,17 +97,24 @@ class Pace:
                     raise
                 self.throttled(attempt)
             else:
-                self.spend(units_of(response) or 0.0)
+                units = units_of(response)
+                if units is None:
+                    units = 0.0 if cost is None else cost(response)
+                self.spend(units)
                 return response
 
     def wait(self) -> None:
         """Wait until the units that were spent are paid for."""
-        with self._lock:
-            seconds = 0.0 if self._rate is None else self._free_at - self._now()
+        seconds = self.seconds_owed()
         if seconds > 0:
             self._sleep(seconds)
         elif self._stop.is_set():
             raise Stopped
+
+    def seconds_owed(self) -> float:
+        """How long to wait until the units that were spent are paid for; 0 or less if they are."""
+        with self._lock:
+            return 0.0 if self._rate is None else self._free_at - self._now()
 
     def spend(self, units: float) -> None:
         """Count units that a response has cost; later requests wait for them."""

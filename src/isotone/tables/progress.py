@@ -21,8 +21,48 @@ _WINDOW: Final = 20.0  # seconds over which the rate is measured
 _SAMPLE: Final = 0.2  # seconds between two samples
 
 
+class Estimates:
+    """What follows from the numbers of a progress: the share that is done, the time left, and their text."""
+
+    __slots__ = ()
+    of_items: int
+    items_per_second: float
+    is_over: bool
+
+    @property
+    def _done(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def share(self) -> float:
+        """The fraction that is done, if the estimate is right."""
+        if self.is_over:
+            return 1.0
+        return min(self._done / self.of_items, 0.99) if self.of_items else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate of the time to the end; None if there is nothing to estimate it by."""
+        if self.is_over:
+            return 0.0
+        left = self.of_items - self._done
+        return left / self.items_per_second if left > 0 and self.items_per_second else None
+
+    def _text(self, head: str, *counts: str) -> str:
+        """The items that are done, other counts, the rate and the time left."""
+        done = counted(self._done, "item")
+        if not self.is_over and self.of_items:
+            done = f"{self._done:,} of about {counted(self.of_items, 'item')}"
+        parts = [f"{head}: {done}", *filter(None, counts)]
+        if self.items_per_second:
+            parts.append(f"{self.items_per_second:,.0f} a second")
+        if left := self.seconds_left:
+            parts.append(f"{duration(left)} left")
+        return ", ".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Estimates):
     """How far a job has come with a table.
 
     `phase` says what it does: copy, follow, verify, export … `of_items` is an estimate, 0 if there is none:
@@ -49,19 +89,8 @@ class Progress:
         return self.lag == 0.0
 
     @property
-    def share(self) -> float:
-        """The fraction that is done, as far as the estimate is right."""
-        if self.is_over:
-            return 1.0
-        return min(self.items / self.of_items, 0.99) if self.of_items else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """An estimate of the time to the end; None if there is nothing to estimate it by."""
-        if self.is_over:
-            return 0.0
-        left = self.of_items - self.items
-        return left / self.items_per_second if left > 0 and self.items_per_second else None
+    def _done(self) -> int:
+        return self.items
 
     @property
     def dollars(self) -> float:
@@ -69,22 +98,13 @@ class Progress:
         return US_EAST_1.on_demand(reads=self.read_units, writes=self.write_units)
 
     def __str__(self) -> str:
-        done = counted(self.items, "item")
-        if not self.is_over and self.of_items:
-            done = f"{self.items:,} of about {counted(self.of_items, 'item')}"
-        parts = [f"{self.phase} {self.table}: {done}"]
-        if self.changes:
-            parts.append(counted(self.changes, "change"))
-        if self.items_per_second:
-            parts.append(f"{self.items_per_second:,.0f} a second")
-        if left := self.seconds_left:
-            parts.append(f"{duration(left)} left")
+        head = f"{self.phase} {self.table}"
+        parts = [self._text(head, counted(self.changes, "change") if self.changes else "")]
         if self.lag is not None:
             parts.append(f"{duration(self.lag)} behind" if self.lag else "no lag")
         if self.read_units or self.write_units:
-            parts.append(
-                f"{self.read_units:,.0f} read and {counted(self.write_units, 'write unit', form=',.0f')}"
-            )
+            writes = counted(self.write_units, "write unit", form=",.0f")
+            parts.append(f"{self.read_units:,.0f} read and {writes}")
         return ", ".join(parts)
 
 
@@ -130,7 +150,8 @@ class Meter:
         self._write_units = write_units
         self._now = now
         self._began = now()
-        self._samples = deque([(self._began, items + changes)])
+        self._before = items + changes
+        self._samples = deque([(self._began, self._before)])
         self._lock = threading.Lock()
 
     def add(
@@ -156,7 +177,7 @@ class Meter:
         """What was done so far."""
         with self._lock:
             now = self._now()
-            first, before = self._samples[0] if not is_over else (self._began, self._samples[0][1])
+            first, before = (self._began, self._before) if is_over else self._samples[0]
             seconds = now - first
             return Progress(
                 self.phase,
