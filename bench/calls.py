@@ -3,16 +3,19 @@
 A count does not depend on the machine, and is the same in every new process. `cProfile` counts functions in
 Python and those in C that Python calls, the one that makes the operation included; what a C function does
 inside is not counted. Each operation runs twenty times before it is counted, which fills most caches; the
-mean of the next twenty is the figure.
+mean of the next twenty is the figure. A second measure counts the functions in Python alone, of one warm call, each
+resumption of a generator included: that of a page has one for each of its items.
 """
 
 from __future__ import annotations
 
 import cProfile
 import pstats
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from types import FrameType
 
 import msgspec
 
@@ -33,7 +36,16 @@ WANTED = {
     "zincrby with ranks among 300": 1800,
     "PutItem with an index": 120,
 }
-TARGETS = tuple(Target(MEASURE, name, "at most", bound) for name, bound in WANTED.items())
+IN_PYTHON = "Python functions called"
+WANTED_IN_PYTHON = {
+    "store.page of 25": 110 + 25,
+    "zincrby with ranks among 300": 600,
+}
+TARGETS = tuple(
+    Target(measure, name, "at most", bound)
+    for measure, wanted in ((MEASURE, WANTED), (IN_PYTHON, WANTED_IN_PYTHON))
+    for name, bound in wanted.items()
+)
 
 shop = Table("shop")
 music = Table("music", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
@@ -101,6 +113,25 @@ def counted(operation: Callable[[], object]) -> float:
     return (total - 1) / TIMES  # one call ends the profile
 
 
+def counted_in_python(operation: Callable[[], object]) -> int:
+    """The number of functions in Python that one warm call of an operation calls, itself included."""
+    total = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal total
+        total += event == "call"
+
+    sys.setprofile(note)
+    try:
+        operation()
+    finally:
+        sys.setprofile(None)
+    return total
+
+
 def run(effort: Effort) -> list[Row]:
     with operations() as known:
-        return [Row(MEASURE, name, "", [counted(each)]) for name, each in known.items()]
+        rows = [Row(MEASURE, name, "", [counted(each)]) for name, each in known.items()]
+        return rows + [
+            Row(IN_PYTHON, name, "", [counted_in_python(each)]) for name, each in known.items()
+        ]

@@ -9,6 +9,7 @@ refused by `path_tree`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -191,7 +192,7 @@ def constant(operand: Operand) -> Constant | None:
     """The function that returns an operand's value, if the request carries it; None for other operands."""
     match operand:
         case ValueRef(name):
-            return lambda values: values[name]
+            return itemgetter(name)
         case Literal(value):
             return lambda values: value
     return None

@@ -176,7 +176,11 @@ class Ranking:
 
         Reads as `rank` does.
         """
-        (path,), view = yield from self._tree.look_up(key)
+        return self._tree.until_current(partial(self.place_once, key))
+
+    def place_once(self, key: str) -> Steps[Place | None]:
+        """One attempt of `place`; raises `Lost` if what is remembered of the tree is out of date."""
+        (path,), view = yield from self._tree.look_up_once((key,))
         if key not in view.keys[path.end]:
             return None
         rank = view.rank(key, path)

@@ -8,7 +8,7 @@ date, and two rules make up for it:
 - A write has conditions on the leaf and the inner nodes that it relies on (`Ranking.change`, `Balance`).
 
 A method that finds its memory out of date forgets what is wrong and raises `OutOfDate`. `until_current` runs it
-again: `_look_up` is one attempt of `look_up`, and so on.
+again: `look_up_once` is one attempt of `look_up`, and so on.
 
 Here is only what to read for a rank. `ranking_nodes` adds the rank up (`View.rank`); the public calls are in `ranking`.
 """
@@ -106,9 +106,9 @@ class Tree:
 
     def look_up(self, *keys: str) -> Steps[tuple[list[Path], View]]:
         """The paths to some keys, and what lies on them, at one moment."""
-        return self.until_current(partial(self._look_up, keys))
+        return self.until_current(partial(self.look_up_once, keys))
 
-    def _look_up(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View]]:
+    def look_up_once(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View]]:
         paths = yield from self.paths(keys)
         if paths[0] is NOWHERE:
             return paths, View({}, {NOWHERE.end: []})
@@ -151,16 +151,19 @@ class Tree:
             *[(self.leaf_kind, self.item_key(leaf)) for leaf in leaves],
         ]
         items: list[Any] = yield from self.calls.get_together(*targets)
-        view = View({}, {})
+        view, is_current = View({}, {}), True
         for inner, item in zip(inners.values(), items, strict=False):
             if item is None or item.shape != inner.shape:
                 self.forget([inner.node])
+                is_current = False
             else:
                 view.counts[inner.node] = _remember(self.counts, inner.node, item.counts)
         for leaf, item in zip(leaves, items[len(inners) :], strict=True):
-            if item is not None:
+            if item is None:
+                is_current = False
+            else:
                 view.keys[leaf] = sorted(item.keys)
-        if len(view.counts) + len(view.keys) < len(targets):
+        if not is_current:
             raise OutOfDate
         return view
 
@@ -184,10 +187,11 @@ class Tree:
         """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
         while True:
             paths = [walk(self.shapes, key) for key in keys]
-            unknown = [path for path in paths if not path.reaches_leaf]
-            if not unknown:
+            for path in paths:
+                if not path.reaches_leaf:
+                    break
+            else:
                 return paths
-            path = unknown[0]
             if not (yield from self._read_shape(path.end)):
                 self.forget([turn.inner.node for turn in path.turns])
                 if path.turns:

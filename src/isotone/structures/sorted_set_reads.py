@@ -306,7 +306,7 @@ class Members:
             return None
         if self.ranking is None:
             return (yield from self._count_before(member, score, reverse=reverse)), score
-        place = yield from self.ranking.place(ranking_key(score, member))
+        place = yield from self.ranking.place_once(ranking_key(score, member))
         if place is None:
             raise Lost  # others have changed the score meanwhile
         return place.greater if reverse else place.smaller, score
