@@ -27,6 +27,7 @@ from isotone.expressions.nodes import (
     Delete,
     In,
     Literal,
+    MemberPath,
     NameRef,
     Node,
     Not,
@@ -116,7 +117,7 @@ def check_words(tree: Node, *, written: bool) -> None:
     while pending:
         node, place = pending.pop()
         kind = type(node)
-        if kind is Path:
+        if kind is Path or kind is MemberPath:
             _check_elements(node, written=written)
         elif kind is Call:
             _check_place(node, place)
@@ -254,7 +255,7 @@ def _call_rule(node: Call, checks: Checks) -> None:
     if len(node.operands) != len(function.operands):
         raise Refusal(messages.OPERAND_COUNT, operator=node.function, count=len(node.operands))
     first, *others = node.operands
-    if function.needs_path and type(first) is not Path:
+    if function.needs_path and not isinstance(first, Path):
         raise Refusal(messages.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
@@ -332,6 +333,7 @@ def _refuse_action(action: str) -> Refuse:
 
 _RULES: Final[dict[type, Rule]] = {
     Path: _path_rule,
+    MemberPath: _path_rule,
     ValueRef: _value_rule,
     Comparison: _comparison_rule,
     Between: _between_rule,
