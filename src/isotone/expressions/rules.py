@@ -205,14 +205,18 @@ def _path_rule(node: Path, checks: Checks) -> None:
         resolved_path(node)
 
 
+class Definition(msgspec.Struct, frozen=True):
+    """The check that a request defines a value."""
+
+    name: str
+
+    def __call__(self, values: ValueMap) -> None:
+        if self.name not in values:
+            raise Refusal(messages.VALUE_UNDEFINED, name=self.name)
+
+
 def _value_rule(node: ValueRef, checks: Checks) -> None:
-    name = node.name
-
-    def check(values: ValueMap) -> None:
-        if name not in values:
-            raise Refusal(messages.VALUE_UNDEFINED, name=name)
-
-    checks.append(check)
+    checks.append(Definition(node.name))
 
 
 def _comparison_rule(node: Comparison, checks: Checks) -> None:

@@ -56,9 +56,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
-from operator import and_
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
@@ -69,6 +68,7 @@ from isotone.model import (
     Steps,
     Table,
     Transaction,
+    all_of,
     escape,
     number_of,
     ordered_number,
@@ -308,7 +308,7 @@ class Ranking:
         if len(moves) == 1:
             conditions.append(self._keeps_its_size(moves[0]))
         leaf = self._tree.item_key(moves[0].path.end)
-        tx.update(self._tree.leaf_kind, *changes, when=reduce(and_, conditions), **leaf)
+        tx.update(self._tree.leaf_kind, *changes, when=all_of(tuple(conditions)), **leaf)
 
     def _keeps_its_size(self, move: Move) -> Condition:
         size = RankingLeaf.keys.size
