@@ -25,7 +25,6 @@ from isotone.expressions.nodes import (
     Add,
     Delete,
     Node,
-    Path,
     Remove,
     ResolvedPath,
     Set,
@@ -33,7 +32,7 @@ from isotone.expressions.nodes import (
     ValueRef,
     walk_up,
 )
-from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
+from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value, lookup
 from isotone.expressions.parser import parse_update
 from isotone.expressions.path_tree import Branch, PathTree, path_tree
 from isotone.expressions.projection import Project, project_paths
@@ -142,11 +141,11 @@ def _container(action: Action) -> Callable[[Item], bool] | None:
     *outer, last = action.path.elements
     if not outer:
         return None
-    find = compile_operand(Path(tuple(outer)))
+    find = lookup(tuple(outer))
     code = "L" if isinstance(last, int) else "M"
 
     def is_in(item: Item) -> bool:
-        container = find(item, {})
+        container = find(item)
         return container is not None and code in container
 
     return is_in
