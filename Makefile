@@ -63,7 +63,8 @@ format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-files: $(READY) ## write what is made of the source: docs/design/files.md, docs/lint.md, docs/design/order-of-checks.md, the picture of the house
+files: $(READY) ## write what is made of the source: the client's request types, the map of files and the picture of the house, docs/lint.md, docs/design/order-of-checks.md
+	$(BIN)/python -m tests.client.request_types_writer
 	$(BIN)/python -m tests.docs.file_map
 	$(BIN)/python -m tests.docs.house_map
 	$(BIN)/python -m tests.docs.lint_page

@@ -12,21 +12,18 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import isotone
 from bench import requests
 from bench.measuring import Effort, Row, Target
-from isotone.server.admission import Admission
+from bench.wired import WiredServer
 from isotone.server.connection import Connection
-from isotone.server.dispatcher import Dispatcher
-from isotone.server.monitor import Monitor
 from isotone.server.request import Call
 from isotone.server.response import render_result
 
 COST, TIME = "cost of counting", "server time of a request"
 UNITS, ALL = "units", "all"
-INDEXED: Final = "Indexed"
 SUBJECTS = ("GetItem", "PutItem", "PutItem with an index")
 TARGETS = tuple(Target(COST, f"{subject}: {UNITS}", "at most", 1.0) for subject in SUBJECTS[:2])
 
@@ -37,33 +34,10 @@ _WARM: Final = 5  # before that, as tables are new where counting begins or ends
 _PAIRS: Final = 300  # of a round
 
 
-class _Transport:
-    """Takes what a connection writes."""
-
-    def __init__(self) -> None:
-        self.written = 0
-
-    def write(self, data: bytes) -> None:
-        self.written += 1
-
-    def is_closing(self) -> bool:
-        return False
-
-    def get_extra_info(self, name: str) -> Any:
-        return ("127.0.0.1", 0)
-
-
-class _Loop:
-    """An event loop whose turns are ended by hand."""
-
-    def call_soon(self, call: Callable[[], object]) -> None:
-        pass
-
-
 class _Uncounted(Connection):
     """A connection that counts neither requests nor latencies, and is the same otherwise."""
 
-    def _start(self, request: Any, keep_alive: bool) -> None:
+    def _start(self, request: Any, keep_alive: bool, read_since: float = 0.0) -> None:
         keep_alive = keep_alive and not self._is_last()
         if type(request) is Call:
             result = self._dispatcher.submit(request, self._answer)
@@ -83,21 +57,12 @@ class _Uncounted(Connection):
         self._go_on()
 
 
-class _Server:
-    """The code of a server, without sockets."""
+class _Server(WiredServer):
+    """A server with a connection that counts, and one that does not."""
 
     def __init__(self, database: isotone.Database) -> None:
-        self._dispatcher = Dispatcher(database, cast(Any, _Loop()))
-        monitor = Monitor(database, cast(Any, _Loop()), lambda: 1)
-        self.connections = [
-            make(self._dispatcher, Admission(), lambda _: None, lambda _: None, monitor)
-            for make in (_Uncounted, Connection)
-        ]
-        for connection in self.connections:
-            connection.connection_made(cast(Any, _Transport()))
-
-    def close(self) -> None:
-        self._dispatcher.stop()
+        super().__init__(database)
+        self.connections = [self.connect(_Uncounted), self.connect()]
 
     def time(self, raw: list[bytes], *, counted: bool) -> float:
         """Processor time in seconds that the server takes for these requests."""
@@ -105,7 +70,7 @@ class _Server:
         began = time.thread_time()
         for each in raw:
             connection.data_received(each)
-            self._dispatcher.commit()
+            self.commit()
         return time.thread_time() - began
 
 
@@ -133,35 +98,15 @@ def _workloads() -> dict[str, Iterator[list[bytes]]]:
     return {
         "GetItem": itertools.repeat(_raw("GetItem", requests.TABLE)),
         "PutItem": _puts(requests.TABLE),
-        "PutItem with an index": _puts(INDEXED),
+        "PutItem with an index": _puts(requests.INDEXED),
     }
-
-
-def _create_tables(database: isotone.Database) -> None:
-    database.execute("CreateTable", requests.SCHEMA)
-    index = {
-        "IndexName": "by_customer",
-        "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}],
-        "Projection": {"ProjectionType": "ALL"},
-    }
-    database.execute(
-        "CreateTable",
-        {
-            **requests.SCHEMA,
-            "TableName": INDEXED,
-            "AttributeDefinitions": [
-                *requests.SCHEMA["AttributeDefinitions"],  # type: ignore[misc] # a value of unknown type
-                {"AttributeName": "customer", "AttributeType": "S"},
-            ],
-            "GlobalSecondaryIndexes": [index],
-        },
-    )
 
 
 def run(effort: Effort) -> list[Row]:
     rows = []
     with isotone.open() as database:
-        _create_tables(database)
+        database.execute("CreateTable", requests.SCHEMA)
+        database.execute("CreateTable", requests.INDEXED_SCHEMA)
         server = _Server(database)
         for subject, raw in _workloads().items():
             server.time(next(raw), counted=True)

@@ -15,7 +15,7 @@ TABLE: Final = "Bench"
 ROWS: Final = 1000  # items that GetItem picks from
 PARTITION: Final = 100  # items that one Query returns
 
-SCHEMA: Final = {
+SCHEMA: Final[dict[str, Any]] = {
     "TableName": TABLE,
     "KeySchema": [
         {"AttributeName": "pk", "KeyType": "HASH"},
@@ -26,6 +26,22 @@ SCHEMA: Final = {
         {"AttributeName": "sk", "AttributeType": "S"},
     ],
     "BillingMode": "PAY_PER_REQUEST",
+}
+INDEXED: Final = "Indexed"
+INDEXED_SCHEMA: Final = {
+    **SCHEMA,
+    "TableName": INDEXED,
+    "AttributeDefinitions": [
+        *SCHEMA["AttributeDefinitions"],
+        {"AttributeName": "customer", "AttributeType": "S"},
+    ],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by_customer",
+            "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
 }
 
 

@@ -21,6 +21,7 @@ from tests.docs.file_map import PAGE, browser_files, browser_summary, files, sum
 
 SOURCE = Path(__file__).parent.parent / "src"
 LONGEST_MODULE = 900
+WRITTEN_BY_A_PROGRAM = {"isotone.client.request_types"}
 LONGEST_SUMMARY = 120
 
 FLOOR = {
@@ -30,6 +31,7 @@ FLOOR = {
     "daemon",
     "effort",
     "errors",
+    "file_lock",
     "first_bytes",
     "limits",
     "output_paths",
@@ -47,6 +49,7 @@ ALLOWED = {
     "crc": set(),
     "daemon": set(),
     "effort": {"errors", "limits"},
+    "file_lock": {"errors"},
     "first_bytes": set(),
     "output_paths": {"errors", "first_bytes"},
     "shown_signature": set(),
@@ -87,7 +90,8 @@ ALLOWED = {
     "workbench": FLOOR
     | {"advisor", "backends", "inference", "model", "moving", "server", "tables"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
-    "demo": FLOOR | {"advisor", "backends", "isotone", "model", "structures", "workbench"},
+    "demo": FLOOR
+    | {"advisor", "backends", "isotone", "model", "structures", "tables", "workbench"},
     "testing": FLOOR | {"backends", "client", "isotone"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR
@@ -264,7 +268,7 @@ def test_no_module_is_too_long() -> None:
     wrong = [
         f"{module} has {lines} lines: it does more than one thing"
         for module, lines in lengths.items()
-        if lines > LONGEST_MODULE
+        if lines > LONGEST_MODULE and module not in WRITTEN_BY_A_PROGRAM
     ]
     assert not wrong, "\n".join(wrong)
 

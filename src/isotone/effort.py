@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from heapq import merge
 from math import inf
 from time import perf_counter
@@ -42,6 +43,17 @@ _A_BREATH: Final = 0.0001  # seconds of work in small pieces, after which others
 _A_MOMENT: Final = 0.00005  # seconds, in which one of them takes it
 _UNDISTURBED: Final = 0.0002  # a moment that took no longer: nobody else is at work
 _MOST_PAUSES: Final = 5
+
+
+class Wait(Enum):
+    """What the caller of a request may wait for."""
+
+    FULLY = "fully"
+    """The whole answer, however long it takes."""
+    ONE_TURN = "one turn"
+    """A turn of its thread; the result is a function that does what is left, in any thread."""
+    GIVING_WAY = "giving way"
+    """The whole answer, in a thread that gives way to others while it computes."""
 
 
 class Postponed(ApiError):

@@ -171,7 +171,7 @@ def show_signature(method: Callable[..., Any], function: Any) -> None:
 
 def shown(function: F) -> F:
     """Let `inspect.signature` show a function as its callers need it."""
-    show_signature(function, function)
+    show_signature(function, getattr(function, "__wrapped__", function))
     return function
 
 

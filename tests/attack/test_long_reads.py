@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import isotone
+from isotone.effort import Wait
 from isotone.errors import ResourceNotFoundException
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.request import Call
@@ -70,7 +71,7 @@ def on_a_loop(database: isotone.Database, steps: Callable[[Dispatcher], Any]) ->
 
 
 def test_a_long_read_is_of_one_moment(database):
-    rest = database.begin("Query", query())
+    rest = database.send("Query", query(), Wait.ONE_TURN)
     assert callable(rest)
     for number in range(ITEMS):
         put(database, number, value=6)
@@ -80,7 +81,7 @@ def test_a_long_read_is_of_one_moment(database):
 
 
 def test_a_short_read_is_answered_at_once(database):
-    answer = database.begin("Query", query(Limit=50))
+    answer = database.send("Query", query(Limit=50), Wait.ONE_TURN)
     assert json.loads(answer)["Count"] == 50
     assert answer == database.send("Query", query(Limit=50))
 
@@ -148,7 +149,7 @@ SELECTS = [
 def test_a_page_of_many_small_items_is_read_in_parts(crowded, reverse):
     request = json.loads(query(ScanIndexForward=not reverse))
     del request["FilterExpression"], request["ExpressionAttributeValues"][":v"]
-    rest = crowded.begin("Query", json.dumps(request).encode())
+    rest = crowded.send("Query", json.dumps(request).encode(), Wait.ONE_TURN)
     assert callable(rest)
     read, unread = (MANY - 1, 0) if reverse else (0, MANY - 1)
     for number in (read, unread):  # the first was read before it is deleted, the last was not
@@ -164,7 +165,7 @@ def test_a_limit_and_the_size_of_a_page_hold_over_parts(crowded):
     whole = [item["s"]["N"] for item in pages(crowded, "Scan", {"TableName": "tab"})]
     for limit in (2000, 2001, 4000, 7777):
         request = {"TableName": "tab", "Limit": limit}
-        rest = crowded.begin("Scan", json.dumps(request).encode())
+        rest = crowded.send("Scan", json.dumps(request).encode(), Wait.ONE_TURN)
         first = json.loads(rest() if callable(rest) else rest)
         assert [item["s"]["N"] for item in first["Items"]] == whole[:limit]
         assert "LastEvaluatedKey" in first
@@ -184,7 +185,7 @@ def pages(database: isotone.Database, operation: str, request: dict[str, Any]) -
 
 @pytest.mark.parametrize("select", SELECTS, ids=lambda select: select["Statement"])
 def test_statements_are_long_reads_too(crowded, select):
-    rest = crowded.begin("ExecuteStatement", json.dumps(select).encode())
+    rest = crowded.send("ExecuteStatement", json.dumps(select).encode(), Wait.ONE_TURN)
     # A page of several collections is short.
     assert callable(rest) == (" IN " not in select["Statement"])
     answer = json.loads(rest() if callable(rest) else rest)
@@ -201,7 +202,7 @@ def test_statements_are_long_reads_too(crowded, select):
 
 
 def test_a_table_that_is_dropped_ends_a_read(crowded):
-    rest = crowded.begin("Scan", b'{"TableName": "tab"}')
+    rest = crowded.send("Scan", b'{"TableName": "tab"}', Wait.ONE_TURN)
     assert callable(rest)
     crowded.execute("DeleteTable", {"TableName": "tab"})
     with pytest.raises(ResourceNotFoundException):
@@ -229,7 +230,7 @@ def test_a_projection_of_a_large_item_is_made_later(database, operation, request
         request = {"TransactItems": [{"Get": {"TableName": "tab", **request}}]}
     else:
         request["TableName"] = "tab"
-    rest = database.begin(operation, json.dumps(request).encode())
+    rest = database.send(operation, json.dumps(request).encode(), Wait.ONE_TURN)
     assert callable(rest)
     assert found(json.loads(rest())) == {"l": {"L": [{"N": "1"}]}}
     assert found(database.execute(operation, request)) == {"l": {"L": [{"N": "1"}]}}

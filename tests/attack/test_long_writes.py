@@ -19,6 +19,7 @@ from tests.effort import examples
 
 import isotone
 from isotone import effort
+from isotone.effort import Wait
 from isotone.engine import layout
 from isotone.errors import ApiError, ConditionalCheckFailedException, TransactionCanceledException
 from isotone.expressions.expression import COMPILED
@@ -187,7 +188,7 @@ def bounded(database: isotone.Database, *requests: tuple[str, bytes]) -> list[An
     """The results in a thread that may not compute for long, as an event loop gets them."""
     database.allow_waiting(False)
     try:
-        return list(database.begin_many(requests))
+        return list(database.send_many(requests, Wait.ONE_TURN))
     finally:
         database.allow_waiting(True)
 
@@ -268,7 +269,7 @@ def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, lengt
 
     def outcome():
         try:
-            answer = database.begin(action, body)
+            answer = database.send(action, body, Wait.ONE_TURN)
             return answer() if callable(answer) else answer
         except ApiError as error:
             return error.code, error.message
@@ -284,7 +285,7 @@ def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, lengt
 
 def test_elsewhere_a_write_takes_as_long_as_it_takes(database):
     for request in LONG_WRITES.values():
-        assert not any(callable(each) for each in database.begin_many([request]))
+        assert not any(callable(each) for each in database.send_many([request], Wait.ONE_TURN))
 
 
 def test_who_sends_gets_answers_even_in_the_thread_of_an_event_loop(database):
@@ -510,7 +511,7 @@ def test_the_thread_for_long_work_gives_way_and_holds_no_lock(
     monkeypatch.setattr(effort, "time", SimpleNamespace(sleep=sleep))
     expected = database.send(operation, body(**request_))
     assert others_could_read == []  # in the thread of a caller nobody waits
-    assert database.send_long(operation, body(**request_)) == expected
+    assert database.send(operation, body(**request_), Wait.GIVING_WAY) == expected
     assert others_could_read
     assert all(others_could_read)
 
@@ -568,7 +569,7 @@ def test_the_thread_for_long_work_decodes_nothing_large_at_once(
         SimpleNamespace(json=SimpleNamespace(decode=decode), MsgspecError=msgspec.MsgspecError),
     )
     text = body(**request_)
-    answer = finished([partial(database.send_long, operation, text)])
+    answer = finished([partial(database.send, operation, text, Wait.GIVING_WAY)])
     assert len(sizes) > 5
     assert max(sizes) <= 2 * json_pieces.PIECE
     assert answer == finished([partial(database.send, operation, text)])
@@ -586,7 +587,7 @@ def test_what_was_evaluated_for_a_refused_write_is_free_before_its_answer(
             ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": on(Key=KEY, **FAILING)}]}),
         ]:
             with pytest.raises(ApiError) as raised:
-                database.send_long(operation, body(**request_))
+                database.send(operation, body(**request_), Wait.GIVING_WAY)
             assert "onditional" in str(raised.value)
             alive = [each for each in gc.get_objects() if type(each) is long_writes.Evaluated]
             assert alive == []
@@ -606,9 +607,9 @@ def test_of_a_write_that_needs_no_index_the_old_item_is_not_kept(
     evaluate = long_writes.evaluate
     monkeypatch.setattr(long_writes, "evaluate", noted)
     put = on(Item={**KEY, "l": LIST}, **CHECK)
-    database.send_long("PutItem", body(**put))
+    database.send("PutItem", body(**put), Wait.GIVING_WAY)
     with pytest.raises(ConditionalCheckFailedException):
-        database.send_long("PutItem", body(**{**put, **FAILING}))
+        database.send("PutItem", body(**{**put, **FAILING}), Wait.GIVING_WAY)
     kept, failed = found
     assert kept.record is not None
     assert kept.item is None
@@ -649,13 +650,13 @@ def test_a_large_transaction_with_a_token_is_the_same_in_any_thread(
 ) -> None:
     operation, content = request_
     text = body(**content)
-    first = database.send_long(operation, text)
+    first = database.send(operation, text, Wait.GIVING_WAY)
     before = items_of(database)
     assert database.send(operation, text) == first  # nothing is inserted twice
-    assert database.send_long(operation, text) == first
+    assert database.send(operation, text, Wait.GIVING_WAY) == first
     assert items_of(database) == before
     other = text.replace(b'{"N": "1"}', b'{"N": "2"}', 1)
     assert other != text
-    for send in database.send, database.send_long:
+    for send in database.send, partial(database.send, wait=Wait.GIVING_WAY):
         with pytest.raises(ApiError, match="ClientRequestToken is being used with different"):
             send(operation, other)

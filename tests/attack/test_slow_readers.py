@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.fakes import FakeService, request_bytes
 
+from isotone.effort import Wait
 from isotone.server import running_server
 from isotone.server.connection import Patience
 
@@ -20,10 +21,8 @@ SIZE = 12_000_000
 class Large(FakeService):
     """Answers every read with many bytes."""
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
         return b'{"x":"' + b"x" * SIZE + b'"}'
-
-    begin = send
 
 
 def dial(url: str) -> socket.socket:

@@ -13,6 +13,7 @@ import pytest
 from tests.server.fakes import FakeService, request_bytes
 
 import isotone
+from isotone.effort import Wait
 from isotone.errors import InternalServerError, StorageBusy, UsageError
 from isotone.expressions.expression import Expression
 from isotone.server import connection, running_server
@@ -51,10 +52,8 @@ def test_a_busy_file_is_told_with_an_option_that_exists_and_logged(tmp_path, cap
 class Failing(FakeService):
     """Answers every read with an error of its own."""
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
         raise InternalServerError("the disk is on fire")
-
-    begin = send
 
 
 def dial(url: str) -> socket.socket:

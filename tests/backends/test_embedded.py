@@ -96,7 +96,7 @@ def test_failing_background_work_is_logged_and_tried_again(
 
 def test_actions_that_start_background_work() -> None:
     assert {"CreateTable", "UpdateTable", "UpdateTimeToLive"} <= STARTS_WORK
-    # A server runs the grouped actions by `begin_many`, which does not look for new work.
+    # A server runs the grouped actions by `send_many`, which does not look for new work.
     assert not any(ACTIONS[name].grouped for name in STARTS_WORK)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from isotone.backends.interface import InThread, Tape
 from isotone.backends.recording import AsyncRecorder, Player, Recorder, TapeWriter
-from isotone.errors import ConditionalCheckFailedException, UsageError
+from isotone.errors import ConditionalCheckFailedException, InProgress, UsageError
 
 
 def record(path: Path, answers: list[Any], requests: list[dict[str, Any]]) -> list[Any]:
@@ -98,6 +98,16 @@ def test_a_tape_appears_when_it_is_whole(tmp_path: Path) -> None:
     assert lines[0] == {"isotone tape": 1}
     assert lines[1] == {"operation": "GetItem", "request": {"k": 1}, "response": {"n": 1}}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_tape_is_written_by_one_program_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    writer = TapeWriter(path)
+    with pytest.raises(InProgress, match=r"is writing .*tape\.part: wait"):
+        TapeWriter(path)
+    _answer(Recorder(Tape([{"n": 1}]), writer), {"k": 1})
+    writer.close()
+    assert _answer(Player(path), {"k": 1}) == {"n": 1}
 
 
 def test_awaited_answers_are_recorded_as_well(tmp_path: Path) -> None:

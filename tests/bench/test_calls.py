@@ -9,7 +9,11 @@ from bench import calls
 
 def test_every_operation_is_counted() -> None:
     rows = {(row.measure, row.subject): row.value for row in calls.run(QUICK)}
-    measures = (calls.MEASURE, calls.IN_PYTHON)
-    assert rows.keys() == {(measure, name) for measure in measures for name in calls.WANTED}
-    assert {(each.measure, each.subject) for each in calls.TARGETS} <= rows.keys()
+    assert rows.keys() == {(target.measure, target.subject) for target in calls.TARGETS}
     assert all(value > 20 for value in rows.values())
+
+
+def test_requests_call_as_few_functions_as_is_promised() -> None:
+    rows = {row.subject: row.value for row in calls.run(QUICK) if row.measure == calls.IN_PYTHON}
+    for name, bound in calls.WANTED_IN_PYTHON.items():
+        assert rows[name] <= bound, name

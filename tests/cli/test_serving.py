@@ -15,9 +15,9 @@ from tests import programs
 from tests.workbench.page import Browserless
 
 from isotone.cli.database import connect
-from isotone.cli.table_keys import table_names
 from isotone.demo import samples
 from isotone.demo.tour import CHAPTERS
+from isotone.tables.description import table_names
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 

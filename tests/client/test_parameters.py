@@ -6,7 +6,7 @@ import enum
 import io
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import botocore.session
 import pytest
@@ -16,10 +16,13 @@ from botocore.serialize import create_serializer
 from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.service_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, document
+from msgspec import Meta
+from tests.client import request_types_writer
+from tests.service_model import NOT_SUPPORTED, REQUIRED_WITHOUT_THEM, SERVICES, document
 
 from isotone.client.exceptions import ParamValidationError
 from isotone.client.parameters import encode_request, members, request_type, required
+from isotone.client.request_types import AttributeValue
 
 MODEL = botocore.session.Session().get_service_model("dynamodb")
 
@@ -68,6 +71,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
         "TransactWriteItems",
         {"TransactItems": [{"Delete": {"TableName": "t", "Key": {"a": {"S": "b"}}}}]},
     ),
+    ("BatchGetItem", {"RequestItems": {}}),
     ("ListTables", {}),
     *(
         ("RestoreTableToPointInTime", {"TargetTableName": "new", "RestoreDateTime": moment})
@@ -104,6 +108,8 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("Query", {"TableName": "t", "Limit": 0}),
     ("Scan", {"TableName": "t", "Segment": -1, "TotalSegments": 0, "AttributesToGet": []}),
     ("BatchGetItem", {"RequestItems": {"t": {"Keys": []}}}),
+    ("BatchGetItem", {"RequestItems": {"": {"Keys": [{"a": {"S": "b"}}]}}}),
+    ("BatchWriteItem", {"RequestItems": {"": [{"PutRequest": {"Item": {"a": {"N": "1"}}}}]}}),
     ("BatchWriteItem", {"RequestItems": {"t": [{"PutRequest": {}}]}}),
     ("TransactWriteItems", {"TransactItems": [{"Update": {"TableName": "t"}}]}),
     ("CreateTable", {"TableName": "t", "KeySchema": [{"AttributeName": "a"}]}),
@@ -161,13 +167,53 @@ def test_agrees_with_botocore_on_any_request(value: Any, limit: Any) -> None:
         assert json.loads(encode_request("Query", request)) == botocore_body("Query", request)
 
 
-def test_declared_requests_have_botocores_members() -> None:
-    """Every member that botocore declares, in its order, so that reports name them alike."""
-    model = ServiceModel(document("dynamodb"))
-    for operation in model.operation_names:
-        shape = request_type(operation)
-        theirs = model.operation_model(operation).input_shape
-        expected = [name for name in theirs.members if name not in NOT_SUPPORTED]
-        assert list(members(shape)) == expected, operation
-        needed = {*theirs.required_members, *REQUIRED_WITHOUT_THEM.get(operation, ())}
-        assert set(required(shape)) == needed, operation
+OPERATIONS = [
+    (service, operation)
+    for service in SERVICES
+    for operation in ServiceModel(document(service)).operation_names
+]
+
+
+@pytest.mark.parametrize(("service", "operation"), OPERATIONS)
+def test_declared_requests_are_botocores(service: str, operation: str) -> None:
+    """Every member that botocore declares, in its order, so that reports name them alike, and with its bounds."""
+    theirs = ServiceModel(document(service)).operation_model(operation).input_shape
+    compare(request_type(operation), theirs, operation)
+
+
+def compare(hint: Any, theirs: Any, path: str) -> None:
+    bare, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Meta())
+    least = theirs.metadata.get("min")
+    if theirs.type_name != "map":  # whose size botocore does not check
+        assert (bounds.min_length or bounds.ge or None) == (least or None), path
+    if bare is AttributeValue:
+        assert theirs.name == "AttributeValue", path
+    elif theirs.type_name == "structure":
+        needed = {*theirs.required_members, *REQUIRED_WITHOUT_THEM.get(path, ())}
+        assert list(members(bare)) == [each for each in theirs.members if each not in NOT_SUPPORTED]
+        assert set(required(bare)) == needed, path
+        for name, member in members(bare).items():
+            compare(member, theirs.members[name], f"{path}.{name}")
+    elif theirs.type_name == "list":
+        compare(get_args(bare)[0], theirs.member, f"{path}[]")
+    elif theirs.type_name == "map":
+        compare(get_args(bare)[0], theirs.key, f"{path}{{key}}")
+        compare(get_args(bare)[1], theirs.value, f"{path}{{}}")
+    else:
+        assert bare is KINDS[theirs.type_name], path
+
+
+KINDS = {
+    "string": str,
+    "integer": int,
+    "long": int,
+    "double": float,
+    "boolean": bool,
+    "timestamp": datetime,
+}
+
+
+def test_the_declared_requests_are_those_of_the_operations() -> None:
+    assert request_types_writer.FILE.read_text(encoding="utf-8") == request_types_writer.text(), (
+        "client/request_types.py is not what operations declare: make files"
+    )

@@ -41,7 +41,6 @@ PUBLIC = {
     *client.__all__,
     *(name for name in vars(errors) if not name.startswith("_")),
     *(name for name in vars(request_types) if not name.startswith("_")),
-    *(name for name in vars(client.methods.global_tables) if not name.startswith("_")),
     *dir(builtins),
     *collections.abc.__all__,
     *typing.__all__,

@@ -1,4 +1,4 @@
-"""Each structure has a page, all pages are made alike, and the heart of each fits a page or two."""
+"""Each structure has a page, all pages are made alike, and the core of each fits a page or two."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tests.docs.pages import PAGES, Page, page
 import isotone.structures
 from isotone.structures.structure import Structure
 
-SECTIONS = ["Goal", "Challenge", "Explanation", "Ordering", "Pattern", "Cost", "Extensions", "Code"]
+SECTIONS = ["Goal", "Challenge", "Explanation", "Ordering", "Pattern", "Cost", "Extensions"]
 TWO_PAGES = 120  # lines
 
 OVERVIEW = page("docs/structures/README.md")
+CORES = page("docs/design/structures.md")
 ABOUT_ONE = [each for each in PAGES if re.match(r"docs/structures/(?!README)", each.name)]
 
 
@@ -24,9 +25,17 @@ def test_a_page_has_all_sections_in_order(page: Page) -> None:
 
 
 @pytest.mark.parametrize("page", ABOUT_ONE, ids=lambda page: page.name)
-def test_its_code_fits_a_page_or_two(page: Page) -> None:
-    begins = page.text.count("\n", 0, page.text.index("\n## Code\n"))
-    programs = [each.text for each in page.blocks("python") if each.line > begins]
+def test_its_core_is_a_program_of_a_page_or_two(page: Page) -> None:
+    (core,) = (link for link in page.links if link.startswith("../design/structures.md#"))
+    (heading,) = (
+        each
+        for each in re.findall(r"^## (.+)$", CORES.prose, re.MULTILINE)
+        if each.lower().replace(" ", "-") == core.partition("#")[2]
+    )
+    after = CORES.text.partition(f"\n## {heading}\n")[2]
+    begins = CORES.text.count("\n") - after.count("\n")
+    ends = begins + after.partition("\n## ")[0].count("\n")
+    programs = [each.text for each in CORES.blocks("python") if begins < each.line < ends]
     assert programs
     assert max(text.count("\n") for text in programs) <= TWO_PAGES
 

@@ -387,6 +387,59 @@ def test_a_rewrite_is_undone(desk: Any, tmp_path: Path) -> None:
     assert len(old.all(before.primary.where(before.customer == "ann"))) == 19
 
 
+@pytest.mark.parametrize("undone", ["whole", "in part"])
+def test_a_rewrite_that_was_undone_begins_again(
+    desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undone: str
+) -> None:
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 10)
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number in range(60):
+        desk.store.put(old(customer="ann", number=number))
+    log = tmp_path / "orders.undo"
+
+    def stop(done: Any) -> None:
+        if getattr(done, "rewritten", 0) >= 30 or getattr(done, "restored", 0) >= 5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        isotone.connect(desk.backend).rewrite(new, undo=log, progress=stop)
+    if undone == "whole":
+        assert isotone.connect(desk.backend).undo(log).restored >= 30
+    else:
+        with pytest.raises(Stopped):
+            isotone.connect(desk.backend).undo(log, progress=stop)
+    store = isotone.connect(desk.backend)
+    assert store.rewrite(new).is_clean
+    assert store.verify(new).is_clean
+    assert len(store.all(new.by_total.where())) == 60
+    assert all("GSI1PK" in item for item in items(desk))
+
+
+def test_a_rewrite_of_a_copy_begins_again(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy has the item with the position, but another engine may scan in another order."""
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 10)
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number in range(60):
+        desk.store.put(old(customer="ann", number=number))
+
+    def stop(done: Any) -> None:
+        if done.rewritten >= 30:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        isotone.connect(desk.backend).rewrite(new, progress=stop)
+    with isotone.open(":memory:") as copied:
+        store = isotone.connect(copied)
+        store.create_tables(old.__schema__.table)
+        for item in desk.backend.execute("Scan", {"TableName": "shop"})["Items"]:
+            copied.execute("PutItem", {"TableName": "shop", "Item": item})
+        seen = store.rewrite(new).seen
+    assert seen == 60
+    assert isotone.connect(desk.backend).rewrite(new).seen == 60
+
+
 def test_undoing_restores_unique_values(desk: Any, tmp_path: Path) -> None:
     def account(phase: str) -> Any:
         class Account(Entity, table=Table("shop")):

@@ -340,6 +340,23 @@ def test_several_tables_one_after_the_other() -> None:
         assert "shop, readings: 2 findings in 9 items (5 Order, 2 Reading)" in str(verification)
 
 
+def test_a_verification_does_not_go_on_in_a_table_that_was_made_again() -> None:
+    seen: list[Verification] = []
+
+    def stop(verification: Verification) -> None:
+        seen.append(verification)
+        raise Stopped
+
+    with filled(orders=30) as store:
+        with pytest.raises(Stopped):
+            store.verify(Order, progress=stop)
+        store.backend.execute("DeleteTable", {"TableName": "shop"})
+        store.create_tables(shop)
+        resume = Verification.from_json(seen[0].to_json())
+        with pytest.raises(UsageError, match="it was made again; leave out resume="):
+            store.verify(Order, resume=resume)
+
+
 def test_what_it_refuses() -> None:
     with filled(orders=3) as store:
         done = store.verify(Order)

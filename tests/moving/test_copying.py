@@ -465,3 +465,26 @@ def test_as_many_segments_as_no_machine_has_threads_are_refused(segments: Any) -
         create(source)
         with pytest.raises(UsageError, match=r"is not a number of segments; give 1 to 1000"):
             copy(source, target, segments=segments)
+
+
+def test_two_tables_are_not_copied_into_one() -> None:
+    with isotone.open() as source, isotone.open() as target:
+        for name in ("Old", "New"):
+            create(source, name)
+        with pytest.raises(UsageError, match="'Old' and 'New' would both be copied into 'All'"):
+            copy(source, target, {"Old": "All", "New": "All"})
+        assert target.execute("ListTables", {})["TableNames"] == []
+
+
+@pytest.mark.parametrize("other", ["orders.db", "link.db"])
+def test_a_table_is_not_copied_onto_itself(tmp_path: Path, other: str) -> None:
+    """What somebody writes between the read and the write of a page would be lost."""
+    file = tmp_path / "orders.db"
+    with isotone.open(file) as database:
+        create(database)
+        fill(database, 20)
+    if other == "link.db":
+        (tmp_path / other).symlink_to(file)
+    with pytest.raises(UsageError, match="cannot be copied onto itself"):
+        copy(file, tmp_path / other, into_existing=True)
+    assert copy(file, tmp_path / "orders.db", {NAME: "Copy"}).is_complete

@@ -214,6 +214,23 @@ def test_changes_that_were_dropped_are_reported(tmp_path: Path) -> None:
             copy(source, target, live=True, state=state)
 
 
+@pytest.mark.parametrize("is_enabled_again", [False, True])
+def test_a_stream_that_was_disabled_is_reported(tmp_path: Path, is_enabled_again: bool) -> None:
+    state = tmp_path / "state.json"
+    with isotone.open() as source, isotone.open() as target:
+        create(source)
+        fill(source, 30)
+        copy(source, target, live=True, state=state)
+        stream: dict[str, Any] = {"StreamEnabled": False}
+        source.execute("UpdateTable", {"TableName": NAME, "StreamSpecification": stream})
+        source.execute("PutItem", {"TableName": NAME, "Item": order(1, total=9)})
+        if is_enabled_again:
+            stream = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+            source.execute("UpdateTable", {"TableName": NAME, "StreamSpecification": stream})
+        with pytest.raises(ChangesLost, match="the stream was disabled"):
+            copy(source, target, live=True, state=state)
+
+
 def test_shards_that_divide_are_followed_in_order(tmp_path: Path) -> None:
     clock = isotone.ManualClock(1_800_000_000)
     rng = random.Random(4)

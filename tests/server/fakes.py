@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from isotone.effort import Wait
 from isotone.errors import ApiError, UnknownOperationException
 
 SIGNED = {
@@ -58,16 +59,13 @@ class FakeService:
     def has_policies(self, operation: str, region: str = "") -> bool:
         return False
 
-    def in_region(self, name: str) -> FakeService:
-        return self
-
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
         self.reads.append((operation, body))
         return self._answer(operation, body)
 
-    begin = send_long = send
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
+    ) -> list[bytes | ApiError]:
         self.hold.wait(5)
         self.groups.append(list(requests))
         answers: list[bytes | ApiError] = []

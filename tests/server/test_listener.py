@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from tests.programs import python
 from tests.server.fakes import request_bytes
 
 from isotone.errors import UsageError
-from isotone.server import running_server, serve
+from isotone.server import check_options, running_server, serve
 from isotone.server.listener import Listener
 
 
@@ -93,14 +94,34 @@ class FakeTransport(asyncio.Transport):
         self.closed = True
 
 
+def test_a_keyword_that_is_no_option_is_refused_before_anything_is_closed(service):
+    with pytest.raises(TypeError, match="no option acces_log"):
+        serve(service, port=0, acces_log=True)
+    with (
+        pytest.raises(TypeError, match="no option acces_log"),
+        running_server(service, acces_log=1),
+    ):
+        pass
+    with pytest.raises(TypeError, match="no option acces_log"):
+        check_options(port=0, acces_log=True)
+    assert service.closed == 0
+
+
+def test_help_names_the_options_of_a_server():
+    for function in serve, running_server:
+        assert {"credentials", "tls_cert", "patience"} <= inspect.signature(
+            function
+        ).parameters.keys()
+
+
 PROGRAM = """
 import sys, time
 from isotone.server import serve
 from tests.server.fakes import FakeService
 class Slow(FakeService):
-    def begin_many(self, requests):
+    def send_many(self, requests, wait, region=""):
         time.sleep(0.5 if requests[0][1] == b"1" else 0)
-        return super().begin_many(requests)
+        return super().send_many(requests, wait, region)
     def close(self):
         print("closed", flush=True)
         time.sleep(float(sys.argv[1]))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from isotone.advisor.explanation import Alternative, Cost
 from isotone.advisor.read_costs import exact_cost, scaled_cost
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
-from isotone.advisor.table_sample import TableSample, index_of, key_of, names_of, projected
-from isotone.expressions.partiql import Where
-from isotone.expressions.partiql import plan as key_plan_of
+from isotone.advisor.table_sample import TableSample, has_key, projected
+from isotone.expressions import Condition
+from isotone.expressions.key_planning import plan_key
 from isotone.model import Read, Stats, queries_for, waste_of
+from isotone.tables.description import TableDescription
 from isotone.text_table import counted
 
 
@@ -50,37 +52,57 @@ def _of_model(read: Read[Any], contents: TableSample, estimate: Cost) -> list[Al
 
 def _of_table(plan: ReadPlan, contents: TableSample, estimate: Cost) -> list[Alternative]:
     """The other keys of a table without a model."""
-    shape = contents.shape
     found = []
-    for index in (None, *(each.name for each in shape.indexes)):
-        if index == plan.index:
-            continue
-        name = f"index {index}" if index is not None else f"table {shape.name}"
-        way = plan.on(key_of(shape, index), index)
+    for name, way in _other_keys(plan, contents.shape):
         if way.operation == "Scan":
-            missing = " and ".join(f"{each} = …" for each in names_of(way.key, "partition"))
+            missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
             found.append(Alternative(name, f"needs {missing}"))
-            continue
-        lacking = _lacking(plan, contents, index)
-        cost = _cost(way, contents)
-        why = lacking or _compared("answers the condition by its key", cost, estimate)
-        found.append(Alternative(name, why, cost))
+        elif not _can_be_asked(plan, way):
+            found.append(Alternative(name, "would have to filter by its own key"))
+        else:
+            cost = _cost(way, contents)
+            lacking = _lacking(plan, contents, way.index)
+            found.append(
+                Alternative(name, lacking or _compared(_answered(way), cost, estimate), cost)
+            )
     return found
+
+
+def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str, ReadPlan]]:
+    """The name of each other key of the table, and the same condition read by it."""
+    for index in (None, *(each.name for each in shape.indexes)):
+        if index != plan.index:
+            name = f"index {index}" if index is not None else f"table {shape.name}"
+            yield name, plan.on(shape.key_of(index), index)
+
+
+def _can_be_asked(plan: ReadPlan, way: ReadPlan) -> bool:
+    """Whether a request like that of a plan can read another key: a statement can say what a Query cannot."""
+    names = way.key.names
+    return plan.request[0] == "ExecuteStatement" or way.key_plan.is_query(names)
+
+
+def _answered(way: ReadPlan) -> str:
+    answered, left = len(way.key_plan.answered), len(way.key_plan.rest)
+    what = "the condition" if not left else f"{answered} of {counted(answered + left, 'condition')}"
+    return f"answers {what} by its key"
 
 
 def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
     """What an index does not have that the read returns."""
-    if index is None:
+    if index is None or plan.where is None:
         return ""
-    shape = index_of(contents.shape, index)
+    shape = contents.shape.index(index)
     kept = projected(contents.shape, shape)
     if kept is not None and (plan.projection is None or not plan.projection <= kept):
         return "does not project all attributes"
     if plan.consistent and shape.kind == "global":
         return "cannot be read consistently"
-    missing = len(contents.items) - len(contents.entries(index))
+    matches = Condition.from_node(plan.where, parameter="").matches
+    wanted = [item for item in contents.items if matches(item, plan.values)]
+    missing = sum(not has_key(shape.key, item) for item in wanted)
     return (
-        f"is sparse: {missing} of {counted(len(contents.items), 'item')} are not in it"
+        f"is sparse: {missing} of {counted(len(wanted), 'wanted item')} are not in it"
         if missing
         else ""
     )
@@ -99,7 +121,7 @@ def _cost(plan: ReadPlan, contents: TableSample) -> Cost:
 # Advice
 
 
-def advice_of(plan: ReadPlan, cost: Cost, read: Read[Any] | None) -> str:
+def advice_of(plan: ReadPlan, contents: TableSample, cost: Cost, read: Read[Any] | None) -> str:
     """The key or the index that would save what the filter wastes; empty if it wastes nothing."""
     if plan.filter is None or cost.items_returned >= cost.items_read or plan.operation == "GetItem":
         return ""
@@ -107,22 +129,28 @@ def advice_of(plan: ReadPlan, cost: Cost, read: Read[Any] | None) -> str:
         if not read.filters:  # it drops other kinds, or what has expired
             return ""
         return waste_of(read, Stats(cost.items_read, cost.items_returned, cost.units)).advice
-    return _index_for(plan)
+    return _index_for(plan, contents)
 
 
-def _index_for(plan: ReadPlan) -> str:
-    """The index that would answer the whole condition by its key."""
+def _index_for(plan: ReadPlan, contents: TableSample) -> str:
+    """The index that would answer most of the condition by its key: one that exists, or one to make."""
     if plan.where is None or plan.filter is None:
         return ""
-    where = Where(plan.where)
-    own = [*names_of(plan.key, "partition"), *names_of(plan.key, "sort")]
-    names = list(dict.fromkeys([*own, *sorted(plan.filter.attributes)]))
-    equal = [name for name in names if key_plan_of(where, (), (name,)).equal]
-    ranged = [name for name in names if key_plan_of(where, (), (name,)).ranges]
+    names = list(dict.fromkeys([*plan.key.names, *sorted(plan.filter.attributes)]))
+    alone = {name: plan_key([plan.where], (), (name,)) for name in names}
+    equal = [name for name in names if alone[name].equal]
+    ranged = [name for name in names if alone[name].ranges]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return "a sparse index with the wanted items alone, or a narrower range"
     if not equal:
         return f"an index sorted by {ranged[0]}, in partitions that the program can name"
     sort = [*equal[1:], *ranged[:1]]
+    left = len(plan_key([plan.where], equal[:1], sort).rest)
+    for name, way in _other_keys(plan, contents.shape):
+        if way.key_plan.is_scan or len(way.key_plan.rest) > left or not _can_be_asked(plan, way):
+            continue
+        lacking = _lacking(plan, contents, way.index)
+        answered = _answered(way)
+        return f"{name} {answered}" + (f", but {lacking}" if lacking else "")
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     return f"an index with the partition key {equal[0]}{sorted_by}"

@@ -18,17 +18,9 @@ from isotone.advisor.drawn_collections import (
 )
 from isotone.advisor.key_names import KeyNames
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
-from isotone.advisor.table_sample import (
-    DEFAULT_SAMPLE,
-    TableSample,
-    collections,
-    index_of,
-    key_of,
-    names_of,
-    read_sample,
-)
+from isotone.advisor.table_sample import DEFAULT_SAMPLE, TableSample, collections, read_sample
 from isotone.errors import UsageError
-from isotone.inference import KeyShape, is_own
+from isotone.inference import is_own
 from isotone.model import (
     AsyncStore,
     Calls,
@@ -40,6 +32,7 @@ from isotone.model import (
     Store,
     Table,
 )
+from isotone.tables.description import KeyDescription
 from isotone.values.types import Item
 
 MOST_ITEMS: Final = 12
@@ -152,7 +145,7 @@ def plain_view(
     contents: TableSample, index: str | None, names: KeyNames, most: int, groups: int
 ) -> View:
     """A table or an index with its first collections."""
-    key = key_of(contents.shape, index)
+    key = contents.shape.key_of(index)
     entries = [entry for entry in contents.in_order(index) if not _is_own(key, entry)]
     found = list(collections(key, entries).values())
     drawn = tuple(
@@ -165,7 +158,7 @@ def plain_view(
 def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int) -> View:
     """The collections that a request reads, with its range marked."""
     index = plan.index
-    key = key_of(contents.shape, index)
+    key = contents.shape.key_of(index)
     entries = contents.in_order(index)
     read = {id(entry) for entry in plan.select_from(entries)}
 
@@ -198,16 +191,16 @@ def _view(
     direction: Any = None,
 ) -> View:
     shape = contents.shape
-    key = key_of(shape, index)
+    key = shape.key_of(index)
     own = sum(_is_own(shape.key, item) for item in contents.items)
     absent = 0
-    if index is not None and contents.is_whole and index_of(shape, index).kind == "global":
+    if index is not None and contents.is_whole and shape.index(index).kind == "global":
         absent = len(contents.items) - own - len(contents.entries(index))
     return View(
         shape.name,
         index,
-        " · ".join(names_of(key, "partition")),
-        " · ".join(names_of(key, "sort")),
+        " · ".join(key.partition_names),
+        " · ".join(key.sort_names),
         drawn,
         direction,
         hidden,
@@ -226,7 +219,7 @@ def _collection(
 ) -> Collection:
     """A collection; `empty_at` is the place of its range if no item lies in it."""
     shape = contents.shape
-    key = key_of(shape, index)
+    key = shape.key_of(index)
     keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
 
     def joined(part: tuple[str, ...], item: Item) -> KeyParts:
@@ -253,7 +246,7 @@ def _collection(
             entry = entries[position]
             rows.append(
                 DrawnItem(
-                    joined(names_of(key, "sort"), entry),
+                    joined(key.sort_names, entry),
                     names.kind(shape.name, entry),
                     names.attributes(shape.name, index, keys, entry),
                     states[position],
@@ -263,7 +256,7 @@ def _collection(
     if not contents.is_whole:
         rows.append(Gap(None))
     named_by = _typical(contents, names, entries, states)
-    return Collection(joined(names_of(key, "partition"), named_by), tuple(rows))
+    return Collection(joined(key.partition_names, named_by), tuple(rows))
 
 
 def _typical(
@@ -295,6 +288,6 @@ def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int
     return sorted(chosen)
 
 
-def _is_own(key: KeyShape, entry: Item) -> bool:
+def _is_own(key: KeyDescription, entry: Item) -> bool:
     """Whether an item is one by which the library remembers something."""
     return is_own(entry[key.partition[0].name])

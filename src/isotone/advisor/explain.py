@@ -25,9 +25,7 @@ from isotone.advisor.table_sample import (
     TableSample,
     basis_of,
     collections,
-    key_of,
     read_sample,
-    units_of,
 )
 from isotone.advisor.write_costs import (
     WRITES,
@@ -53,6 +51,7 @@ from isotone.model import (
     Store,
     Table,
 )
+from isotone.tables.pace import units_of
 from isotone.text_table import counted
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
@@ -187,7 +186,7 @@ class _Explaining:
             if (schema := names.schema(table.name, entry)) is not None
             and pattern.schema.tag in schema.lineage
         ]
-        groups = collections(key_of(contents.shape, pattern.key.index), entries)
+        groups = collections(contents.shape.key_of(pattern.key.index), entries)
         if not groups:
             raise UsageError(
                 f"{pattern} has no items in {table.name} from which to take values; "
@@ -253,7 +252,7 @@ class _Explaining:
             else ("backward" if plan.backward else "forward"),
             filter=plan.filter_text,
             consistent=plan.consistent,
-            advice=advice_of(plan, estimate, read),
+            advice=advice_of(plan, contents, estimate, read),
             alternatives=alternatives_of(plan, contents, estimate, read),
             drawing=drawing if drawing.views[0].collections else None,
             measured=measured,
@@ -340,7 +339,7 @@ class _Explaining:
         if run:
             response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
             measured = replace(
-                explained.estimate, units=units_of(response), basis=basis_of(response)
+                explained.estimate, units=units_of(response) or 0.0, basis=basis_of(response)
             )
             explained = replace(explained, measured=measured)
         return explained

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from isotone.advisor.drawn_collections import KeyPart, KeyParts
 from isotone.errors import MalformedKey
-from isotone.inference import KeyShape
 from isotone.model import EntitySchema, Table
+from isotone.tables.description import KeyDescription
 from isotone.text_table import cell
 from isotone.values.notation import value_text
 from isotone.values.types import AttributeValue, Item
@@ -70,7 +70,7 @@ class KeyNames:
         return pieces(value, name)
 
     def attributes(
-        self, table: str, index: str | None, keys: Mapping[str | None, KeyShape], item: Item
+        self, table: str, index: str | None, keys: Mapping[str | None, KeyDescription], item: Item
     ) -> tuple[tuple[str, str], ...]:
         """Some attributes beside the key that is shown, with their values as text."""
         in_keys = {

@@ -15,8 +15,9 @@ from typing import Any, Final
 from isotone import limits
 from isotone.advisor.explanation import Cost
 from isotone.advisor.read_plan import ReadPlan
-from isotone.advisor.table_sample import TableSample, basis_of, index_of, place, units_of
+from isotone.advisor.table_sample import TableSample, basis_of, place
 from isotone.model import Call, Steps, items_to_read
+from isotone.tables.pace import units_of
 from isotone.text_table import counted
 from isotone.values.size import item_size, read_units
 from isotone.values.types import Item
@@ -44,7 +45,7 @@ def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, fl
     if "ExpressionAttributeNames" in probe or plan.filter is not None:
         probe = _without_filter(probe)
     response = yield Call("Query", {**probe, "Limit": most, "ReturnConsumedCapacity": "TOTAL"})
-    found, spent = response["Items"], units_of(response)
+    found, spent = response["Items"], units_of(response) or 0.0
     is_all = "LastEvaluatedKey" not in response or (wanted is not None and len(found) >= wanted)
     if is_all and not plan.fetches:
         return _cost(
@@ -93,7 +94,7 @@ def _expected(plan: ReadPlan, contents: TableSample) -> float:
     """The items of a range of one collection, by the sample."""
     entries = contents.entries(plan.index)
     in_range = sum(map(plan.is_in_range, entries))
-    if plan.index is not None and index_of(contents.shape, plan.index).kind == "global":
+    if plan.index is not None and contents.shape.index(plan.index).kind == "global":
         return in_range / len(contents.items) * contents.count
     here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
     share = in_range / here if here else 1.0
@@ -268,7 +269,7 @@ _CONTINUED: Final = {"NextToken": "NextToken", "LastEvaluatedKey": "ExclusiveSta
 
 
 def _measured(operation: str, response: Any) -> Cost:
-    units = units_of(response)
+    units = units_of(response) or 0.0
     if operation == "GetItem":
         found = int("Item" in response)
         size = item_size(response.get("Item", {}))

@@ -1,7 +1,7 @@
 """What a read selects: the range of a key, the filter after it, direction and limits, from a request or a statement.
 
-Every read becomes the plan that PartiQL's planner makes of its condition, so that a query of a model, a raw request and
-a statement are compared alike, and any other key of the table can be tried with the same condition.
+`key_planning` splits the condition of every read, so that a query of a model, a raw request and a statement are compared
+alike, and any other key of the table can be tried with the same condition.
 """
 
 from __future__ import annotations
@@ -12,22 +12,29 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final, Literal
 
-from isotone.advisor.table_sample import key_of, names_of, place
+from isotone.advisor.table_sample import place
 from isotone.backends.interface import Request, as_text
 from isotone.errors import UsageError, ValidationException
-from isotone.expressions import Condition, Writer, projection
-from isotone.expressions.nodes import And, ConditionNode, resolve
+from isotone.expressions import Condition, Writer, key_condition, projection
+from isotone.expressions.key_planning import (
+    KeyPlan,
+    KeyTerm,
+    Values,
+    joined,
+    mentions,
+    plan_key,
+    value_of,
+)
+from isotone.expressions.nodes import ConditionNode, resolve
 from isotone.expressions.parser import parse_condition
-from isotone.expressions.partiql import KeyPlan, KeyTerm, Select, Where, messages, value_of
+from isotone.expressions.partiql import Select, messages, plan_where
 from isotone.expressions.partiql import key_of as fixed_key
-from isotone.expressions.partiql import plan as key_plan_of
-from isotone.inference import KeyShape, TableShape
 from isotone.model import Query, Read
+from isotone.tables.description import KeyDescription, TableDescription
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
 from isotone.values.types import AttributeValue, Item, sort_key
 
-Values = Mapping[str, AttributeValue]
 Operation = Literal["GetItem", "Query", "Scan"]
 
 READS: Final = frozenset({"GetItem", "Query", "Scan"})
@@ -49,7 +56,7 @@ class ReadPlan:
     operation: Operation
     table: str
     index: str | None
-    key: KeyShape
+    key: KeyDescription
     where: ConditionNode | None
     values: Values
     key_plan: KeyPlan
@@ -99,7 +106,7 @@ class ReadPlan:
         """Whether an entry is in a collection that is read."""
         if self.operation == "Scan":
             return True
-        names = names_of(self.key, "partition")
+        names = self.key.partition_names
         its = tuple(sort_key(entry[name]) for name in names)
         return any(its == tuple(map(sort_key, each)) for each in self.partitions)
 
@@ -162,26 +169,27 @@ class ReadPlan:
         its = _identity(self.start, self.start)
         return any(_identity(entry, self.start) == its for entry in entries)
 
-    def on(self, key: KeyShape, index: str | None) -> ReadPlan:
+    def on(self, key: KeyDescription, index: str | None) -> ReadPlan:
         """The same condition, read by another key: a Query if the key can answer it, else a Scan."""
-        where = None if self.where is None else Where(self.where)
-        plan = key_plan_of(where, names_of(key, "partition"), names_of(key, "sort"))
+        plan = _planned((self.where,), key)
         action: Any = plan.action(index)
+        node = joined(plan.rest)
+        condition = None if node is None else Condition.from_node(node, parameter="")
         return replace(
             self,
             operation=action,
             index=index,
             key=key,
             key_plan=plan,
-            filter=plan.filter,
+            filter=condition,
             filter_text=_text_of(plan.rest, self.values),
-            limit=self.limit if plan.filter is None else None,
+            limit=self.limit if condition is None else None,
             start=None,
             segments=1,
             fetches=False,
         )
 
-    def as_scan(self, key: KeyShape) -> ReadPlan:
+    def as_scan(self, key: KeyDescription) -> ReadPlan:
         """The same condition as the filter of a scan of the table."""
         everything = None if self.where is None else Condition.from_node(self.where)
         return replace(
@@ -211,7 +219,7 @@ def _satisfies(entry: Item, term: KeyTerm, operands: Sequence[AttributeValue]) -
 # From requests
 
 
-def plan_of_read(read: Read[Any], shape: TableShape) -> ReadPlan:
+def plan_of_read(read: Read[Any], shape: TableDescription) -> ReadPlan:
     """The plan of a query or a scan of a model."""
     request = read.request()
     plan = plan_of_request(read.operation, request, shape)
@@ -226,25 +234,20 @@ def plan_of_read(read: Read[Any], shape: TableShape) -> ReadPlan:
     )
 
 
-def plan_of_request(operation: str, given: Request, shape: TableShape) -> ReadPlan:
+def plan_of_request(operation: str, given: Request, shape: TableDescription) -> ReadPlan:
     """The plan of GetItem, Query or Scan; raises `UsageError` for the legacy parameters."""
     request = as_text(given)
     if legacy := [name for name in _LEGACY if name in request]:
         raise UsageError(f"{legacy[0]} cannot be explained; write the request with expressions")
     names, values = request.get("ExpressionAttributeNames"), _values(request)
     index = request.get("IndexName")
-    key = key_of(shape, index)
+    key = shape.key_of(index)
     key_node = _node(request.get("KeyConditionExpression"), names)
     if operation == "GetItem":
         key_node, values = _of_key(request["Key"])
     filter_node = _node(request.get("FilterExpression"), names)
-    where = None if key_node is None else Where(key_node)
-    key_plan = key_plan_of(where, names_of(key, "partition"), names_of(key, "sort"))
-    if operation == "Query" and (key_plan.is_scan or key_plan.rest):
-        raise UsageError(
-            f"{request.get('KeyConditionExpression')!r} is not a condition on the key of "
-            f"{index or shape.name}: {', '.join(part.name for part in key.parts)}"
-        )
+    if operation == "Query":
+        _check_query(request, filter_node, key, index or shape.name)
     both = [node for node in (key_node, filter_node) if node is not None]
     wanted = request.get("ProjectionExpression")
     return ReadPlan(
@@ -252,9 +255,9 @@ def plan_of_request(operation: str, given: Request, shape: TableShape) -> ReadPl
         table=shape.name,
         index=index,
         key=key,
-        where=And(tuple(both)) if len(both) > 1 else (both[0] if both else None),
+        where=joined(both),
         values=values,
-        key_plan=key_plan,
+        key_plan=_planned((key_node,), key),
         filter=None if filter_node is None else Condition.from_node(filter_node),
         filter_text="" if filter_node is None else _text_of([filter_node], values),
         request=(operation, request),
@@ -269,14 +272,14 @@ def plan_of_request(operation: str, given: Request, shape: TableShape) -> ReadPl
 
 
 def plan_of_select(
-    select: Select, values: Values, shape: TableShape, request: tuple[str, Request]
+    select: Select, values: Values, shape: TableDescription, request: tuple[str, Request]
 ) -> ReadPlan:
     """The plan of a SELECT."""
-    key = key_of(shape, select.index)
-    partition, sort = names_of(key, "partition"), names_of(key, "sort")
+    key = shape.key_of(select.index)
+    partition, sort = key.partition_names, key.sort_names
     if max(len(partition), len(sort)) > 1:
         raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
-    key_plan = key_plan_of(select.where, partition, sort)
+    key_plan = plan_where(select.where, partition, sort)
     action: Any = key_plan.action(select.index)
     return ReadPlan(
         operation=action,
@@ -294,6 +297,32 @@ def plan_of_select(
         consistent=bool(request[1].get("ConsistentRead")),
         limit=request[1].get("Limit"),
     )
+
+
+def _planned(conditions: Sequence[ConditionNode | None], key: KeyDescription) -> KeyPlan:
+    """The plan of conditions, of which there may be none, for a key."""
+    given = [each for each in conditions if each is not None]
+    return plan_key(given, key.partition_names, key.sort_names)
+
+
+def _check_query(
+    request: Request, filtered: ConditionNode | None, key: KeyDescription, name: str
+) -> None:
+    """Raise `UsageError` for a Query that a key cannot answer, as the service refuses it."""
+    text, names = request.get("KeyConditionExpression"), request.get("ExpressionAttributeNames")
+    parts = key.names
+    try:
+        condition = key_condition(text or "", names)
+        condition.resolve(_values(request), key.partition_names, key.sort_names)
+    except (ValidationException, KeyError) as error:
+        raise UsageError(
+            f"{text!r} is not a condition on the key of {name}: {', '.join(parts)}"
+        ) from error
+    if filtered is not None and mentions((filtered,), parts):
+        raise UsageError(
+            f"{request['FilterExpression']!r} filters by the key of {name}, {', '.join(parts)}, which a Query cannot; "
+            "put the condition into KeyConditionExpression"
+        )
 
 
 def _values(request: Request) -> Values:
@@ -319,7 +348,7 @@ def _of_key(given: Item) -> tuple[ConditionNode, Values]:
 
 
 def _fetches(
-    shape: TableShape, index: str | None, request: Request, names: Mapping[str, str] | None
+    shape: TableDescription, index: str | None, request: Request, names: Mapping[str, str] | None
 ) -> bool:
     """Whether a local index has to fetch attributes."""
     found = next((each for each in shape.indexes if each.name == index), None)
@@ -354,7 +383,7 @@ def _text_of(nodes: Sequence[ConditionNode], values: Values) -> str:
 
 def terms_of(plan: ReadPlan) -> Iterator[tuple[str, str, tuple[AttributeValue, ...]]]:
     """Each condition on the key: attribute, operator, values; IN for several partitions."""
-    for name, terms in zip(names_of(plan.key, "partition"), plan.key_plan.partition, strict=False):
+    for name, terms in zip(plan.key.partition_names, plan.key_plan.partition, strict=False):
         values = tuple(value_of(term, plan.values) for term in terms)
         yield name, "=" if len(values) == 1 else "IN", values
     for term in plan.terms:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from isotone.advisor.read_plan import ReadPlan, Values, plan_of_select
-from isotone.advisor.table_sample import names_of
+from isotone.advisor.read_plan import ReadPlan, plan_of_select
 from isotone.advisor.write_costs import WritePlan
 from isotone.backends.interface import Request
 from isotone.errors import UsageError, ValidationException
+from isotone.expressions.key_planning import Values
 from isotone.expressions.partiql import (
     Delete,
     Insert,
@@ -15,9 +15,9 @@ from isotone.expressions.partiql import (
     beyond_key,
     key_of,
     messages,
-    plan,
+    plan_where,
 )
-from isotone.inference import TableShape
+from isotone.tables.description import TableDescription
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.types import Item
 
@@ -25,7 +25,7 @@ from isotone.values.types import Item
 def plan_of_statement(
     statement: Select | Insert | Update | Delete,
     values: Values,
-    shape: TableShape,
+    shape: TableDescription,
     more: Request | None = None,
 ) -> ReadPlan | WritePlan:
     """The plan of a statement; `more` are the other parameters of ExecuteStatement."""
@@ -38,11 +38,11 @@ def plan_of_statement(
 def _of_change(
     statement: Insert | Update | Delete,
     values: Values,
-    shape: TableShape,
+    shape: TableDescription,
     request: tuple[str, Request],
 ) -> WritePlan:
     """The plan of a statement that writes; raises `ValidationException` unless it names one key."""
-    names = (*names_of(shape.key, "partition"), *names_of(shape.key, "sort"))
+    names = shape.key.names
     if isinstance(statement, Insert):
         item, _ = canonical_item(statement.item(values))
         if missing := [name for name in names if name not in item]:
@@ -57,7 +57,7 @@ def _of_change(
             "there is no such item",
             request,
         )
-    key_plan = plan(statement.where, names_of(shape.key, "partition"), names_of(shape.key, "sort"))
+    key_plan = plan_where(statement.where, shape.key.partition_names, shape.key.sort_names)
     found = key_of(key_plan, names, values)
     if statement.where is None or found is None:
         raise ValidationException(messages.KEY_EQUALITY)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
-from isotone.errors import UsageError
-from isotone.inference import IndexShape, KeyShape, TableShape, describe_table
-from isotone.model import Call, Steps
+from isotone.inference import describe_table
+from isotone.model import Steps
+from isotone.tables.description import IndexDescription, KeyDescription, TableDescription
+from isotone.tables.sample import sample_items
 from isotone.values.size import item_size
 from isotone.values.types import AttributeValue, Item, sort_key
 
@@ -24,7 +25,7 @@ DEFAULT_SAMPLE = 1000
 class TableSample:
     """A table, and items of it in the order of a scan. `units` is what reading them cost."""
 
-    shape: TableShape
+    shape: TableDescription
     items: tuple[Item, ...]
     is_whole: bool
     units: float = 0.0
@@ -45,7 +46,7 @@ class TableSample:
         """The entries of the table or an index among the items, with the projected attributes alone."""
         if index is None:
             return [*self.items]
-        shape = index_of(self.shape, index)
+        shape = self.shape.index(index)
         return [
             entry for item in self.items if (entry := entry_of(self.shape, shape, item)) is not None
         ]
@@ -58,7 +59,7 @@ class TableSample:
         """
         if self.is_whole:
             return True
-        if index is not None and index_of(self.shape, index).kind == "global":
+        if index is not None and self.shape.index(index).kind == "global":
             return False
         its = tuple(map(sort_key, partition))
         return its in self._collections and its != self.last_collection
@@ -84,7 +85,7 @@ class TableSample:
 
     def in_order(self, index: str | None) -> list[Item]:
         """The entries by partition, then in the order of the sort key."""
-        key = key_of(self.shape, index)
+        key = self.shape.key_of(index)
         table = self.shape.key
         return sorted(
             self.entries(index), key=lambda entry: (place(key, entry), place(table, entry))
@@ -94,30 +95,8 @@ class TableSample:
 def read_sample(table: str, most: int) -> Steps[TableSample]:
     """Describe a table and scan up to `most` of its items; none if it is 0."""
     shape = yield from describe_table(table)
-    items: list[Item] = []
-    start: Item | None = None
-    units = 0.0
-    while len(items) < most:
-        request: dict[str, Any] = {"TableName": table, "Limit": most - len(items)}
-        request["ReturnConsumedCapacity"] = "TOTAL"
-        if start is not None:
-            request["ExclusiveStartKey"] = start
-        response = yield Call("Scan", request)
-        items += response["Items"]
-        units += units_of(response)
-        start = response.get("LastEvaluatedKey")
-        if start is None:
-            return TableSample(shape, tuple(items), True, units)
-    return TableSample(shape, tuple(items), False, units)
-
-
-def units_of(response: Any) -> float:
-    """The units that a response reports, of one table or of several; 0 if it reports none."""
-    consumed = response.get("ConsumedCapacity")
-    if not consumed:
-        return 0.0
-    several = consumed if isinstance(consumed, list) else [consumed]
-    return float(sum(each.get("CapacityUnits", 0.0) for each in several))
+    read = yield from sample_items(table, most)
+    return TableSample(shape, tuple(read.items), read.is_whole, read.units)
 
 
 def basis_of(response: Any) -> str:
@@ -126,26 +105,7 @@ def basis_of(response: Any) -> str:
     return "as the engine reports" if reports else "the engine does not report units"
 
 
-def index_of(shape: TableShape, name: str) -> IndexShape:
-    """An index by its name; raises `UsageError` with the names of all."""
-    for index in shape.indexes:
-        if index.name == name:
-            return index
-    known = ", ".join(index.name for index in shape.indexes) or "none"
-    raise UsageError(f"table {shape.name} has no index {name!r}; its indexes: {known}")
-
-
-def key_of(shape: TableShape, index: str | None) -> KeyShape:
-    """The key of the table or of one of its indexes."""
-    return shape.key if index is None else index_of(shape, index).key
-
-
-def names_of(key: KeyShape, part: Literal["partition", "sort"]) -> tuple[str, ...]:
-    """The names of the attributes of a part of a key."""
-    return tuple(each.name for each in (key.partition if part == "partition" else key.sort))
-
-
-def projected(shape: TableShape, index: IndexShape) -> frozenset[str] | None:
+def projected(shape: TableDescription, index: IndexDescription) -> frozenset[str] | None:
     """The attributes that the entries of an index have; None for all."""
     if index.projection == "ALL":
         return None
@@ -155,7 +115,7 @@ def projected(shape: TableShape, index: IndexShape) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def entry_of(shape: TableShape, index: IndexShape, item: Item | None) -> Item | None:
+def entry_of(shape: TableDescription, index: IndexDescription, item: Item | None) -> Item | None:
     """The entry of an item in an index; None if it has none."""
     if item is None or not has_key(index.key, item):
         return None
@@ -165,22 +125,22 @@ def entry_of(shape: TableShape, index: IndexShape, item: Item | None) -> Item | 
     return {name: value for name, value in item.items() if name in kept}
 
 
-def has_key(key: KeyShape, item: Item) -> bool:
+def has_key(key: KeyDescription, item: Item) -> bool:
     """Whether an item has all attributes of a key, in their types."""
     return all(part.type in item.get(part.name, ()) for part in key.parts)
 
 
-def place(key: KeyShape, item: Item) -> tuple[Any, ...]:
+def place(key: KeyDescription, item: Item) -> tuple[Any, ...]:
     """Where an item lies by a key: sorts as the items do within one partition."""
     return tuple(sort_key(item[part.name]) for part in key.parts)
 
 
-def partition_of(key: KeyShape, item: Item) -> tuple[Any, ...]:
+def partition_of(key: KeyDescription, item: Item) -> tuple[Any, ...]:
     """What items of one collection have in common."""
     return tuple(sort_key(item[part.name]) for part in key.partition)
 
 
-def collections(key: KeyShape, entries: Sequence[Item]) -> dict[tuple[Any, ...], list[Item]]:
+def collections(key: KeyDescription, entries: Sequence[Item]) -> dict[tuple[Any, ...], list[Item]]:
     """Entries by their collection, in the order in which they are given."""
     found: dict[tuple[Any, ...], list[Item]] = {}
     for entry in entries:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone.advisor.explanation import Cost, EntryWrite
-from isotone.advisor.table_sample import basis_of, entry_of, place, units_of
+from isotone.advisor.table_sample import basis_of, entry_of, place
 from isotone.backends.interface import Request, as_text
 from isotone.errors import (
     ConditionalCheckFailedException,
@@ -19,8 +19,9 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.expressions import condition, update
-from isotone.inference import IndexShape, TableShape
 from isotone.model import Call, Steps
+from isotone.tables.description import IndexDescription, TableDescription
+from isotone.tables.pace import units_of
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.size import item_size, write_units
 from isotone.values.types import Item, is_same_item
@@ -46,7 +47,9 @@ class WritePlan:
     demanded: frozenset[str] = frozenset()
 
 
-def plan_of_write(operation: str, given: Request, shape: TableShape, factor: int = 1) -> WritePlan:
+def plan_of_write(
+    operation: str, given: Request, shape: TableDescription, factor: int = 1
+) -> WritePlan:
     """The plan of PutItem, UpdateItem, DeleteItem, or of a condition of a transaction."""
     request = as_text(given)
     names = request.get("ExpressionAttributeNames")
@@ -100,13 +103,13 @@ def _change(
 
 
 def estimate_write(
-    plan: WritePlan, shape: TableShape
+    plan: WritePlan, shape: TableDescription
 ) -> Steps[tuple[Cost, tuple[EntryWrite, ...], tuple[str, ...], float]]:
     """The cost of a write, what it does to each index, notes, and the units that were read to find out."""
     request = {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}
     response = yield Call("GetItem", {**request, "ReturnConsumedCapacity": "TOTAL"})
     stored: Item | None = response.get("Item")
-    spent = units_of(response)
+    spent = units_of(response) or 0.0
     if not plan.matches(stored or {}):
         units = write_units(item_size(stored or {})) * plan.factor
         note = f"its condition is false now: {plan.condition}"
@@ -131,7 +134,11 @@ def _of_table(before: Item | None, after: Item | None) -> Any:
 
 
 def _of_index(
-    shape: TableShape, index: IndexShape, before: Item | None, after: Item | None, factor: int
+    shape: TableDescription,
+    index: IndexDescription,
+    before: Item | None,
+    after: Item | None,
+    factor: int,
 ) -> EntryWrite:
     if before is None or after is None:
         units = sum(write_units(item_size(each)) for each in (before, after) if each is not None)
@@ -154,4 +161,4 @@ def measure_write(plan: WritePlan) -> Steps[Cost]:
         response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
     except (ConditionalCheckFailedException, DuplicateItemException):
         return Cost(1, basis="the condition was false, and the engine does not tell its units")
-    return Cost(1, units=units_of(response), basis=basis_of(response))
+    return Cost(1, units=units_of(response) or 0.0, basis=basis_of(response))

@@ -17,13 +17,13 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args, overload
 
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.effort import breathe, giving_way
+from isotone.effort import Wait, breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
@@ -374,21 +374,33 @@ class Database(Native):
         home = self.engine.home
         return home.replication_lag, home.replication_paused
 
-    def send(self, operation: str, body: bytes) -> bytes:
-        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
-        try:
-            answer = self._api.send(operation, body)
-        except BaseException as error:
-            self._roll_back_after(error)
-            raise
-        if operation in STARTS_WORK:
-            self._wake_if_wanted()
-        return answer
+    @overload
+    def send(
+        self,
+        operation: str,
+        body: bytes,
+        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY,
+        region: str = "",
+    ) -> bytes: ...
+    @overload
+    def send(
+        self, operation: str, body: bytes, wait: Wait, region: str = ""
+    ) -> bytes | Callable[[], bytes]: ...
 
-    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
-        """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
+    def send(
+        self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = ""
+    ) -> bytes | Callable[[], bytes]:
+        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
+
+        `region` is the one that it is signed for, as `in_region` takes it. A server chooses how long it may compute in this
+        thread (`wait`); the result may then be a function that does the rest.
+        """
+        if region and self.engine.regions.get(region) is not self.engine:
+            other = self.in_region(region)
+            if other is not self:
+                return other.send(operation, body, wait)
         try:
-            answer = self._api.begin(operation, body)
+            answer = self._api.send(operation, body, wait)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -422,22 +434,23 @@ class Database(Native):
             self._roll_back_after(error)
             raise
 
-    def send_long(self, operation: str, body: bytes) -> bytes:
-        """Execute one request as `send` does; what it computes for long leaves the database to others."""
-        return self._api.send_long(operation, body)
+    @overload
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
+    @overload
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
+    ) -> list[Answered]: ...
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        """Execute requests in one transaction; each is answered as if it were alone."""
-        with self._unbroken():
-            return self._api.send_many(requests)
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
-        """Execute requests as `send_many` does; of one that takes long, return a function that executes it, in any thread.
-
-        It does so only in a thread that may not wait.
-        """
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY, region: str = ""
+    ) -> Sequence[Answered]:
+        """Execute requests in one transaction; each is answered as if it were alone. `wait` and `region` are as in `send`."""
+        if region and self.engine.regions.get(region) is not self.engine:
+            other = self.in_region(region)
+            if other is not self:
+                return other.send_many(requests, wait)
         try:  # as `_unbroken` does, whose generator would cost as much as a short read
-            return self._api.begin_many(requests)
+            return self._api.send_many(requests, wait)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -461,8 +474,8 @@ class Database(Native):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and `begin` and `begin_many` return functions
-        that execute in another thread what computes for long.
+        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` return
+        functions that execute in another thread what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
         self._api.bound_turns(not allowed)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
+from isotone.effort import Wait
 from isotone.errors import ApiError, ConnectionFailed, SerializationException
 from isotone.values.request_body import read_json
 
@@ -32,7 +33,10 @@ class Interceptor(Protocol):
 
 
 class Intercepted:
-    """An API whose requests go through an interceptor: `operations.api.Api`, by its methods."""
+    """An API whose requests go through an interceptor: `operations.api.Api`, by its methods.
+
+    An interceptor takes as long as it wants, whatever its caller waits for.
+    """
 
     def __init__(self, api: Any, interceptor: Interceptor) -> None:
         self.engine = api.engine
@@ -45,7 +49,7 @@ class Intercepted:
         proceed = partial(self._api.execute, json_items=json_items)
         return self._interceptor.execute(operation, request, proceed)
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes:
         try:
             request = read_json(body, dict[str, Any])
         except SerializationException:
@@ -53,10 +57,8 @@ class Intercepted:
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
-    begin = send_long = send
-
     def bound_turns(self, bounded: bool) -> None:
-        """An interceptor takes as long as it wants."""
+        """Do nothing: no request of an interceptor is postponed."""
 
     def has_policies(self, operation: str) -> bool:
         """Whether the policy of a table or a stream may forbid a request."""
@@ -73,7 +75,7 @@ class Intercepted:
         return False
 
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]]
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
     ) -> list[bytes | ApiError | ConnectionFailed]:
         answers: list[bytes | ApiError | ConnectionFailed] = []
         for operation, body in requests:
@@ -82,8 +84,6 @@ class Intercepted:
             except (ApiError, ConnectionFailed) as error:
                 answers.append(error)
         return answers
-
-    begin_many = send_many
 
     def maintain(self) -> float:
         delay: float = self._api.maintain()

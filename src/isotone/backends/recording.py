@@ -24,6 +24,7 @@ import msgspec
 from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
+from isotone.file_lock import open_locked
 from isotone.output_paths import OutputPath, check_output
 
 _PART: Final = ".part"
@@ -41,7 +42,8 @@ class TapeWriter:
         self._output = OutputPath("tape=", path, beside=(_PART,), needs_folder=False)
         check_output(self._output)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._unfinished.open("wb")
+        self._file = open_locked(self._unfinished)
+        self._file.truncate(0)
         self._lock = Lock()
         self._write(_HEADER)
 
@@ -62,9 +64,12 @@ class TapeWriter:
         """Finish the tape. Closing twice does nothing."""
         with self._lock:
             if not self._file.closed:
-                self._file.close()
+                self._file.flush()
+                if os.name == "nt":
+                    self._file.close()  # an open file cannot be renamed there
                 check_output(self._output)  # somebody may have put another file there meanwhile
-                os.replace(self._unfinished, self._path)  # noqa: PTH105 - replaces on Windows as well
+                self._unfinished.replace(self._path)
+                self._file.close()
 
 
 class Recorder(Native):

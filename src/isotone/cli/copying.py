@@ -333,6 +333,10 @@ def _tables(words: list[str]) -> Mapping[str, str] | None:
     names: dict[str, str] = {}
     for word in words:
         name, _, to = word.partition("=")
+        if names.get(name, to or name) != (to or name):
+            raise UsageError(
+                f"table {name} is named twice, as {names[name]} and {to or name}; use a command for each"
+            )
         names[name] = to or name
     return names or None
 

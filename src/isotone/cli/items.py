@@ -14,7 +14,7 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.cli.program import Command, complain
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
-from isotone.cli.table_keys import table_of
+from isotone.cli.table_keys import key_from, table_of
 from isotone.errors import (
     IsotoneError,
     UnknownOperationException,
@@ -70,7 +70,7 @@ def _put(arguments: argparse.Namespace) -> int:
     }
     if arguments.new:
         request["ConditionExpression"] = "attribute_not_exists(#key)"
-        request["ExpressionAttributeNames"] = {"#key": table.keys.partition[0]}
+        request["ExpressionAttributeNames"] = {"#key": table.key.partition[0].name}
     arguments.connection.execute("PutItem", request)
     return 0
 
@@ -187,7 +187,7 @@ def _get(arguments: argparse.Namespace) -> int:
     table = table_of(arguments.connection, arguments.table)
     request = {
         "TableName": table.name,
-        "Key": table.key_from(arguments.key),
+        "Key": key_from(table, arguments.key),
         "ConsistentRead": True,
     }
     answer = arguments.connection.execute("GetItem", request)
@@ -224,7 +224,7 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _delete(arguments: argparse.Namespace) -> int:
     table = table_of(arguments.connection, arguments.table)
-    request = {"TableName": table.name, "Key": table.key_from(arguments.key)}
+    request = {"TableName": table.name, "Key": key_from(table, arguments.key)}
     answer = arguments.connection.execute("DeleteItem", {**request, "ReturnValues": "ALL_OLD"})
     if "Attributes" not in answer:
         complain(f"table {table.name} has no such item")

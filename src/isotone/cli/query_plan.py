@@ -1,114 +1,128 @@
 """Plans `isotone query` and `isotone scan`: which index, which key condition, which filter.
 
-A query uses the keys that match most of its conditions: the table's or an index's. Conditions on the attributes of
-these keys become the key condition, which determines what is read. All others become the filter, which drops items
-after they were read.
+A query uses the keys that answer most of its conditions: the table's or an index's. These become the key condition, which
+determines what is read. All others become the filter, which drops items after they were read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from isotone.cli.conditions import Condition
-from isotone.cli.table_keys import Keys, Table
+from isotone.cli.table_keys import key_of
 from isotone.errors import UsageError
-from isotone.values.notation import literal
-from isotone.values.types import AttributeValue
+from isotone.expressions import PlaceholderWriter
+from isotone.expressions.key_planning import KeyPlan, KeyPlanner, joined
+from isotone.expressions.nodes import Between, Call, Comparison, ConditionNode, Literal, Path
+from isotone.tables.description import KeyDescription, TableDescription
+from isotone.values.notation import literal, scalar
 
-_TEMPLATES: Final = {
-    "begins_with": "begins_with({name}, {values[0]})",
-    "between": "{name} BETWEEN {values[0]} AND {values[1]}",
-    "contains": "contains({name}, {values[0]})",
-    "exists": "attribute_exists({name})",
-    "missing": "attribute_not_exists({name})",
+_FUNCTIONS: Final = {
+    "begins_with": "begins_with",
+    "contains": "contains",
+    "exists": "attribute_exists",
+    "missing": "attribute_not_exists",
 }
-_KEY_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "begins_with", "between"})
 
 
-class Plan(NamedTuple):
-    """The keys and the parameters of a query or scan."""
+@dataclass(frozen=True, slots=True)
+class PlannedRead:
+    """The index and its key, or the table's, and the parameters of a query or scan."""
 
-    keys: Keys
+    index: str | None
+    key: KeyDescription
     parameters: dict[str, Any]
     filtered: bool
 
 
-def plan_query(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
-    """The query for the conditions, on the named index or on the keys that match most of them."""
-    candidates = [table.keys_of(index)] if index else [table.keys, *table.indexes]
-    equal = {condition.name for condition in conditions if condition.operator == "="}
-    usable = [keys for keys in candidates if equal.issuperset(keys.partition)]
+_Way: TypeAlias = tuple[str | None, KeyDescription, KeyPlan]
+"""An index, or None for the table, its key, and how it answers the conditions."""
+
+
+def plan_query(
+    table: TableDescription, conditions: Sequence[Condition], index: str | None
+) -> PlannedRead:
+    """The query for the conditions, on the named index or on the key that answers most of them."""
+    planner = KeyPlanner(_nodes(conditions, table))
+    ways: list[_Way] = []
+    for name in [index] if index else [None, *table.index_names]:
+        key = key_of(table, name)
+        ways.append((name, key, planner.plan(key.partition_names, key.sort_names)))
+    usable = [each for each in ways if each[2].is_query(each[1].names)]
     if not usable:
-        ways = " or ".join(
-            f"{' '.join(f'{n}=…' for n in keys.partition)} ({f'index {keys.index}' if keys.index else 'the table'})"
-            for keys in candidates
-        )
-        raise UsageError(
-            f"a query of {table.name} needs a whole partition key: {ways}; isotone scan reads everything"
-        )
-    keys = max(usable, key=lambda keys: len(_on_keys(keys, conditions)))
-    on_keys = _on_keys(keys, conditions)
-    others = [condition for condition in conditions if condition not in on_keys]
-    writer = _Writer(keys)
-    parameters = {"KeyConditionExpression": writer.write(on_keys)}
-    return _finished(keys, parameters, writer, others)
+        raise UsageError(_refusal(table, ways))
+    name, key, plan = max(usable, key=_rank)
+    return _planned(name, key, plan.answered, plan.rest)
 
 
-def plan_scan(table: Table, conditions: Sequence[Condition], index: str | None) -> Plan:
+def plan_scan(
+    table: TableDescription, conditions: Sequence[Condition], index: str | None
+) -> PlannedRead:
     """The scan for the conditions."""
-    keys = table.keys_of(index)
-    return _finished(keys, {}, _Writer(keys), conditions)
+    return _planned(index, key_of(table, index), (), _nodes(conditions, table))
 
 
-def _finished(
-    keys: Keys, parameters: dict[str, Any], writer: _Writer, others: Sequence[Condition]
-) -> Plan:
-    if others:
-        parameters["FilterExpression"] = writer.write(others)
+def _rank(way: _Way) -> tuple[object, ...]:
+    index, key, plan = way
+    is_whole = index is None and plan.equalities.keys() == {*key.names}
+    return plan.rank(len(plan.rest), is_whole=is_whole)
+
+
+def _refusal(table: TableDescription, ways: Sequence[_Way]) -> str:
+    """Why no key can be queried for the conditions."""
+    for index, key, plan in ways:
+        if not plan.is_scan:
+            return (
+                f"a query of {f'index {index} of ' if index else ''}table {table.name} takes {_equal(key)} once, and of "
+                f"its sort key {' '.join(key.sort_names)} one condition: = < <= > >= begins_with or between; isotone "
+                "scan filters by any conditions"
+            )
+    keys = " or ".join(
+        f"{_equal(key)} ({f'index {index}' if index else 'the table'})" for index, key, _ in ways
+    )
+    return f"a query of {table.name} needs a whole partition key: {keys}; isotone scan reads everything"
+
+
+def _equal(key: KeyDescription) -> str:
+    return " ".join(f"{name}=…" for name in key.partition_names)
+
+
+def _planned(
+    index: str | None,
+    key: KeyDescription,
+    answered: Sequence[ConditionNode],
+    rest: Sequence[ConditionNode],
+) -> PlannedRead:
+    writer = PlaceholderWriter()
+    parameters: dict[str, Any] = {}
+    for name, nodes in (("KeyConditionExpression", answered), ("FilterExpression", rest)):
+        if (tree := joined(nodes)) is not None:
+            parameters[name] = writer.text(tree)
     if writer.names:
         parameters["ExpressionAttributeNames"] = writer.names
     if writer.values:
         parameters["ExpressionAttributeValues"] = writer.values
-    if keys.index:
-        parameters["IndexName"] = keys.index
-    return Plan(keys, parameters, bool(others))
+    if index:
+        parameters["IndexName"] = index
+    return PlannedRead(index, key, parameters, bool(rest))
 
 
-def _on_keys(keys: Keys, conditions: Sequence[Condition]) -> list[Condition]:
-    """The conditions that the key can answer: on its partition, and on its sort parts from the left."""
-    found = [c for c in conditions if c.name in keys.partition and c.operator == "="]
-    for name in keys.sort:
-        here = [c for c in conditions if c.name == name and c.operator in _KEY_OPERATORS]
-        found += here[:1]
-        if not here or here[0].operator != "=":
-            break
-    return found
+def _nodes(conditions: Sequence[Condition], table: TableDescription) -> list[ConditionNode]:
+    return [_node(condition, table.types) for condition in conditions]
 
 
-class _Writer:
-    """Writes conditions as expressions, collecting placeholders."""
-
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
-        self.names: dict[str, str] = {}
-        self.values: dict[str, AttributeValue] = {}
-
-    def write(self, conditions: Sequence[Condition]) -> str:
-        return " AND ".join(map(self._one, conditions))
-
-    def _one(self, condition: Condition) -> str:
-        name = f"#n{len(self.names)}"
-        self.names[name] = condition.name
-        convert = self._converter(condition.name)
-        values = []
-        for word in condition.words:
-            values.append(f":v{len(self.values)}")
-            self.values[values[-1]] = convert(word)
-        template = _TEMPLATES.get(condition.operator, "{name} {operator} {values[0]}")
-        return template.format(name=name, operator=condition.operator, values=values)
-
-    def _converter(self, name: str) -> Callable[[str], AttributeValue]:
-        if name in self._keys.types:
-            return lambda word: self._keys.value(name, word)
-        return literal
+def _node(condition: Condition, types: Mapping[str, str]) -> ConditionNode:
+    """A condition as a tree; the values of key attributes have the type of the key."""
+    name, operator = condition.name, condition.operator
+    path = Path((name,))
+    values = [
+        Literal(scalar(word, types[name]) if name in types else literal(word))
+        for word in condition.words
+    ]
+    if operator == "between":
+        return Between(path, *values)
+    if operator in _FUNCTIONS:
+        return Call(_FUNCTIONS[operator], (path, *values))
+    return Comparison(operator, path, *values)

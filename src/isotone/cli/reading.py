@@ -11,9 +11,10 @@ from isotone.backends.interface import Backend
 from isotone.cli.conditions import parse_conditions
 from isotone.cli.output import add_format, write_items
 from isotone.cli.program import Command
-from isotone.cli.query_plan import Plan, plan_query, plan_scan
-from isotone.cli.table_keys import Table, table_of
+from isotone.cli.query_plan import PlannedRead, plan_query, plan_scan
+from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
+from isotone.tables.description import TableDescription
 from isotone.text_table import counted
 from isotone.values.types import Item
 
@@ -40,8 +41,8 @@ def _reading_arguments(parser: argparse.ArgumentParser) -> None:
 def _show(
     connection: Backend,
     operation: str,
-    table: Table,
-    plan: Plan,
+    table: TableDescription,
+    plan: PlannedRead,
     arguments: argparse.Namespace,
     **more: Any,
 ) -> int:
@@ -52,7 +53,7 @@ def _show(
     if arguments.consistent:
         request["ConsistentRead"] = True
     reading = _Reading(connection, operation, request, None if arguments.all else arguments.limit)
-    first = tuple(dict.fromkeys((*plan.keys.names, *table.keys.names)))
+    first = tuple(dict.fromkeys((*plan.key.names, *table.key.names)))
     write_items(reading.items(plan.filtered), arguments.format, first)
     sys.stdout.flush()
     if arguments.format == "table":
@@ -99,10 +100,10 @@ class _Reading:
                 return
             request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def footer(self, plan: Plan) -> str:
+    def footer(self, plan: PlannedRead) -> str:
         count = counted(self.shown, "item")
         read = f"{self.scanned} read, " if plan.filtered else ""
-        index = f", index {plan.keys.index}" if plan.keys.index else ""
+        index = f", index {plan.index}" if plan.index else ""
         more = "; there are more: --limit or --all" if self.more else ""
         return f"{count} ({read}{counted(self.units, 'unit', form='g')}{index}){more}"
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
@@ -27,6 +27,10 @@ from isotone.cli.workbench import port as port_number
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
+
+if TYPE_CHECKING:
+    from isotone.server.dispatcher import Service
+    from isotone.server.listener import ServerOptions
 
 # serve
 _MOST_SHARDS: Final = 16  # of a new stream
@@ -191,27 +195,9 @@ def _lag(text: str) -> float:
     return lag
 
 
-class _Address(TypedDict):
-    host: str
-    port: int
-    allow_hosts: list[str]
-    allow_origins: list[str]
-    credentials: str | None
-    insecure: bool
-    tls_cert: str | None
-    tls_key: str | None
-    audit_log: str | None
-    body_budget: int
-    access_log: bool
-    metrics_for_all: bool
-    otel: bool
-
-
-def _address(arguments: argparse.Namespace) -> _Address:
-    """Where to listen, and for whom: arguments of `isotone.server.serve`."""
+def _options(arguments: argparse.Namespace) -> ServerOptions:
+    """For whom to serve, and what to note."""
     return {
-        "host": arguments.host,
-        "port": arguments.port,
         "allow_hosts": arguments.allow_host,
         "allow_origins": arguments.allow_origin,
         "credentials": arguments.credentials,
@@ -282,15 +268,14 @@ def _serve(arguments: argparse.Namespace) -> int:
     with contextlib.closing(database):
         if arguments.replication_lag:
             database.set_replication(lag=arguments.replication_lag)
+        service: Service = database
         if arguments.faults:
             from isotone.testing import Faults
 
             service = Faults(arguments.seed).served(database)
-            serve(
-                service, **_address(arguments), ready=ready, threaded=True, nodes=nodes, pages=pages
-            )
-        else:
-            serve(database, **_address(arguments), ready=ready, nodes=nodes, pages=pages)
+        options = _options(arguments)
+        options |= {"nodes": nodes, "pages": pages, "threaded": arguments.faults}
+        serve(service, arguments.host, arguments.port, ready=ready, **options)
     return 0
 
 
@@ -330,17 +315,7 @@ def prepare(arguments: argparse.Namespace) -> None:
     _check_files(arguments)
     if arguments.credentials is not None and arguments.insecure:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
-    check_options(
-        arguments.host,
-        arguments.port,
-        allow_hosts=arguments.allow_host,
-        allow_origins=arguments.allow_origin,
-        credentials=arguments.credentials,
-        insecure=arguments.insecure,
-        tls_cert=arguments.tls_cert,
-        tls_key=arguments.tls_key,
-        audit_log=arguments.audit_log,
-    )
+    check_options(arguments.host, arguments.port, **_options(arguments))
     if arguments.insecure and not is_loopback(arguments.host):
         complain(
             f"warning: {arguments.host} can be reached from other machines, "
@@ -439,7 +414,9 @@ def _demo(arguments: argparse.Namespace) -> int:
             if pages is not None and not arguments.no_open:
                 open_page(address_of(url))
 
-        serve(database, **_address(arguments), ready=ready, pages=pages)
+        options = _options(arguments)
+        options |= {"pages": pages}
+        serve(database, arguments.host, arguments.port, ready=ready, **options)
     return 0
 
 

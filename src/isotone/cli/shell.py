@@ -19,8 +19,8 @@ from typing import Any, Final
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY, connect
 from isotone.cli.program import COMMANDS, Command, command_of, complain, explanation, parser_of
-from isotone.cli.table_keys import table_names
 from isotone.errors import IsotoneError, UsageError
+from isotone.tables.description import table_names
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
 # The words with which a statement begins; `delete` alone is a command.

@@ -1,110 +1,51 @@
-"""The keys by which a command can read a table's items, and the types of the values that it gives."""
+"""The tables that commands name, and the values of their keys in the words of a command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from isotone.backends.interface import Backend
-from isotone.errors import UsageError
+from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.tables.description import (
+    KeyDescription,
+    TableDescription,
+    read_description,
+    table_names,
+)
 from isotone.values.notation import scalar
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import Item
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The key of a table, or of one of its indexes."""
-
-    index: str | None
-    partition: tuple[str, ...]
-    sort: tuple[str, ...]
-    types: dict[str, str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.partition + self.sort
-
-    def value(self, name: str, word: str) -> AttributeValue:
-        """A word of the command line as the value of a key attribute."""
-        return scalar(word, self.types[name])
-
-    def __str__(self) -> str:
-        return " · ".join(f"{name} ({self.types[name]})" for name in self.names)
-
-
-class Table(NamedTuple):
-    """A table's own key, and those of its indexes."""
-
-    name: str
-    keys: Keys
-    indexes: tuple[Keys, ...]
-
-    def keys_of(self, index: str | None) -> Keys:
-        """The keys of an index, or of the table. Raises `UsageError` for an unknown index."""
-        if index is None:
-            return self.keys
-        for keys in self.indexes:
-            if keys.index == index:
-                return keys
-        known = ", ".join(str(keys.index) for keys in self.indexes) or "none"
-        raise UsageError(f"table {self.name} has no index {index}; its indexes: {known}")
-
-    def key_from(self, words: Sequence[str]) -> Item:
-        """The key of one item, from values in order, or `name=value` in any order."""
-        names = self.keys.names
-        if len(words) != len(names):
-            raise UsageError(
-                f"a key of table {self.name} has {len(names)} "
-                f"value{'s' if len(names) > 1 else ''}: {self.keys}; you gave {len(words)}"
-            )
-        pairs = [word.partition("=") for word in words]
-        if sorted(name.strip() for name, _, _ in pairs) == sorted(names):
-            return {name.strip(): self.keys.value(name.strip(), word) for name, _, word in pairs}
-        return {name: self.keys.value(name, word) for name, word in zip(names, words, strict=True)}
-
-
-def table_of(connection: Backend, name: str) -> Table:
-    """A table's keys. Raises `UsageError` with a list of all tables if it does not exist."""
-    from isotone.errors import ResourceNotFoundException
-
+def table_of(connection: Backend, name: str) -> TableDescription:
+    """What a table is. Raises `UsageError` with a list of all tables if it does not exist."""
     try:
-        described = connection.execute("DescribeTable", {"TableName": name})["Table"]
+        return read_description(connection, name)
     except ResourceNotFoundException:
         known = ", ".join(table_names(connection)) or "none; isotone create makes one"
         raise UsageError(f"there is no table {name}; tables here: {known}") from None
-    return described_table(described)
 
 
-def described_table(described: dict[str, Any]) -> Table:
-    """The keys in the description of a table."""
-    types = {a["AttributeName"]: a["AttributeType"] for a in described["AttributeDefinitions"]}
-    indexes = [
-        *described.get("LocalSecondaryIndexes", ()),
-        *described.get("GlobalSecondaryIndexes", ()),
-    ]
-    return Table(
-        described["TableName"],
-        _keys(described, types),
-        tuple(_keys(index, types) for index in indexes),
-    )
+def key_of(table: TableDescription, index: str | None) -> KeyDescription:
+    """The key of the index that a command names, or of the table. Raises `UsageError` for an unknown index."""
+    if index is None:
+        return table.key
+    if index not in table.index_names:
+        known = ", ".join(table.index_names) or "none"
+        raise UsageError(f"table {table.name} has no index {index}; its indexes: {known}")
+    return table.index(index).key
 
 
-def table_names(connection: Backend) -> list[str]:
-    """The names of all tables, in order."""
-    names: list[str] = []
-    request: dict[str, Any] = {}
-    while True:
-        page = connection.execute("ListTables", request)
-        names += page["TableNames"]
-        if "LastEvaluatedTableName" not in page:
-            return names
-        request = {"ExclusiveStartTableName": page["LastEvaluatedTableName"]}
-
-
-def _keys(described: dict[str, Any], types: dict[str, str]) -> Keys:
-    def of_kind(kind: str) -> tuple[str, ...]:
-        parts = described["KeySchema"]
-        return tuple(part["AttributeName"] for part in parts if part["KeyType"] == kind)
-
-    return Keys(described.get("IndexName"), of_kind("HASH"), of_kind("RANGE"), types)
+def key_from(table: TableDescription, words: Sequence[str]) -> Item:
+    """The key of one item, from values in order, or `name=value` in any order."""
+    names = table.key.names
+    if len(words) != len(names):
+        raise UsageError(
+            f"a key of table {table.name} has {len(names)} "
+            f"value{'s' if len(names) > 1 else ''}: {table.key}; you gave {len(words)}"
+        )
+    pairs = [word.partition("=") for word in words]
+    if sorted(name.strip() for name, _, _ in pairs) == sorted(names):
+        given = [(name.strip(), word) for name, _, word in pairs]
+    else:
+        given = [*zip(names, words, strict=True)]
+    return {name: scalar(word, table.types[name]) for name, word in given}

@@ -8,8 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from isotone.cli.program import Command
-from isotone.cli.table_keys import Table, described_table, table_names, table_of
+from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
+from isotone.tables.description import (
+    IndexDescription,
+    TableDescription,
+    description_of,
+    table_names,
+)
 from isotone.text_table import aligned
 
 # tables
@@ -31,25 +37,20 @@ def _tables(arguments: argparse.Namespace) -> int:
     elif not names:
         print("no tables; isotone create makes one")
     else:
-        rows = [_row(described_table(of), of) for of in described]
+        rows = [_row(description_of(each)) for each in described]
         print(aligned(_LIST_HEADER, rows, right={3, 4}))
     return 0
 
 
-def _row(table: Table, described: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        table.name,
-        str(table.keys),
-        ", ".join(str(keys.index) for keys in table.indexes),
-        *_counts(described),
-    )
+def _row(table: TableDescription) -> tuple[str, ...]:
+    return table.name, str(table.key), ", ".join(table.index_names), *_counts(table)
 
 
-def _counts(described: Mapping[str, Any]) -> tuple[str, str]:
+def _counts(table: TableDescription) -> tuple[str, str]:
     """The number of a table's items, and their size; an engine may not count them."""
-    if "ItemCount" not in described:
+    if not table.is_counted:
         return "—", "—"
-    return f"{described['ItemCount']:,}", size_text(described["TableSizeBytes"])
+    return f"{table.item_count:,}", size_text(table.size)
 
 
 def size_text(size: float) -> str:
@@ -86,52 +87,45 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 def _describe(arguments: argparse.Namespace) -> int:
     connection = arguments.connection
     table = table_of(connection, arguments.table)
-    described = connection.execute("DescribeTable", {"TableName": table.name})["Table"]
     if arguments.json:
+        described = connection.execute("DescribeTable", {"TableName": table.name})["Table"]
         print(json.dumps(described, indent=2, ensure_ascii=False))
         return 0
     ttl = connection.execute("DescribeTimeToLive", {"TableName": table.name})
-    print(aligned(_TABLE_HEADER, list(_rows(table, described)), right={3, 4}))
-    for name, value in _settings(described, ttl["TimeToLiveDescription"]):
+    print(aligned(_TABLE_HEADER, list(_rows(table)), right={3, 4}))
+    for name, value in _settings(table, ttl["TimeToLiveDescription"]):
         print(f"{name}: {value}")
     return 0
 
 
-def _rows(table: Table, described: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    yield table.name, str(table.keys), "everything", *_counts(described)
-    for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
-        for index in described.get(kind, ()):
-            name = index["IndexName"]
-            yield (
-                f"index {name}" + (" (local)" if kind.startswith("Local") else ""),
-                str(table.keys_of(name)),
-                _projection(index["Projection"]),
-                f"{index['ItemCount']:,}",
-                size_text(index["IndexSizeBytes"]),
-            )
-
-
-def _projection(projection: Mapping[str, Any]) -> str:
-    kind = projection["ProjectionType"]
-    if kind == "INCLUDE":
-        return "keys, " + ", ".join(projection["NonKeyAttributes"])
-    return {"ALL": "everything", "KEYS_ONLY": "keys"}[kind]
-
-
-def _settings(described: Mapping[str, Any], ttl: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    billing = described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
-    if billing == "PROVISIONED":
-        units = described["ProvisionedThroughput"]
-        billing += (
-            f", {units['ReadCapacityUnits']} read and {units['WriteCapacityUnits']} write units"
+def _rows(table: TableDescription) -> Iterator[tuple[str, ...]]:
+    yield table.name, str(table.key), "everything", *_counts(table)
+    for index in table.indexes:
+        yield (
+            f"index {index.name}" + (" (local)" if index.kind == "local" else ""),
+            str(index.key),
+            _projection(index),
+            f"{index.item_count:,}",
+            size_text(index.size),
         )
-    yield "billing", billing
-    yield "status", described["TableStatus"]
+
+
+def _projection(index: IndexDescription) -> str:
+    if isinstance(index.projection, tuple):
+        return "keys, " + ", ".join(index.projection)
+    return {"ALL": "everything", "KEYS_ONLY": "keys"}[index.projection]
+
+
+def _settings(table: TableDescription, ttl: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    read, write = table.units
+    of_units = f", {read} read and {write} write units"
+    yield "billing", table.billing + (of_units if table.billing == "PROVISIONED" else "")
+    yield "status", table.status
     if ttl.get("AttributeName"):
         yield "time to live", f"{ttl['AttributeName']} ({ttl['TimeToLiveStatus']})"
-    if described.get("DeletionProtectionEnabled"):
+    if table.is_protected:
         yield "deletion protection", "on"
-    yield "arn", described["TableArn"]
+    yield "arn", table.arn
 
 
 DESCRIBE: Final = Command(

@@ -16,6 +16,7 @@ from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import targets
 from isotone.cli.program import Command
+from isotone.effort import Wait
 from isotone.errors import UnknownOperationException
 
 if TYPE_CHECKING:
@@ -167,16 +168,12 @@ def open_page(address: str) -> None:
 class _PagesAlone:
     """The service of a server that has pages, and no database."""
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
         raise UnknownOperationException()
 
-    def begin(self, operation: str, body: bytes) -> bytes:
-        return self.send(operation, body)
-
-    def send_long(self, operation: str, body: bytes) -> bytes:
-        return self.send(operation, body)
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Any]:
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
+    ) -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
@@ -196,9 +193,6 @@ class _PagesAlone:
 
     def allow_waiting(self, allowed: bool) -> None:
         pass
-
-    def in_region(self, name: str) -> _PagesAlone:
-        return self
 
     account = "000000000000"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Unpack
 
-from isotone.client import global_table_types as global_tables
 from isotone.client import request_types as types
 from isotone.client.exceptions import MODELED_BY_STREAMS, ClientExceptions, client_error
 from isotone.client.pagination import PAGINATED, Paginator
@@ -350,50 +349,42 @@ class Client(_BaseClient):
 
     # Global tables, and their auto scaling
 
-    def create_global_table(
-        self, **request: Unpack[global_tables.CreateGlobalTableInput]
-    ) -> Response:
+    def create_global_table(self, **request: Unpack[types.CreateGlobalTableInput]) -> Response:
         """Make tables of the same name, in several regions, a global table of the first version."""
         return self._call("CreateGlobalTable", request)
 
-    def describe_global_table(
-        self, **request: Unpack[global_tables.DescribeGlobalTableInput]
-    ) -> Response:
+    def describe_global_table(self, **request: Unpack[types.DescribeGlobalTableInput]) -> Response:
         """Describe the regions of a global table."""
         return self._call("DescribeGlobalTable", request)
 
-    def list_global_tables(
-        self, **request: Unpack[global_tables.ListGlobalTablesInput]
-    ) -> Response:
+    def list_global_tables(self, **request: Unpack[types.ListGlobalTablesInput]) -> Response:
         """List a page of the global tables."""
         return self._call("ListGlobalTables", request)
 
-    def update_global_table(
-        self, **request: Unpack[global_tables.UpdateGlobalTableInput]
-    ) -> Response:
+    def update_global_table(self, **request: Unpack[types.UpdateGlobalTableInput]) -> Response:
         """Add regions to a global table, or remove them."""
         return self._call("UpdateGlobalTable", request)
 
     def describe_global_table_settings(
-        self, **request: Unpack[global_tables.DescribeGlobalTableSettingsInput]
+        self, **request: Unpack[types.DescribeGlobalTableSettingsInput]
     ) -> Response:
         """Describe the capacity of a global table in each region."""
         return self._call("DescribeGlobalTableSettings", request)
 
     def update_global_table_settings(
-        self, **request: Unpack[global_tables.UpdateGlobalTableSettingsInput]
+        self, **request: Unpack[types.UpdateGlobalTableSettingsInput]
     ) -> Response:
         """Change the capacity of a global table, for all regions or for some."""
         return self._call("UpdateGlobalTableSettings", request)
 
     def describe_table_replica_auto_scaling(
-        self, **request: Unpack[global_tables.DescribeTableReplicaAutoScalingInput]
+        self, **request: Unpack[types.DescribeTableReplicaAutoScalingInput]
     ) -> Response:
         """Describe the auto scaling of a table in each region."""
         return self._call("DescribeTableReplicaAutoScaling", request)
 
     def update_table_replica_auto_scaling(
-        self, **request: Unpack[global_tables.UpdateTableReplicaAutoScalingInput]
+        self, **request: Unpack[types.UpdateTableReplicaAutoScalingInput]
     ) -> Response:
         """Change the auto scaling of a table in some regions."""
         return self._call("UpdateTableReplicaAutoScaling", request)

@@ -35,7 +35,7 @@ from typing import (
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from isotone.client import global_table_types, request_types
+from isotone.client import request_types
 from isotone.client.exceptions import parameter_error
 from isotone.client.request_types import AttributeMap, AttributeValue
 
@@ -94,8 +94,7 @@ _ONLY_STR: Final = {str}
 
 def request_type(operation: str) -> Any:
     """The request type of an action."""
-    name = operation + "Input"
-    return getattr(request_types, name, None) or getattr(global_table_types, name)
+    return getattr(request_types, f"{operation}Input")
 
 
 @cache

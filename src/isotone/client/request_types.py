@@ -1,9 +1,9 @@
-"""The parameters of each action, as boto3's low-level clients take them.
+"""The parameters of each action, as boto3's low-level clients take them: made of `operations`, by `make files`.
 
-Each `…Input` is declared once and used three times: an editor completes keyword arguments from it, and
-`parameters` compiles it into a check that runs in C, and walks it to report errors with botocore's
-messages. Names, order and bounds of the members are the service's own.
+An editor completes keyword arguments from an `…Input`. `parameters` compiles it into a check that runs in C, and walks it
+to report errors with botocore's messages. Names, order and lower bounds of the members are the service's own.
 """
+# fmt: off
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from msgspec import Meta
 
 T = TypeVar("T")
 
-Name = Annotated[str, Meta(min_length=1)]
-IndexName = Annotated[str, Meta(min_length=3)]
-TableName = Annotated[str, Meta(min_length=3)]
-Natural = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
 NonEmpty = Annotated[Sequence[T], Meta(min_length=1)]
-
+Int0 = Annotated[int, Meta(ge=0)]
+Int1 = Annotated[int, Meta(ge=1)]
+Int1024 = Annotated[int, Meta(ge=1024)]
+Text1 = Annotated[str, Meta(min_length=1)]
+Text3 = Annotated[str, Meta(min_length=3)]
+Text21 = Annotated[str, Meta(min_length=21)]
+Text28 = Annotated[str, Meta(min_length=28)]
+Text37 = Annotated[str, Meta(min_length=37)]
+Text112 = Annotated[str, Meta(min_length=112)]
 
 class AttributeValue(TypedDict, total=False):
     S: str
@@ -35,25 +38,377 @@ class AttributeValue(TypedDict, total=False):
     NULL: bool
     BOOL: bool
 
-
 if TYPE_CHECKING:  # a dict made before the call has no more exact type
     AttributeMap = Mapping[str, AttributeValue | Mapping[str, Any]]
 else:
     AttributeMap = Mapping[str, AttributeValue]
 
+# Of operations/account.py
 
-# Items
+class DescribeLimitsInput(TypedDict, total=False):
+    pass
 
+class DescribeEndpointsInput(TypedDict, total=False):
+    pass
 
-class GetItemInput(TypedDict, total=False):
-    TableName: Required[Name]
-    Key: Required[AttributeMap]
+# Of operations/auto_scaling.py
+
+class DescribeTableReplicaAutoScalingInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(TypedDict, total=False):
+    DisableScaleIn: bool
+    ScaleInCooldown: int
+    ScaleOutCooldown: int
+    TargetValue: Required[float]
+
+class AutoScalingPolicyUpdate(TypedDict, total=False):
+    PolicyName: Text1
+    TargetTrackingScalingPolicyConfiguration: Required[AutoScalingTargetTrackingScalingPolicyConfigurationUpdate]
+
+class AutoScalingSettingsUpdate(TypedDict, total=False):
+    MinimumUnits: Int1
+    MaximumUnits: Int1
+    AutoScalingDisabled: bool
+    AutoScalingRoleArn: Text1
+    ScalingPolicyUpdate: AutoScalingPolicyUpdate
+
+class GlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaGlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaAutoScalingUpdate(TypedDict, total=False):
+    RegionName: Required[str]
+    ReplicaGlobalSecondaryIndexUpdates: Sequence[ReplicaGlobalSecondaryIndexAutoScalingUpdate]
+    ReplicaProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class UpdateTableReplicaAutoScalingInput(TypedDict, total=False):
+    GlobalSecondaryIndexUpdates: NonEmpty[GlobalSecondaryIndexAutoScalingUpdate]
+    TableName: Required[Text1]
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+    ReplicaUpdates: NonEmpty[ReplicaAutoScalingUpdate]
+
+# Of operations/backups.py
+
+class CreateBackupInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    BackupName: Required[Text3]
+
+class DescribeBackupInput(TypedDict, total=False):
+    BackupArn: Required[Text37]
+
+class ListBackupsInput(TypedDict, total=False):
+    TableName: Text1
+    Limit: Int1
+    TimeRangeLowerBound: datetime
+    TimeRangeUpperBound: datetime
+    ExclusiveStartBackupArn: Text37
+    BackupType: str
+
+class DeleteBackupInput(TypedDict, total=False):
+    BackupArn: Required[Text37]
+
+class KeySchemaElement(TypedDict, total=False):
+    AttributeName: Required[Text1]
+    KeyType: Required[str]
+
+class Projection(TypedDict, total=False):
+    ProjectionType: str
+    NonKeyAttributes: NonEmpty[Text1]
+
+class ProvisionedThroughput(TypedDict, total=False):
+    ReadCapacityUnits: Required[Int1]
+    WriteCapacityUnits: Required[Int1]
+
+class OnDemandThroughput(TypedDict, total=False):
+    MaxReadRequestUnits: int
+    MaxWriteRequestUnits: int
+
+class WarmThroughput(TypedDict, total=False):
+    ReadUnitsPerSecond: int
+    WriteUnitsPerSecond: int
+
+class GlobalSecondaryIndex(TypedDict, total=False):
+    IndexName: Required[Text3]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    Projection: Required[Projection]
+    ProvisionedThroughput: ProvisionedThroughput
+    OnDemandThroughput: OnDemandThroughput
+    WarmThroughput: WarmThroughput
+
+class LocalSecondaryIndex(TypedDict, total=False):
+    IndexName: Required[Text3]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    Projection: Required[Projection]
+
+class SSESpecification(TypedDict, total=False):
+    Enabled: bool
+    SSEType: str
+    KMSMasterKeyId: str
+
+class VectorAttributeDefinition(TypedDict, total=False):
+    AttributeName: Required[Text1]
+
+class SearchSchemaElement(TypedDict, total=False):
+    AttributeName: Required[str]
+    SearchSchemaElementType: Required[str]
+
+class VectorIndex(TypedDict, total=False):
+    IndexName: Required[Text3]
+    VectorAttribute: Required[VectorAttributeDefinition]
+    SearchSchema: NonEmpty[SearchSchemaElement]
+    Projection: Required[Projection]
+    Dimensions: Required[Int1]
+    DistanceFunction: Required[str]
+
+class RestoreTableFromBackupInput(TypedDict, total=False):
+    TargetTableName: Required[Text3]
+    BackupArn: Required[Text37]
+    BillingModeOverride: str
+    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
+    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
+    ProvisionedThroughputOverride: ProvisionedThroughput
+    OnDemandThroughputOverride: OnDemandThroughput
+    SSESpecificationOverride: SSESpecification
+    VectorIndexOverride: Sequence[VectorIndex]
+
+# Of operations/batches.py
+
+class KeysAndAttributes(TypedDict, total=False):
+    Keys: Required[NonEmpty[AttributeMap]]
     AttributesToGet: NonEmpty[str]
     ConsistentRead: bool
-    ReturnConsumedCapacity: str
     ProjectionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
 
+class BatchGetItemInput(TypedDict, total=False):
+    RequestItems: Required[Mapping[Text1, KeysAndAttributes]]
+    ReturnConsumedCapacity: str
+
+class PutRequest(TypedDict, total=False):
+    Item: Required[AttributeMap]
+
+class DeleteRequest(TypedDict, total=False):
+    Key: Required[AttributeMap]
+
+class WriteRequest(TypedDict, total=False):
+    PutRequest: PutRequest
+    DeleteRequest: DeleteRequest
+
+class BatchWriteItemInput(TypedDict, total=False):
+    RequestItems: Required[Mapping[Text1, NonEmpty[WriteRequest]]]
+    ReturnConsumedCapacity: str
+    ReturnItemCollectionMetrics: str
+
+# Of operations/bulk_puts.py
+
+class InputS3Configuration(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: Required[str]
+    S3KeyPrefix: str
+    InputFormat: Required[str]
+    InputCompressionType: str
+
+class OutputS3Configuration(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: str
+    S3KeyPrefix: str
+    S3SseAlgorithm: str
+    S3SseKmsKeyId: Text1
+    OutputType: Required[Sequence[str]]
+
+class StartBulkPutItemsInput(TypedDict, total=False):
+    ClientToken: str
+    InputS3Configuration: Required[InputS3Configuration]
+    OutputS3Configuration: Required[OutputS3Configuration]
+    TableName: Required[Text1]
+    MaxWriteRequestUnits: Int1024
+    PerformanceTier: str
+
+class DescribeBulkOperationInput(TypedDict, total=False):
+    BulkOperationArn: Required[Text37]
+
+class ListBulkOperationsInput(TypedDict, total=False):
+    MaxResults: Int1
+    NextToken: Text1
+
+class CancelBulkOperationInput(TypedDict, total=False):
+    BulkOperationArn: Required[Text37]
+
+# Of operations/contributor_insights.py
+
+class UpdateContributorInsightsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    IndexName: Text3
+    ContributorInsightsAction: Required[str]
+    ContributorInsightsMode: str
+
+class DescribeContributorInsightsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    IndexName: Text3
+
+class ListContributorInsightsInput(TypedDict, total=False):
+    TableName: Text1
+    NextToken: str
+    MaxResults: int
+
+# Of operations/expiry.py
+
+class DescribeTimeToLiveInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class TimeToLiveSpecification(TypedDict, total=False):
+    Enabled: Required[bool]
+    AttributeName: Required[Text1]
+
+class UpdateTimeToLiveInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    TimeToLiveSpecification: Required[TimeToLiveSpecification]
+
+# Of operations/exports.py
+
+class IncrementalExportSpecification(TypedDict, total=False):
+    ExportFromTime: datetime
+    ExportToTime: datetime
+    ExportViewType: str
+
+class FilterSpecification(TypedDict, total=False):
+    FilterExpression: str
+    ProjectionExpression: str
+    KeyConditionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: AttributeMap
+
+class ExportTableToPointInTimeInput(TypedDict, total=False):
+    TableArn: Required[Text1]
+    ExportTime: datetime
+    ClientToken: str
+    S3Bucket: Required[str]
+    S3BucketOwner: str
+    S3Prefix: str
+    S3SseAlgorithm: str
+    S3SseKmsKeyId: Text1
+    ExportFormat: str
+    ExportType: str
+    IncrementalExportSpecification: IncrementalExportSpecification
+    FilterSpecification: FilterSpecification
+
+class DescribeExportInput(TypedDict, total=False):
+    ExportArn: Required[Text37]
+
+class ListExportsInput(TypedDict, total=False):
+    TableArn: Text1
+    MaxResults: Int1
+    NextToken: str
+
+# Of operations/global_table_settings.py
+
+class DescribeGlobalTableSettingsInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+
+class GlobalTableGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedWriteCapacityUnits: Int1
+    ProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+
+class ReplicaGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedReadCapacityUnits: Int1
+    ProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+
+class ReplicaSettingsUpdate(TypedDict, total=False):
+    RegionName: Required[str]
+    ReplicaProvisionedReadCapacityUnits: Int1
+    ReplicaProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+    ReplicaGlobalSecondaryIndexSettingsUpdate: NonEmpty[ReplicaGlobalSecondaryIndexSettingsUpdate]
+    ReplicaTableClass: str
+
+class UpdateGlobalTableSettingsInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+    GlobalTableBillingMode: str
+    GlobalTableProvisionedWriteCapacityUnits: Int1
+    GlobalTableProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+    GlobalTableGlobalSecondaryIndexSettingsUpdate: NonEmpty[GlobalTableGlobalSecondaryIndexSettingsUpdate]
+    ReplicaSettingsUpdate: NonEmpty[ReplicaSettingsUpdate]
+
+# Of operations/global_tables.py
+
+class Replica(TypedDict, total=False):
+    RegionName: str
+
+class CreateGlobalTableInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+    ReplicationGroup: Required[Sequence[Replica]]
+
+class RegionAction(TypedDict, total=False):
+    RegionName: Required[str]
+
+class ReplicaUpdate(TypedDict, total=False):
+    Create: RegionAction
+    Delete: RegionAction
+
+class UpdateGlobalTableInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+    ReplicaUpdates: Required[Sequence[ReplicaUpdate]]
+
+class DescribeGlobalTableInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+
+class ListGlobalTablesInput(TypedDict, total=False):
+    ExclusiveStartGlobalTableName: Text3
+    Limit: Int1
+    RegionName: str
+
+# Of operations/imports.py
+
+class S3BucketSource(TypedDict, total=False):
+    S3BucketOwner: str
+    S3Bucket: Required[str]
+    S3KeyPrefix: str
+
+class CsvOptions(TypedDict, total=False):
+    Delimiter: Text1
+    HeaderList: NonEmpty[Text1]
+
+class InputFormatOptions(TypedDict, total=False):
+    Csv: CsvOptions
+
+class AttributeDefinition(TypedDict, total=False):
+    AttributeName: Required[Text1]
+    AttributeType: Required[str]
+
+class TableCreationParameters(TypedDict, total=False):
+    TableName: Required[Text3]
+    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughput
+    OnDemandThroughput: OnDemandThroughput
+    SSESpecification: SSESpecification
+    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
+    VectorIndexes: Sequence[VectorIndex]
+
+class ImportTableInput(TypedDict, total=False):
+    ClientToken: str
+    S3BucketSource: Required[S3BucketSource]
+    InputFormat: Required[str]
+    InputFormatOptions: InputFormatOptions
+    InputCompressionType: str
+    TableCreationParameters: Required[TableCreationParameters]
+
+class DescribeImportInput(TypedDict, total=False):
+    ImportArn: Required[Text37]
+
+class ListImportsInput(TypedDict, total=False):
+    TableArn: Text1
+    PageSize: Int1
+    NextToken: Text112
+
+# Of operations/item_requests.py
 
 class ExpectedAttributeValue(TypedDict, total=False):
     Value: AttributeValue
@@ -61,9 +416,8 @@ class ExpectedAttributeValue(TypedDict, total=False):
     ComparisonOperator: str
     AttributeValueList: Sequence[AttributeValue]
 
-
 class PutItemInput(TypedDict, total=False):
-    TableName: Required[Name]
+    TableName: Required[Text1]
     Item: Required[AttributeMap]
     Expected: Mapping[str, ExpectedAttributeValue]
     ReturnValues: str
@@ -75,14 +429,25 @@ class PutItemInput(TypedDict, total=False):
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
+class DeleteItemInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    Key: Required[AttributeMap]
+    Expected: Mapping[str, ExpectedAttributeValue]
+    ConditionalOperator: str
+    ReturnValues: str
+    ReturnConsumedCapacity: str
+    ReturnItemCollectionMetrics: str
+    ConditionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: AttributeMap
+    ReturnValuesOnConditionCheckFailure: str
 
 class AttributeValueUpdate(TypedDict, total=False):
     Value: AttributeValue
     Action: str
 
-
 class UpdateItemInput(TypedDict, total=False):
-    TableName: Required[Name]
+    TableName: Required[Text1]
     Key: Required[AttributeMap]
     AttributeUpdates: Mapping[str, AttributeValueUpdate]
     Expected: Mapping[str, ExpectedAttributeValue]
@@ -96,32 +461,53 @@ class UpdateItemInput(TypedDict, total=False):
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-
-class DeleteItemInput(TypedDict, total=False):
-    TableName: Required[Name]
+class GetItemInput(TypedDict, total=False):
+    TableName: Required[Text1]
     Key: Required[AttributeMap]
-    Expected: Mapping[str, ExpectedAttributeValue]
-    ConditionalOperator: str
-    ReturnValues: str
+    AttributesToGet: NonEmpty[str]
+    ConsistentRead: bool
     ReturnConsumedCapacity: str
-    ReturnItemCollectionMetrics: str
-    ConditionExpression: str
+    ProjectionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
-    ExpressionAttributeValues: AttributeMap
-    ReturnValuesOnConditionCheckFailure: str
 
+# Of operations/kinesis_destinations.py
+
+class EnableKinesisStreamingConfiguration(TypedDict, total=False):
+    ApproximateCreationDateTimePrecision: str
+
+class EnableKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    StreamArn: Required[Text37]
+    EnableKinesisStreamingConfiguration: EnableKinesisStreamingConfiguration
+
+class DisableKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    StreamArn: Required[Text37]
+    EnableKinesisStreamingConfiguration: EnableKinesisStreamingConfiguration
+
+class UpdateKinesisStreamingConfiguration(TypedDict, total=False):
+    ApproximateCreationDateTimePrecision: str
+
+class UpdateKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    StreamArn: Required[Text37]
+    UpdateKinesisStreamingConfiguration: UpdateKinesisStreamingConfiguration
+
+class DescribeKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+# Of operations/query_and_scan.py
 
 class Condition(TypedDict, total=False):
     AttributeValueList: Sequence[AttributeValue]
     ComparisonOperator: Required[str]
 
-
 class QueryInput(TypedDict, total=False):
-    TableName: Required[Name]
-    IndexName: IndexName
+    TableName: Required[Text1]
+    IndexName: Text3
     Select: str
     AttributesToGet: NonEmpty[str]
-    Limit: Positive
+    Limit: Int1
     ConsistentRead: bool
     KeyConditions: Mapping[str, Condition]
     QueryFilter: Mapping[str, Condition]
@@ -135,699 +521,333 @@ class QueryInput(TypedDict, total=False):
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
 
-
 class ScanInput(TypedDict, total=False):
-    TableName: Required[Name]
-    IndexName: IndexName
+    TableName: Required[Text1]
+    IndexName: Text3
     AttributesToGet: NonEmpty[str]
-    Limit: Positive
+    Limit: Int1
     Select: str
     ScanFilter: Mapping[str, Condition]
     ConditionalOperator: str
     ExclusiveStartKey: AttributeMap
     ReturnConsumedCapacity: str
-    TotalSegments: Positive
-    Segment: Natural
+    TotalSegments: Int1
+    Segment: Int0
     ProjectionExpression: str
     FilterExpression: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ConsistentRead: bool
 
+# Of operations/recovery.py
 
-class KeysAndAttributes(TypedDict, total=False):
-    Keys: Required[NonEmpty[AttributeMap]]
-    AttributesToGet: NonEmpty[str]
+class PointInTimeRecoverySpecification(TypedDict, total=False):
+    PointInTimeRecoveryEnabled: Required[bool]
+    RecoveryPeriodInDays: Int1
+
+class UpdateContinuousBackupsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecification]
+
+class DescribeContinuousBackupsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class RestoreTableToPointInTimeInput(TypedDict, total=False):
+    SourceTableArn: Text1
+    SourceTableName: Text3
+    TargetTableName: Required[Text3]
+    UseLatestRestorableTime: bool
+    RestoreDateTime: datetime
+    BillingModeOverride: str
+    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
+    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
+    ProvisionedThroughputOverride: ProvisionedThroughput
+    OnDemandThroughputOverride: OnDemandThroughput
+    SSESpecificationOverride: SSESpecification
+    VectorIndexOverride: Sequence[VectorIndex]
+
+# Of operations/resource_policies.py
+
+class PutResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    Policy: Required[str]
+    ExpectedRevisionId: Text1
+    ConfirmRemoveSelfResourceAccess: bool
+
+class GetResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+
+class DeleteResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    ExpectedRevisionId: Text1
+
+# Of operations/statements.py
+
+class ExecuteStatementInput(TypedDict, total=False):
+    Statement: Required[Text1]
+    Parameters: NonEmpty[AttributeValue]
     ConsistentRead: bool
-    ProjectionExpression: str
-    ExpressionAttributeNames: Mapping[str, str]
+    NextToken: Text1
+    ReturnConsumedCapacity: str
+    Limit: Int1
+    ReturnValuesOnConditionCheckFailure: str
 
+class BatchStatementRequest(TypedDict, total=False):
+    Statement: Required[Text1]
+    Parameters: NonEmpty[AttributeValue]
+    ConsistentRead: bool
+    ReturnValuesOnConditionCheckFailure: str
 
-class BatchGetItemInput(TypedDict, total=False):
-    RequestItems: Required[Mapping[str, KeysAndAttributes]]
+class BatchExecuteStatementInput(TypedDict, total=False):
+    Statements: Required[NonEmpty[BatchStatementRequest]]
     ReturnConsumedCapacity: str
 
+class ParameterizedStatement(TypedDict, total=False):
+    Statement: Required[Text1]
+    Parameters: NonEmpty[AttributeValue]
+    ReturnValuesOnConditionCheckFailure: str
 
-class PutRequestShape(TypedDict, total=False):
-    Item: Required[AttributeMap]
-
-
-class DeleteRequestShape(TypedDict, total=False):
-    Key: Required[AttributeMap]
-
-
-class WriteRequest(TypedDict, total=False):
-    PutRequest: PutRequestShape
-    DeleteRequest: DeleteRequestShape
-
-
-class BatchWriteItemInput(TypedDict, total=False):
-    RequestItems: Required[Mapping[str, NonEmpty[WriteRequest]]]
+class ExecuteTransactionInput(TypedDict, total=False):
+    TransactStatements: Required[NonEmpty[ParameterizedStatement]]
+    ClientRequestToken: Text1
     ReturnConsumedCapacity: str
-    ReturnItemCollectionMetrics: str
 
+# Of operations/streams.py
 
-class GetShape(TypedDict, total=False):
+class ListStreamsInput(TypedDict, total=False):
+    TableName: Text3
+    Limit: Int1
+    ExclusiveStartStreamArn: Text37
+
+class ShardFilter(TypedDict, total=False):
+    Type: str
+    ShardId: Text28
+
+class DescribeStreamInput(TypedDict, total=False):
+    StreamArn: Required[Text37]
+    Limit: Int1
+    ExclusiveStartShardId: Text28
+    ShardFilter: ShardFilter
+
+class GetShardIteratorInput(TypedDict, total=False):
+    StreamArn: Required[Text37]
+    ShardId: Required[Text28]
+    ShardIteratorType: Required[str]
+    SequenceNumber: Text21
+    Timestamp: datetime
+
+class GetRecordsInput(TypedDict, total=False):
+    ShardIterator: Required[Text1]
+    Limit: Int1
+
+# Of operations/table_requests.py
+
+class StreamSpecification(TypedDict, total=False):
+    StreamEnabled: Required[bool]
+    StreamViewType: str
+
+class Tag(TypedDict, total=False):
+    Key: Required[Text1]
+    Value: Required[str]
+
+class CreateTableInput(TypedDict, total=False):
+    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
+    TableName: Required[Text1]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    LocalSecondaryIndexes: Sequence[LocalSecondaryIndex]
+    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughput
+    StreamSpecification: StreamSpecification
+    SSESpecification: SSESpecification
+    Tags: Sequence[Tag]
+    TableClass: str
+    DeletionProtectionEnabled: bool
+    WarmThroughput: WarmThroughput
+    ResourcePolicy: str
+    OnDemandThroughput: OnDemandThroughput
+    VectorIndexes: Sequence[VectorIndex]
+
+class DescribeTableInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class ListTablesInput(TypedDict, total=False):
+    ExclusiveStartTableName: Text3
+    Limit: Int1
+
+class DeleteTableInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedThroughput: ProvisionedThroughput
+    OnDemandThroughput: OnDemandThroughput
+    WarmThroughput: WarmThroughput
+
+class CreateGlobalSecondaryIndexAction(TypedDict, total=False):
+    IndexName: Required[Text3]
+    KeySchema: Required[NonEmpty[KeySchemaElement]]
+    Projection: Required[Projection]
+    ProvisionedThroughput: ProvisionedThroughput
+    OnDemandThroughput: OnDemandThroughput
+    WarmThroughput: WarmThroughput
+
+class DeleteGlobalSecondaryIndexAction(TypedDict, total=False):
+    IndexName: Required[Text3]
+
+class GlobalSecondaryIndexUpdate(TypedDict, total=False):
+    Update: UpdateGlobalSecondaryIndexAction
+    Create: CreateGlobalSecondaryIndexAction
+    Delete: DeleteGlobalSecondaryIndexAction
+
+class ProvisionedThroughputOverride(TypedDict, total=False):
+    ReadCapacityUnits: Int1
+
+class OnDemandThroughputOverride(TypedDict, total=False):
+    MaxReadRequestUnits: int
+
+class ReplicaGlobalSecondaryIndex(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedThroughputOverride: ProvisionedThroughputOverride
+    OnDemandThroughputOverride: OnDemandThroughputOverride
+
+class CreateReplicationGroupMemberAction(TypedDict, total=False):
+    RegionName: Required[str]
+    KMSMasterKeyId: str
+    ProvisionedThroughputOverride: ProvisionedThroughputOverride
+    OnDemandThroughputOverride: OnDemandThroughputOverride
+    GlobalSecondaryIndexes: NonEmpty[ReplicaGlobalSecondaryIndex]
+    TableClassOverride: str
+
+class UpdateReplicationGroupMemberAction(TypedDict, total=False):
+    RegionName: Required[str]
+    KMSMasterKeyId: str
+    ProvisionedThroughputOverride: ProvisionedThroughputOverride
+    OnDemandThroughputOverride: OnDemandThroughputOverride
+    GlobalSecondaryIndexes: NonEmpty[ReplicaGlobalSecondaryIndex]
+    TableClassOverride: str
+
+class Disassociation(TypedDict, total=False):
+    RegionName: Required[str]
+    DisassociationMode: Required[str]
+
+class ReplicationGroupUpdate(TypedDict, total=False):
+    Create: CreateReplicationGroupMemberAction
+    Update: UpdateReplicationGroupMemberAction
+    Delete: RegionAction
+    Disassociate: Disassociation
+
+class GlobalTableWitnessGroupUpdate(TypedDict, total=False):
+    Create: RegionAction
+    Delete: RegionAction
+
+class DeleteVectorIndexAction(TypedDict, total=False):
+    IndexName: Required[Text3]
+
+class VectorIndexUpdate(TypedDict, total=False):
+    Create: VectorIndex
+    Delete: DeleteVectorIndexAction
+
+class UpdateTableInput(TypedDict, total=False):
+    AttributeDefinitions: Sequence[AttributeDefinition]
+    TableName: Required[Text1]
+    BillingMode: str
+    ProvisionedThroughput: ProvisionedThroughput
+    GlobalSecondaryIndexUpdates: Sequence[GlobalSecondaryIndexUpdate]
+    StreamSpecification: StreamSpecification
+    SSESpecification: SSESpecification
+    ReplicaUpdates: NonEmpty[ReplicationGroupUpdate]
+    TableClass: str
+    DeletionProtectionEnabled: bool
+    MultiRegionConsistency: str
+    GlobalTableWitnessUpdates: NonEmpty[GlobalTableWitnessGroupUpdate]
+    OnDemandThroughput: OnDemandThroughput
+    WarmThroughput: WarmThroughput
+    VectorIndexUpdates: Sequence[VectorIndexUpdate]
+
+# Of operations/tags.py
+
+class TagResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    Tags: Required[Sequence[Tag]]
+
+class UntagResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    TagKeys: Required[Sequence[Text1]]
+
+class ListTagsOfResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    NextToken: str
+
+# Of operations/transactions.py
+
+class Get(TypedDict, total=False):
     Key: Required[AttributeMap]
-    TableName: Required[Name]
+    TableName: Required[Text1]
     ProjectionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
-
 
 class TransactGetItem(TypedDict, total=False):
-    Get: Required[GetShape]
-
+    Get: Required[Get]
 
 class TransactGetItemsInput(TypedDict, total=False):
     TransactItems: Required[NonEmpty[TransactGetItem]]
     ReturnConsumedCapacity: str
 
-
-class ConditionCheckShape(TypedDict, total=False):
+class ConditionCheck(TypedDict, total=False):
     Key: Required[AttributeMap]
-    TableName: Required[Name]
+    TableName: Required[Text1]
     ConditionExpression: Required[str]
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-
-class PutShape(TypedDict, total=False):
+class Put(TypedDict, total=False):
     Item: Required[AttributeMap]
-    TableName: Required[Name]
+    TableName: Required[Text1]
     ConditionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-
-class DeleteShape(TypedDict, total=False):
+class Delete(TypedDict, total=False):
     Key: Required[AttributeMap]
-    TableName: Required[Name]
+    TableName: Required[Text1]
     ConditionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-
-class UpdateShape(TypedDict, total=False):
+class Update(TypedDict, total=False):
     Key: Required[AttributeMap]
     UpdateExpression: Required[str]
-    TableName: Required[Name]
+    TableName: Required[Text1]
     ConditionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-
 class TransactWriteItem(TypedDict, total=False):
-    ConditionCheck: ConditionCheckShape
-    Put: PutShape
-    Delete: DeleteShape
-    Update: UpdateShape
-
+    ConditionCheck: ConditionCheck
+    Put: Put
+    Delete: Delete
+    Update: Update
 
 class TransactWriteItemsInput(TypedDict, total=False):
     TransactItems: Required[NonEmpty[TransactWriteItem]]
     ReturnConsumedCapacity: str
     ReturnItemCollectionMetrics: str
-    ClientRequestToken: Name
+    ClientRequestToken: Text1
 
+# Of operations/vector_search.py
 
 class SearchVectorsInput(TypedDict, total=False):
-    TableName: Required[Name]
-    IndexName: Required[IndexName]
+    TableName: Required[Text1]
+    IndexName: Required[Text3]
     ReturnConsumedCapacity: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
     ProjectionExpression: str
     SearchVector: Required[NonEmpty[AttributeValue]]
     SearchConditionExpression: str
-    TopK: Required[Positive]
-
-
-class ExecuteStatementInput(TypedDict, total=False):
-    Statement: Required[Name]
-    Parameters: NonEmpty[AttributeValue]
-    ConsistentRead: bool
-    NextToken: Name
-    ReturnConsumedCapacity: str
-    Limit: Positive
-    ReturnValuesOnConditionCheckFailure: str
-
-
-class BatchStatementRequest(TypedDict, total=False):
-    Statement: Required[Name]
-    Parameters: NonEmpty[AttributeValue]
-    ConsistentRead: bool
-    ReturnValuesOnConditionCheckFailure: str
-
-
-class BatchExecuteStatementInput(TypedDict, total=False):
-    Statements: Required[NonEmpty[BatchStatementRequest]]
-    ReturnConsumedCapacity: str
-
-
-class ParameterizedStatement(TypedDict, total=False):
-    Statement: Required[Name]
-    Parameters: NonEmpty[AttributeValue]
-    ReturnValuesOnConditionCheckFailure: str
-
-
-class ExecuteTransactionInput(TypedDict, total=False):
-    TransactStatements: Required[NonEmpty[ParameterizedStatement]]
-    ClientRequestToken: Name
-    ReturnConsumedCapacity: str
-
-
-# Tables
-
-
-class AttributeDefinition(TypedDict, total=False):
-    AttributeName: Required[Name]
-    AttributeType: Required[str]
-
-
-class KeySchemaElement(TypedDict, total=False):
-    AttributeName: Required[Name]
-    KeyType: Required[str]
-
-
-class ProjectionShape(TypedDict, total=False):
-    ProjectionType: str
-    NonKeyAttributes: NonEmpty[Name]
-
-
-class LocalSecondaryIndex(TypedDict, total=False):
-    IndexName: Required[IndexName]
-    KeySchema: Required[NonEmpty[KeySchemaElement]]
-    Projection: Required[ProjectionShape]
-
-
-class ProvisionedThroughputShape(TypedDict, total=False):
-    ReadCapacityUnits: Required[Positive]
-    WriteCapacityUnits: Required[Positive]
-
-
-class OnDemandThroughputShape(TypedDict, total=False):
-    MaxReadRequestUnits: int
-    MaxWriteRequestUnits: int
-
-
-class WarmThroughputShape(TypedDict, total=False):
-    ReadUnitsPerSecond: int
-    WriteUnitsPerSecond: int
-
-
-class GlobalSecondaryIndex(TypedDict, total=False):
-    IndexName: Required[IndexName]
-    KeySchema: Required[NonEmpty[KeySchemaElement]]
-    Projection: Required[ProjectionShape]
-    ProvisionedThroughput: ProvisionedThroughputShape
-    OnDemandThroughput: OnDemandThroughputShape
-    WarmThroughput: WarmThroughputShape
-
-
-class StreamSpecificationShape(TypedDict, total=False):
-    StreamEnabled: Required[bool]
-    StreamViewType: str
-
-
-class SSESpecificationShape(TypedDict, total=False):
-    Enabled: bool
-    SSEType: str
-    KMSMasterKeyId: str
-
-
-class Tag(TypedDict, total=False):
-    Key: Required[Name]
-    Value: Required[str]
-
-
-class VectorAttributeDefinition(TypedDict, total=False):
-    AttributeName: Required[Name]
-
-
-class SearchSchemaElement(TypedDict, total=False):
-    AttributeName: Required[str]
-    SearchSchemaElementType: Required[str]
-
-
-class VectorIndex(TypedDict, total=False):
-    IndexName: Required[IndexName]
-    VectorAttribute: Required[VectorAttributeDefinition]
-    SearchSchema: NonEmpty[SearchSchemaElement]
-    Projection: Required[ProjectionShape]
-    Dimensions: Required[Positive]
-    DistanceFunction: Required[str]
-
-
-class DeleteVectorIndexAction(TypedDict, total=False):
-    IndexName: Required[IndexName]
-
-
-class VectorIndexUpdate(TypedDict, total=False):
-    Create: VectorIndex
-    Delete: DeleteVectorIndexAction
-
-
-class CreateTableInput(TypedDict, total=False):
-    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
-    TableName: Required[Name]
-    KeySchema: Required[NonEmpty[KeySchemaElement]]
-    LocalSecondaryIndexes: Sequence[LocalSecondaryIndex]
-    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
-    BillingMode: str
-    ProvisionedThroughput: ProvisionedThroughputShape
-    StreamSpecification: StreamSpecificationShape
-    SSESpecification: SSESpecificationShape
-    Tags: Sequence[Tag]
-    TableClass: str
-    DeletionProtectionEnabled: bool
-    WarmThroughput: WarmThroughputShape
-    ResourcePolicy: str
-    OnDemandThroughput: OnDemandThroughputShape
-    VectorIndexes: Sequence[VectorIndex]
-
-
-class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
-    IndexName: Required[IndexName]
-    ProvisionedThroughput: ProvisionedThroughputShape
-    OnDemandThroughput: OnDemandThroughputShape
-    WarmThroughput: WarmThroughputShape
-
-
-class DeleteGlobalSecondaryIndexAction(TypedDict, total=False):
-    IndexName: Required[IndexName]
-
-
-class GlobalSecondaryIndexUpdate(TypedDict, total=False):
-    Update: UpdateGlobalSecondaryIndexAction
-    Create: GlobalSecondaryIndex
-    Delete: DeleteGlobalSecondaryIndexAction
-
-
-class ProvisionedThroughputOverrideShape(TypedDict, total=False):
-    ReadCapacityUnits: Positive
-
-
-class OnDemandThroughputOverrideShape(TypedDict, total=False):
-    MaxReadRequestUnits: int
-
-
-class ReplicaIndex(TypedDict, total=False):
-    IndexName: Required[IndexName]
-    ProvisionedThroughputOverride: ProvisionedThroughputOverrideShape
-    OnDemandThroughputOverride: OnDemandThroughputOverrideShape
-
-
-class ReplicaSettings(TypedDict, total=False):
-    RegionName: Required[str]
-    KMSMasterKeyId: str
-    ProvisionedThroughputOverride: ProvisionedThroughputOverrideShape
-    OnDemandThroughputOverride: OnDemandThroughputOverrideShape
-    GlobalSecondaryIndexes: NonEmpty[ReplicaIndex]
-    TableClassOverride: str
-
-
-class OfRegion(TypedDict, total=False):
-    RegionName: Required[str]
-
-
-class ReplicaDisassociation(TypedDict, total=False):
-    RegionName: Required[str]
-    DisassociationMode: Required[str]
-
-
-class ReplicaUpdate(TypedDict, total=False):
-    Create: ReplicaSettings
-    Update: ReplicaSettings
-    Delete: OfRegion
-    Disassociate: ReplicaDisassociation
-
-
-class WitnessUpdate(TypedDict, total=False):
-    Create: OfRegion
-    Delete: OfRegion
-
-
-class UpdateTableInput(TypedDict, total=False):
-    AttributeDefinitions: Sequence[AttributeDefinition]
-    TableName: Required[Name]
-    BillingMode: str
-    ProvisionedThroughput: ProvisionedThroughputShape
-    GlobalSecondaryIndexUpdates: Sequence[GlobalSecondaryIndexUpdate]
-    StreamSpecification: StreamSpecificationShape
-    SSESpecification: SSESpecificationShape
-    ReplicaUpdates: NonEmpty[ReplicaUpdate]
-    TableClass: str
-    DeletionProtectionEnabled: bool
-    MultiRegionConsistency: str
-    GlobalTableWitnessUpdates: NonEmpty[WitnessUpdate]
-    OnDemandThroughput: OnDemandThroughputShape
-    WarmThroughput: WarmThroughputShape
-    VectorIndexUpdates: Sequence[VectorIndexUpdate]
-
-
-class DescribeTableInput(TypedDict, total=False):
-    TableName: Required[Name]
-
-
-DeleteTableInput = DescribeTableInput
-DescribeTimeToLiveInput = DescribeTableInput
-DescribeContinuousBackupsInput = DescribeTableInput
-
-
-class ListTablesInput(TypedDict, total=False):
-    ExclusiveStartTableName: TableName
-    Limit: Positive
-
-
-class TimeToLiveSpecificationShape(TypedDict, total=False):
-    Enabled: Required[bool]
-    AttributeName: Required[Name]
-
-
-class UpdateTimeToLiveInput(TypedDict, total=False):
-    TableName: Required[Name]
-    TimeToLiveSpecification: Required[TimeToLiveSpecificationShape]
-
-
-class TagResourceInput(TypedDict, total=False):
-    ResourceArn: Required[Name]
-    Tags: Required[Sequence[Tag]]
-
-
-class UntagResourceInput(TypedDict, total=False):
-    ResourceArn: Required[Name]
-    TagKeys: Required[Sequence[Name]]
-
-
-class ListTagsOfResourceInput(TypedDict, total=False):
-    ResourceArn: Required[Name]
-    NextToken: str
-
-
-class PointInTimeRecoverySpecificationShape(TypedDict, total=False):
-    PointInTimeRecoveryEnabled: Required[bool]
-    RecoveryPeriodInDays: Positive
-
-
-class UpdateContinuousBackupsInput(TypedDict, total=False):
-    TableName: Required[Name]
-    PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecificationShape]
-
-
-# Backups
-
-BackupName = Annotated[str, Meta(min_length=3)]
-BackupArn = Annotated[str, Meta(min_length=37)]
-
-
-class CreateBackupInput(TypedDict, total=False):
-    TableName: Required[Name]
-    BackupName: Required[BackupName]
-
-
-class DescribeBackupInput(TypedDict, total=False):
-    BackupArn: Required[BackupArn]
-
-
-DeleteBackupInput = DescribeBackupInput
-
-
-class ListBackupsInput(TypedDict, total=False):
-    TableName: Name
-    Limit: Positive
-    TimeRangeLowerBound: datetime
-    TimeRangeUpperBound: datetime
-    ExclusiveStartBackupArn: BackupArn
-    BackupType: str
-
-
-class RestoreTableFromBackupInput(TypedDict, total=False):
-    TargetTableName: Required[TableName]
-    BackupArn: Required[BackupArn]
-    BillingModeOverride: str
-    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
-    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
-    ProvisionedThroughputOverride: ProvisionedThroughputShape
-    OnDemandThroughputOverride: OnDemandThroughputShape
-    SSESpecificationOverride: SSESpecificationShape
-    VectorIndexOverride: Sequence[VectorIndex]
-
-
-class RestoreTableToPointInTimeInput(TypedDict, total=False):
-    SourceTableArn: Name
-    SourceTableName: TableName
-    TargetTableName: Required[TableName]
-    UseLatestRestorableTime: bool
-    RestoreDateTime: datetime
-    BillingModeOverride: str
-    GlobalSecondaryIndexOverride: Sequence[GlobalSecondaryIndex]
-    LocalSecondaryIndexOverride: Sequence[LocalSecondaryIndex]
-    ProvisionedThroughputOverride: ProvisionedThroughputShape
-    OnDemandThroughputOverride: OnDemandThroughputShape
-    SSESpecificationOverride: SSESpecificationShape
-    VectorIndexOverride: Sequence[VectorIndex]
-
-
-class DescribeLimitsInput(TypedDict, total=False):
-    pass
-
-
-class DescribeEndpointsInput(TypedDict, total=False):
-    pass
-
-
-# Resource policies
-
-ResourceArn = Name
-Revision = Annotated[str, Meta(min_length=1)]
-
-
-class PutResourcePolicyInput(TypedDict, total=False):
-    ResourceArn: Required[ResourceArn]
-    Policy: Required[str]
-    ExpectedRevisionId: Revision
-    ConfirmRemoveSelfResourceAccess: bool
-
-
-class GetResourcePolicyInput(TypedDict, total=False):
-    ResourceArn: Required[ResourceArn]
-
-
-class DeleteResourcePolicyInput(TypedDict, total=False):
-    ResourceArn: Required[ResourceArn]
-    ExpectedRevisionId: Revision
-
-
-# Kinesis destinations and Contributor Insights
-
-KinesisArn = Annotated[str, Meta(min_length=37)]
-
-
-class KinesisPrecision(TypedDict, total=False):
-    ApproximateCreationDateTimePrecision: str
-
-
-class EnableKinesisStreamingDestinationInput(TypedDict, total=False):
-    TableName: Required[Name]
-    StreamArn: Required[KinesisArn]
-    EnableKinesisStreamingConfiguration: KinesisPrecision
-
-
-DisableKinesisStreamingDestinationInput = EnableKinesisStreamingDestinationInput
-
-
-class UpdateKinesisStreamingDestinationInput(TypedDict, total=False):
-    TableName: Required[Name]
-    StreamArn: Required[KinesisArn]
-    UpdateKinesisStreamingConfiguration: KinesisPrecision
-
-
-DescribeKinesisStreamingDestinationInput = DescribeTableInput
-
-
-class UpdateContributorInsightsInput(TypedDict, total=False):
-    TableName: Required[Name]
-    IndexName: TableName
-    ContributorInsightsAction: Required[str]
-    ContributorInsightsMode: str
-
-
-class DescribeContributorInsightsInput(TypedDict, total=False):
-    TableName: Required[Name]
-    IndexName: TableName
-
-
-class ListContributorInsightsInput(TypedDict, total=False):
-    TableName: Name
-    NextToken: str
-    MaxResults: int
-
-
-# Exports, imports and bulk operations
-
-TransferArn = Annotated[str, Meta(min_length=37)]
-
-
-class IncrementalExportShape(TypedDict, total=False):
-    ExportFromTime: datetime
-    ExportToTime: datetime
-    ExportViewType: str
-
-
-class FilterSpecificationShape(TypedDict, total=False):
-    FilterExpression: str
-    ProjectionExpression: str
-    KeyConditionExpression: str
-    ExpressionAttributeNames: Mapping[str, str]
-    ExpressionAttributeValues: AttributeMap
-
-
-class ExportTableToPointInTimeInput(TypedDict, total=False):
-    TableArn: Required[Name]
-    ExportTime: datetime
-    ClientToken: str
-    S3Bucket: Required[str]
-    S3BucketOwner: str
-    S3Prefix: str
-    S3SseAlgorithm: str
-    S3SseKmsKeyId: Name
-    ExportFormat: str
-    ExportType: str
-    IncrementalExportSpecification: IncrementalExportShape
-    FilterSpecification: FilterSpecificationShape
-
-
-class DescribeExportInput(TypedDict, total=False):
-    ExportArn: Required[TransferArn]
-
-
-class ListExportsInput(TypedDict, total=False):
-    TableArn: Name
-    MaxResults: Positive
-    NextToken: str
-
-
-class S3BucketSourceShape(TypedDict, total=False):
-    S3BucketOwner: str
-    S3Bucket: Required[str]
-    S3KeyPrefix: str
-
-
-class CsvOptionsShape(TypedDict, total=False):
-    Delimiter: Name
-    HeaderList: NonEmpty[Name]
-
-
-class InputFormatOptionsShape(TypedDict, total=False):
-    Csv: CsvOptionsShape
-
-
-class TableCreationParametersShape(TypedDict, total=False):
-    TableName: Required[TableName]
-    AttributeDefinitions: Required[Sequence[AttributeDefinition]]
-    KeySchema: Required[NonEmpty[KeySchemaElement]]
-    BillingMode: str
-    ProvisionedThroughput: ProvisionedThroughputShape
-    OnDemandThroughput: OnDemandThroughputShape
-    SSESpecification: SSESpecificationShape
-    GlobalSecondaryIndexes: Sequence[GlobalSecondaryIndex]
-    VectorIndexes: Sequence[VectorIndex]
-
-
-class ImportTableInput(TypedDict, total=False):
-    ClientToken: str
-    S3BucketSource: Required[S3BucketSourceShape]
-    InputFormat: Required[str]
-    InputFormatOptions: InputFormatOptionsShape
-    InputCompressionType: str
-    TableCreationParameters: Required[TableCreationParametersShape]
-
-
-class DescribeImportInput(TypedDict, total=False):
-    ImportArn: Required[TransferArn]
-
-
-class ListImportsInput(TypedDict, total=False):
-    TableArn: Name
-    PageSize: Positive
-    NextToken: Annotated[str, Meta(min_length=112)]
-
-
-class InputS3ConfigurationShape(TypedDict, total=False):
-    S3BucketOwner: str
-    S3Bucket: Required[str]
-    S3KeyPrefix: str
-    InputFormat: Required[str]
-    InputCompressionType: str
-
-
-class OutputS3ConfigurationShape(TypedDict, total=False):
-    S3BucketOwner: str
-    S3Bucket: str
-    S3KeyPrefix: str
-    S3SseAlgorithm: str
-    S3SseKmsKeyId: Name
-    OutputType: Required[Sequence[str]]
-
-
-class StartBulkPutItemsInput(TypedDict, total=False):
-    ClientToken: str
-    InputS3Configuration: Required[InputS3ConfigurationShape]
-    OutputS3Configuration: Required[OutputS3ConfigurationShape]
-    TableName: Required[Name]
-    MaxWriteRequestUnits: Annotated[int, Meta(ge=1024)]
-    PerformanceTier: str
-
-
-class DescribeBulkOperationInput(TypedDict, total=False):
-    BulkOperationArn: Required[TransferArn]
-
-
-CancelBulkOperationInput = DescribeBulkOperationInput
-
-
-class ListBulkOperationsInput(TypedDict, total=False):
-    MaxResults: Positive
-    NextToken: Name
-
-
-# Streams
-
-StreamArn = Annotated[str, Meta(min_length=37)]
-ShardId = Annotated[str, Meta(min_length=28)]
-SequenceNumber = Annotated[str, Meta(min_length=21)]
-
-
-class ListStreamsInput(TypedDict, total=False):
-    TableName: TableName
-    Limit: Positive
-    ExclusiveStartStreamArn: StreamArn
-
-
-class ShardFilter(TypedDict, total=False):
-    Type: str
-    ShardId: ShardId
-
-
-class DescribeStreamInput(TypedDict, total=False):
-    StreamArn: Required[StreamArn]
-    Limit: Positive
-    ExclusiveStartShardId: ShardId
-    ShardFilter: ShardFilter
-
-
-class GetShardIteratorInput(TypedDict, total=False):
-    StreamArn: Required[StreamArn]
-    ShardId: Required[ShardId]
-    ShardIteratorType: Required[str]
-    SequenceNumber: SequenceNumber
-    Timestamp: datetime
-
-
-class GetRecordsInput(TypedDict, total=False):
-    ShardIterator: Required[Name]
-    Limit: Positive
+    TopK: Required[Int1]

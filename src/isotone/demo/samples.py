@@ -9,7 +9,7 @@ from typing import Final
 from isotone import ManualClock, Store, Table, connect
 from isotone.backends.interface import Backend
 from isotone.demo import filtering, github, sorting, structured
-from isotone.workbench.tables import table_names
+from isotone.tables.description import table_names
 
 _BEGIN: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 

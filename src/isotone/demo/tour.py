@@ -18,6 +18,7 @@ from isotone.demo.chapter import Chapter
 from isotone.demo.samples import tables
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
+from isotone.tables.description import read_description
 from isotone.workbench.recognition import recognized
 from isotone.workbench.threads import in_thread
 
@@ -186,13 +187,7 @@ class Tour:
         }
 
     def _keys(self, table: str, index: str | None) -> list[str]:
-        described = self._backend.execute("DescribeTable", {"TableName": table})["Table"]
-        owner = described
-        for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-            for each in described.get(member, ()):
-                if each["IndexName"] == index:
-                    owner = each
-        return [each["AttributeName"] for each in owner["KeySchema"]]
+        return [*read_description(self._backend, table).key_of(index).names]
 
     def _around(self, sent: Observation, keys: Sequence[str]) -> tuple[list[Any], bool]:
         """The whole partition that was read, or the beginning of what was scanned."""

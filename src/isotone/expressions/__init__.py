@@ -22,7 +22,7 @@ from isotone.expressions.nodes import lift
 from isotone.expressions.operands import equal
 from isotone.expressions.placeholders import check_all_used, check_placeholders, check_scalar_keys
 from isotone.expressions.projection import Projection, projection
-from isotone.expressions.render import Writer, render
+from isotone.expressions.render import PlaceholderWriter, Writer, render
 from isotone.expressions.search_condition import SearchCondition, search_condition
 from isotone.expressions.update import Update, update
 
@@ -30,6 +30,7 @@ __all__ = [
     "Condition",
     "KeyCondition",
     "KeyRange",
+    "PlaceholderWriter",
     "Projection",
     "SearchCondition",
     "Update",

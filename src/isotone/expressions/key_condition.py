@@ -15,6 +15,7 @@ import msgspec
 from isotone.errors import ValidationException
 from isotone.expressions import messages
 from isotone.expressions.expression import COMPILED, Expression, NameMap
+from isotone.expressions.key_planning import MIRRORED
 from isotone.expressions.nodes import (
     Between,
     Call,
@@ -36,7 +37,6 @@ from isotone.expressions.placeholders import check_scalar_keys
 from isotone.expressions.rules import Constant, constant
 from isotone.values.types import AttributeValue
 
-_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
 
@@ -60,7 +60,7 @@ class _Term(msgspec.Struct, frozen=True):
     operands: tuple[Constant, ...]
 
 
-class _Plan(msgspec.Struct, frozen=True):
+class _RangeOperands(msgspec.Struct, frozen=True):
     """The operands of each part of a key range, for one key schema."""
 
     partition: tuple[Constant, ...]
@@ -83,7 +83,7 @@ class KeyCondition(Expression):
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         self._gather(nodes)
         self._tree = tree
-        self._plans: dict[_Schema, _Plan] = {}
+        self._plans: dict[_Schema, _RangeOperands] = {}
 
     def check_terms(self) -> None:
         """Raise `ValidationException` unless it has one allowed comparison for each attribute. O(nodes)."""
@@ -105,7 +105,7 @@ class KeyCondition(Expression):
         plan = self._plans.get(schema)
         if plan is None:
             check_scalar_keys((self,), (*partition, *sort), label)
-            plan = self._plans[schema] = _plan(_terms(self._tree), *schema)
+            plan = self._plans[schema] = _operands_of(_terms(self._tree), *schema)
         given: Any = values
         return KeyRange(
             tuple([get(given) for get in plan.partition]),
@@ -143,9 +143,9 @@ def _term(node: ConditionNode) -> _Term:
         raise _refused(messages.KEY_OPERATOR, operator=operator)
     first, *others = operands
     if isinstance(first, ValueRef | Literal):
-        if operator not in _MIRRORED:
+        if operator not in MIRRORED:
             raise _refused(messages.KEY_FIRST_OPERAND, operator=operator)
-        operator, others = _MIRRORED[operator], [first]
+        operator, others = MIRRORED[operator], [first]
     return _Term(_attribute(operands), operator, tuple(filter(None, map(constant, others))))
 
 
@@ -183,12 +183,14 @@ _NAMES: Final[dict[type, str]] = {Or: "OR", Not: "NOT", In: "IN"}
 # Terms and key schema
 
 
-def _plan(terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]) -> _Plan:
+def _operands_of(
+    terms: Mapping[str, _Term], partition: tuple[str, ...], sort: tuple[str, ...]
+) -> _RangeOperands:
     fit = _check_simple_key if len(partition) == 1 and len(sort) <= 1 else _check_composed_key
     fit(terms, partition, sort)
     present = [terms[name] for name in sort if name in terms]
     last = present.pop() if present and present[-1].operator != "=" else None
-    return _Plan(
+    return _RangeOperands(
         tuple(terms[name].operands[0] for name in partition),
         tuple(term.operands[0] for term in present),
         last.operator if last else None,

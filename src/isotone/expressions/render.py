@@ -153,6 +153,17 @@ class Writer:
         return self._joined(node.paths)
 
 
+class PlaceholderWriter(Writer):
+    """As `Writer`, with a placeholder for every name."""
+
+    __slots__ = ()
+
+    def _element(self, element: str | int | NameRef | ValueRef) -> str:
+        if isinstance(element, NameRef | ValueRef):
+            return element.name
+        return self._placeholder(str(element))
+
+
 _can_be_written: Final[Cache[str, bool]] = Cache(
     lambda name, _: is_word(name) and not is_reserved(name), 1 << 20, entry=150, character=1
 )

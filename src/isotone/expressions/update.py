@@ -138,10 +138,11 @@ def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]
 
 def _container(action: Action) -> Callable[[Item], bool] | None:
     """Whether an item has a place for the result of an action; None if each item has."""
+    outer: Any
     *outer, last = action.path.elements
     if not outer:
         return None
-    find = lookup(tuple(outer))
+    find = lookup(outer)
     code = "L" if isinstance(last, int) else "M"
 
     def is_in(item: Item) -> bool:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
-from isotone.inference.sampling import IndexShape, KeyShape, TableShape, describe_table, is_own
+from isotone.inference.sampling import describe_table, is_own
 
 __all__ = [
     "DEFAULT_SAMPLE",
-    "IndexShape",
     "Inferred",
     "InferredEntity",
-    "KeyShape",
     "Note",
-    "TableShape",
     "describe_table",
     "infer",
     "is_own",

@@ -15,7 +15,8 @@ from typing import Final
 from isotone.inference.field_types import quoted
 from isotone.inference.naming import class_name, field_name, words
 from isotone.inference.planning import EntityPlan, FieldPlan, IndexPlan, Plan
-from isotone.inference.sampling import IndexShape, KeyPart, Sample
+from isotone.inference.sampling import Sample
+from isotone.tables.description import IndexDescription, KeyElement
 from isotone.text_table import counted
 from isotone.values.types import AttributeValue
 
@@ -206,18 +207,18 @@ def _table(sample: Sample, plan: Plan, name: str, tag: str) -> str:
     return _call(f"{name} = Table(", arguments, ")", 0, explodes=True) + "\n"
 
 
-def _attribute(part: KeyPart) -> str:
+def _attribute(part: KeyElement) -> str:
     kind = {"S": "", "N": "Number", "B": "Binary"}[part.type]
     return f"{kind}({quoted(part.name)})" if kind else quoted(part.name)
 
 
-def _attributes(parts: Sequence[KeyPart]) -> str:
+def _attributes(parts: Sequence[KeyElement]) -> str:
     if len(parts) == 1:
         return _attribute(parts[0])
     return f"({', '.join(map(_attribute, parts))})"
 
 
-def _index(index: IndexShape) -> str:
+def _index(index: IndexDescription) -> str:
     arguments = [] if index.kind == "local" else [_attributes(index.key.partition)]
     if index.key.sort:
         arguments.append(_attributes(index.key.sort))
@@ -395,8 +396,8 @@ def _declaration(
     first: list[str],
     entity: EntityPlan,
     names: EntityNames,
-    partition: Sequence[KeyPart],
-    sort: Sequence[KeyPart],
+    partition: Sequence[KeyElement],
+    sort: Sequence[KeyElement],
     last: list[str],
 ) -> str:
     parts, own_separator = _arguments(entity, names, partition)
@@ -421,7 +422,7 @@ def _declaration(
 
 
 def _arguments(
-    entity: EntityPlan, names: EntityNames, attributes: Sequence[KeyPart]
+    entity: EntityPlan, names: EntityNames, attributes: Sequence[KeyElement]
 ) -> tuple[list[str], str | None]:
     """The parts of a key, and their separator; None if any will do."""
     if len(attributes) > 1:

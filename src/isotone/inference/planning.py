@@ -20,7 +20,8 @@ from isotone.inference.grouping import Group, Grouping
 from isotone.inference.key_forms import Form, ambiguity
 from isotone.inference.key_recognition import Aligned, Source, align, is_generic
 from isotone.inference.key_styles import is_reversed_time
-from isotone.inference.sampling import IndexShape, KeyPart, Sample
+from isotone.inference.sampling import Sample
+from isotone.tables.description import IndexDescription, KeyElement
 from isotone.text_table import counted
 from isotone.values.types import AttributeValue, Item
 
@@ -50,7 +51,7 @@ class FieldPlan:
 class IndexPlan:
     """An index that the items of an entity are in, and the condition under which they are."""
 
-    shape: IndexShape
+    shape: IndexDescription
     present: int
     condition: tuple[str, tuple[AttributeValue, ...]] | None = None
     note: str = ""
@@ -321,7 +322,7 @@ class _EntityPlanner:
         if max(widths) > 1 and note not in plan.notes:
             plan.notes.append(note)
 
-    def _sort_parts(self) -> Iterator[KeyPart]:
+    def _sort_parts(self) -> Iterator[KeyElement]:
         """The attributes by which the table or an index sorts."""
         yield from self._table.key.sort
         for index in self._table.indexes:

@@ -1,22 +1,24 @@
 """Reads what a model is inferred from: the description of a table, and a sample of its items.
 
-A table of at most as many items as the sample is read completely. Of a larger one, equal numbers of items are
-read from several segments, which hold different partitions. Values that are too large to be a key or a choice
-are shortened, so that a sample of huge items fits into memory.
+A table of at most as many items as the sample is read completely, a larger one in several segments. Values that are
+too large to be a key or a choice are shortened, so that a sample of huge items fits into memory.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
 
 from isotone.errors import ApiError, ResourceNotFoundException, UsageError
 from isotone.model import Call, Steps
+from isotone.tables.description import TableDescription, description_of, expiry_of, list_tables
+from isotone.tables.sample import SEGMENTS, sample_items
 from isotone.values.types import AttributeValue, Item
 
-SEGMENTS: Final = 8
 _PAGE: Final = 1000  # items of a request, at most
 _LONGEST: Final = 2048  # characters of a value that are kept
 _MOST_MEMBERS: Final = 40  # of a list, a set or a map
@@ -27,61 +29,11 @@ Progress = Callable[[str, int], None]
 """Called after each request with what is done, such as "reading", and the number of items read so far."""
 
 
-class KeyPart(NamedTuple):
-    """An attribute of a key, and its type."""
-
-    name: str
-    type: Literal["S", "N", "B"]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyShape:
-    """The attributes of the key of a table or an index."""
-
-    partition: tuple[KeyPart, ...]
-    sort: tuple[KeyPart, ...]
-
-    @property
-    def parts(self) -> tuple[KeyPart, ...]:
-        return self.partition + self.sort
-
-
-@dataclass(frozen=True, slots=True)
-class IndexShape:
-    """A secondary index as the table has it, with its entries and their bytes as the engine counts them."""
-
-    name: str
-    kind: Literal["global", "local"]
-    key: KeyShape
-    projection: str | tuple[str, ...]
-    item_count: int = 0
-    size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TableShape:
-    """A table as it is described: its keys, indexes, expiry and stream."""
-
-    name: str
-    key: KeyShape
-    indexes: tuple[IndexShape, ...]
-    ttl: str | None
-    stream: str | None
-    item_count: int
-    size: int = 0
-
-    @property
-    def key_attributes(self) -> dict[str, str]:
-        """The type of each attribute that is part of any key."""
-        shapes = [self.key, *(index.key for index in self.indexes)]
-        return {part.name: part.type for shape in shapes for part in shape.parts}
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Items of a table. `own` counts those that the library itself keeps there, which are left out."""
 
-    table: TableShape
+    table: TableDescription
     items: list[Item]
     is_whole: bool
     own: int
@@ -91,31 +43,18 @@ class Sample:
 def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
     """Describe a table and read up to `most` of its items; all of them if it is None."""
     shape = yield from describe_table(table)
-    found: list[Item] = []
-    segments = deque(_segments(shape, most))
-    while segments and (most is None or len(found) < most):
-        request = segments.popleft()
-        share = _PAGE if most is None else -(-(most - len(found)) // (len(segments) + 1))
-        response = yield Call("Scan", {**request, "Limit": min(_PAGE, share)})
-        found += response["Items"]
-        if progress is not None:
-            progress("reading", len(found))
-        if "LastEvaluatedKey" in response:
-            segments.append({**request, "ExclusiveStartKey": response["LastEvaluatedKey"]})
-    items = [item for item in found if not _is_own(shape, item)]
+    is_small = most is None or shape.item_count <= most
+    read = yield from sample_items(
+        table,
+        most,
+        segments=1 if is_small else SEGMENTS,
+        a_page=_PAGE,
+        progress=progress and partial(progress, "reading"),
+    )
+    items = [item for item in read.items if not _is_own(shape, item)]
     short = [{name: _shortened(value) for name, value in item.items()} for item in items]
     changed = sum(one != other for one, other in zip(items, short, strict=True))
-    return Sample(shape, short, not segments, len(found) - len(items), changed)
-
-
-def _segments(shape: TableShape, most: int | None) -> list[dict[str, Any]]:
-    """The requests of a scan: one if the table is small, else one for each segment."""
-    request = {"TableName": shape.name}
-    if most is None or shape.item_count <= most:
-        return [request]
-    return [
-        {**request, "Segment": segment, "TotalSegments": SEGMENTS} for segment in range(SEGMENTS)
-    ]
+    return Sample(shape, short, read.is_whole, len(read.items) - len(items), changed)
 
 
 def is_own(partition: AttributeValue) -> bool:
@@ -124,7 +63,7 @@ def is_own(partition: AttributeValue) -> bool:
     return text in _OWN or text.startswith(_OWN_OF_KIND)
 
 
-def _is_own(shape: TableShape, item: Item) -> bool:
+def _is_own(shape: TableDescription, item: Item) -> bool:
     """Whether an item is one of those by which the library remembers keys, positions and unique values."""
     if not is_own(item[shape.key.partition[0].name]):
         return False
@@ -149,68 +88,25 @@ def _shortened(value: AttributeValue) -> AttributeValue:
 # The description
 
 
-def describe_table(table: str) -> Steps[TableShape]:
-    """The shape of a table; raises `UsageError` with the names of all tables if it does not exist."""
+def describe_table(table: str) -> Steps[TableDescription]:
+    """What a table is, with its expiry; raises `UsageError` with the names of all tables if it does not exist."""
     try:
         response = yield Call("DescribeTable", {"TableName": table})
     except ResourceNotFoundException:
-        names = (yield Call("ListTables", {}))["TableNames"]
-        known = ", ".join(names) or "none"
+        known = ", ".join((yield from list_tables())) or "none"
         raise UsageError(f"there is no table {table!r}; the tables are: {known}") from None
-    described = response["Table"]
-    types = {
-        each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]
-    }
-    indexes = [
-        _index(index, kind, types)
-        for member, kind in (
-            ("LocalSecondaryIndexes", "local"),
-            ("GlobalSecondaryIndexes", "global"),
-        )
-        for index in described.get(member) or ()
-    ]
-    stream = described.get("StreamSpecification") or {}
-    return TableShape(
+    found = description_of(response["Table"])
+    return replace(
+        found,
         name=table,  # as it is declared: the store may put a prefix before it
-        key=_key(described["KeySchema"], types),
-        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
+        indexes=tuple(sorted(found.indexes, key=lambda index: index.name)),
         ttl=(yield from _ttl(table)),
-        stream=stream.get("StreamViewType") if stream.get("StreamEnabled") else None,
-        item_count=described.get("ItemCount", 0),
-        size=described.get("TableSizeBytes", 0),
     )
 
 
 def _ttl(table: str) -> Steps[str | None]:
     """The attribute by which items expire; None also if the engine has no expiry."""
     try:
-        response = yield Call("DescribeTimeToLive", {"TableName": table})
+        return expiry_of((yield Call("DescribeTimeToLive", {"TableName": table})))
     except ApiError:
         return None
-    described = response.get("TimeToLiveDescription") or {}
-    is_on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    name: str | None = described.get("AttributeName") if is_on else None
-    return name
-
-
-def _key(schema: list[dict[str, str]], types: Mapping[str, Any]) -> KeyShape:
-    parts = [
-        (KeyPart(each["AttributeName"], types[each["AttributeName"]]), each) for each in schema
-    ]
-    return KeyShape(
-        tuple(part for part, each in parts if each["KeyType"] == "HASH"),
-        tuple(part for part, each in parts if each["KeyType"] == "RANGE"),
-    )
-
-
-def _index(index: dict[str, Any], kind: Any, types: Mapping[str, Any]) -> IndexShape:
-    projection = index["Projection"]
-    kept = projection["ProjectionType"]
-    return IndexShape(
-        name=index["IndexName"],
-        kind=kind,
-        key=_key(index["KeySchema"], types),
-        projection=tuple(projection["NonKeyAttributes"]) if kept == "INCLUDE" else kept,
-        item_count=index.get("ItemCount", 0),
-        size=index.get("IndexSizeBytes", 0),
-    )

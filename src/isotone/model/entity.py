@@ -46,8 +46,8 @@ from isotone.model.declaring.patch import Patch, given_by
 from isotone.model.declaring.pydantic_type import visible
 from isotone.model.declaring.table import Table
 from isotone.model.declaring.vectors import vector
-from isotone.model.reading.access_patterns import Pattern, find
-from isotone.model.reading.matching import match
+from isotone.model.reading.access_patterns import Pattern
+from isotone.model.reading.matching import find, match
 from isotone.model.reading.nearest import VectorPattern
 from isotone.model.reading.queries import check_unnamed
 from isotone.values.json import item_from_wire

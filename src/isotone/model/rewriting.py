@@ -187,7 +187,8 @@ def rewrite(
     description = yield from describe(schema.table)  # which refuses a table with another key
     for each in whole:
         yield from records.check_tag(each)  # otherwise it would find no item, and accept the keys
-    saved = None if options.dry_run else (yield from _load(schema, options))
+    identity = description.identity
+    saved = None if options.dry_run else (yield from _load(schema, options, identity))
     walk = Walk(
         schema.table,
         segments=options.segments,
@@ -205,7 +206,7 @@ def rewrite(
             yield from walk.step(visiting.visit)
             state = visiting.state(is_complete=walk.is_over)
             if not options.dry_run:
-                yield from _save(schema, options, walk, state)
+                yield from _save(schema, options, identity, walk, state)
             if walk.is_over and state.is_clean and not options.dry_run:
                 for each in whole:
                     yield from _accept(each, records, log)
@@ -282,6 +283,8 @@ class _Visiting:
         if self._log is not None:
             for write, *_ in writes:
                 write.log_ahead(now, self._log.add)
+            if writes and _can_save(self._schema):
+                self._log.add_position(self._schema.table.name, _key(self._schema))
             self._log.sync()
         if self._options.dry_run:
             for each in writes:
@@ -411,12 +414,13 @@ _COUNTS: Final = ("seen", "rewritten", "conflicts", "invalid")
 
 
 class _Saved(msgspec.Struct):
-    """What is saved in the table: `of` says which rewrite it is."""
+    """What is saved in the table: `of` says which rewrite it is, `table` of which table."""
 
     of: Any
     walk: Any
     counts: dict[str, int]
     kinds: dict[str, int]
+    table: str = ""  # its identity: a copy has the item as well, perhaps in another order
 
 
 def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
@@ -426,19 +430,20 @@ def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
     return msgspec.to_builtins([forms(schema), schema.version, name])
 
 
-def _load(schema: EntitySchema, options: RewriteOptions) -> Steps[_Saved | None]:
-    """What an interrupted rewrite has saved; None if there is none, or it was another one."""
+def _load(schema: EntitySchema, options: RewriteOptions, identity: str) -> Steps[_Saved | None]:
+    """What an interrupted rewrite has saved; None if there is none, or it was another one, or of another table."""
     if not _can_save(schema):
         return None
     item = yield from read_item(schema, _key(schema))
     if item is None or "state" not in item:
         return None
     saved = msgspec.json.decode(item["state"]["S"], type=_Saved)
-    return saved if saved.of == _identity(schema, options) else None
+    is_same = saved.of == _identity(schema, options) and saved.table in ("", identity)
+    return saved if is_same else None
 
 
 def _save(
-    schema: EntitySchema, options: RewriteOptions, walk: Walk, state: Rewritten
+    schema: EntitySchema, options: RewriteOptions, identity: str, walk: Walk, state: Rewritten
 ) -> Steps[None]:
     """Save the position, or delete it at the end."""
     if not _can_save(schema):
@@ -448,7 +453,7 @@ def _save(
         yield from write_when_free(Call("DeleteItem", {**table, "Key": key}))
         return
     counts = {name: getattr(state, name) for name in _COUNTS}
-    saved = _Saved(_identity(schema, options), walk.position, counts, dict(state.kinds))
+    saved = _Saved(_identity(schema, options), walk.position, counts, dict(state.kinds), identity)
     text = msgspec.json.encode(saved).decode()
     item: Item = {**key, schema.table.tag: {"S": MARK}, "state": {"S": text}}
     yield from write_when_free(Call("PutItem", {**table, "Item": item}))

@@ -24,6 +24,7 @@ from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
+from isotone.tables.description import TableDescription, description_of
 from isotone.tables.retries import poll_pauses
 from isotone.tables.steps import Call, Steps
 from isotone.values.json import item_from_wire, with_empty_maps
@@ -190,23 +191,15 @@ def specification(table: Table) -> dict[str, Any]:
     return {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": table.stream}}
 
 
-def view_of(description: Response) -> str | None:
-    """The view type of a table's stream; None if it has no stream."""
-    enabled: Mapping[str, Any] = description.get("StreamSpecification") or {}
-    return enabled.get("StreamViewType") if enabled.get("StreamEnabled") else None
-
-
 def ensure_stream(table: Table) -> Steps[None]:
     """Enable the declared stream if the table has none, and wait until it is active."""
     if table.stream is None:
         return
-    response = yield Call("DescribeTable", {"TableName": table.name})
-    if view_of(response["Table"]) is not None:
+    if (yield from _describe(table)).stream is not None:
         return
     yield Call("UpdateTable", {"TableName": table.name, **specification(table)})
     for pause in poll_pauses():
-        response = yield Call("DescribeTable", {"TableName": table.name})
-        if response["Table"].get("TableStatus", "ACTIVE") == "ACTIVE":
+        if (yield from _describe(table)).status == "ACTIVE":
             return
         yield pause
 
@@ -216,15 +209,18 @@ def ensure_stream(table: Table) -> Steps[None]:
 
 def stream_of(table: Table) -> Steps[str]:
     """The ARN of a table's stream; raises `UsageError` if none is enabled."""
-    response = yield Call("DescribeTable", {"TableName": table.name})
-    description = response["Table"]
-    if view_of(description) is None:
+    description = yield from _describe(table)
+    if description.stream is None or description.stream_arn is None:
         raise UsageError(
             f"table {table.name!r} has no stream; declare it with "
             "Table(…, stream='NEW_AND_OLD_IMAGES'), and create_tables() enables it"
         )
-    arn: str = description["LatestStreamArn"]
-    return arn
+    return description.stream_arn
+
+
+def _describe(table: Table) -> Steps[TableDescription]:
+    response = yield Call("DescribeTable", {"TableName": table.name})
+    return description_of(response["Table"])
 
 
 def streams_of(table: Table) -> Steps[list[str]]:

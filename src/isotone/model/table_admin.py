@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from isotone.backends.engines import Engine
-from isotone.backends.interface import Capabilities, Response
+from isotone.backends.interface import Capabilities
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
@@ -31,7 +31,14 @@ from isotone.model.declaring.table import (
 )
 from isotone.model.engine_needs import require_for
 from isotone.model.key_records import KeyRecords
-from isotone.model.streams import ensure_stream, specification, view_of
+from isotone.model.streams import ensure_stream, specification
+from isotone.tables.description import (
+    IndexDescription,
+    KeyDescription,
+    TableDescription,
+    description_of,
+    expiry_of,
+)
 from isotone.tables.retries import poll_pauses
 from isotone.tables.steps import Call, Steps, capabilities_of
 
@@ -125,9 +132,9 @@ def create_tables(
     return made
 
 
-def _check_vectors_were_made(table: Table, description: Response) -> None:
+def _check_vectors_were_made(table: Table, description: TableDescription) -> None:
     """Raise `Unsupported` if the engine has ignored the vector indexes of a request."""
-    if table.vectors and "VectorIndexes" not in description:
+    if table.vectors and not description.vector_indexes:
         raise Unsupported(
             f"table {table.name!r} was created without its vector index {next(iter(table.vectors))!r}: the engine has "
             "no vector indexes; with capabilities=isotone.Capabilities(vectors=False) such a table is refused first"
@@ -148,7 +155,7 @@ def differences(tables: Sequence[Table], engine: Engine) -> Steps[list[Differenc
         found += of_table
         if capabilities.expiry:
             found += yield from _compare_expiry(table)
-        if table.stream and not view_of(description):
+        if table.stream and not description.stream:
             found.append(Difference(table.name, None, f"has no stream, declared is {table.stream}"))
         if not of_table:
             changes = yield from key_records.differences(table)
@@ -170,7 +177,7 @@ def add_indexes(
     added = []
     for table in tables:
         description = yield from _wait_until_active(table)
-        present = _indexes(description)
+        present = description.all_indexes
         for name, index in table.indexes.items():
             if name in present:
                 continue
@@ -225,7 +232,7 @@ def _drop(table: Table) -> Steps[bool]:
 def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
     pauses = poll_pauses()
     while (description := (yield from _describe(table))) is not None:
-        if description.get("TableStatus") != "DELETING":
+        if description.status != "DELETING":
             return False
         yield next(pauses)
     try:
@@ -235,26 +242,23 @@ def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
     return True
 
 
-def _describe(table: Table) -> Steps[Response | None]:
+def _describe(table: Table) -> Steps[TableDescription | None]:
     try:
         response = yield Call("DescribeTable", {"TableName": table.name})
     except ResourceNotFoundException:
         return None
-    description: Response = response["Table"]
-    return description
+    return description_of(response["Table"])
 
 
-def _wait_until_active(table: Table) -> Steps[Response]:
+def _wait_until_active(table: Table) -> Steps[TableDescription]:
     pauses = poll_pauses()
     while True:
         description = yield from _describe(table)
         if description is None:
             raise UsageError(f"table {table.name!r} does not exist; create_tables() creates it")
-        statuses = [each.get("IndexStatus", "ACTIVE") for each in _indexes(description).values()]
-        statuses.append(description.get("TableStatus", "ACTIVE"))
-        if set(statuses) == {"ACTIVE"}:
+        if description.statuses == {"ACTIVE"}:
             return description
-        if stuck := sorted(set(statuses) - _TRANSIENT):
+        if stuck := sorted(description.statuses - _TRANSIENT):
             raise UsageError(
                 f"table {table.name!r} is {', '.join(stuck)}, and waiting does not change that; repair the table first"
             )
@@ -282,22 +286,13 @@ def _add_index(
         description = yield from _describe(table)
         if description is None:
             raise UsageError(f"table {table.name!r} was deleted before index {name!r} was filled")
-        state = _indexes(description).get(name, {})
+        index = description.all_indexes.get(name)
+        status, entries = (index.status, index.item_count) if index else ("CREATING", 0)
         if progress is not None:
-            progress(_progress(table, name, state, description))
-        if state.get("IndexStatus") == "ACTIVE":
+            progress(IndexProgress(table.name, name, status, entries, description.item_count))
+        if status == "ACTIVE":
             return
         yield next(pauses)
-
-
-def _progress(table: Table, name: str, state: Response, description: Response) -> IndexProgress:
-    return IndexProgress(
-        table.name,
-        name,
-        state.get("IndexStatus", "CREATING"),
-        state.get("ItemCount", 0),
-        description.get("ItemCount", 0),
-    )
 
 
 # Expiry
@@ -337,10 +332,7 @@ def expiry_difference(table: Table, *, may_lack: bool) -> Steps[str | None]:
 
 
 def _current_expiry(table: Table) -> Steps[str | None]:
-    response = yield Call("DescribeTimeToLive", {"TableName": table.name})
-    described = response.get("TimeToLiveDescription", {})
-    is_on = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    return described.get("AttributeName") if is_on else None
+    return expiry_of((yield Call("DescribeTimeToLive", {"TableName": table.name})))
 
 
 # Declaration to request
@@ -434,31 +426,28 @@ def _throughput_request(throughput: Throughput | None) -> dict[str, Any]:
 
 
 def _compare(
-    table: Table, description: Response, capabilities: Capabilities
+    table: Table, description: TableDescription, capabilities: Capabilities
 ) -> Iterator[Difference]:
-    types = {
-        each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
-    }
-    for what in _compare_keys(table.keys, description, types):
+    for what in _compare_keys(table.keys, description.key):
         yield Difference(table.name, None, what)
-    view = view_of(description)
+    view = description.stream
     if table.stream and view and view != table.stream:
         yield Difference(table.name, None, f"has a stream of {view}, declared is {table.stream}")
-    present = _indexes(description)
+    present = description.all_indexes
     for name, index in table.indexes.items():
         if name not in present:
             yield Difference(table.name, name, "does not exist")
             continue
-        for what in _compare_keys(table.layout(name), present[name], types):
+        for what in _compare_keys(table.layout(name), present[name].key):
             yield Difference(table.name, name, what)
         if capabilities.index_projections:
-            for what in _compare_projection(index.projection, present[name]["Projection"]):
+            for what in _compare_projection(index.projection, present[name].projection):
                 yield Difference(table.name, name, what)
     for name, layout in table.vectors.items():
         if name not in present:
             yield Difference(table.name, name, "does not exist")
             continue
-        for what in _compare_vectors(layout, present[name], types):
+        for what in _compare_vectors(layout, present[name]):
             yield Difference(table.name, name, what)
 
 
@@ -467,33 +456,22 @@ def _compare_expiry(table: Table, *, may_lack: bool = False) -> Steps[list[Diffe
     return [Difference(table.name, None, what)] if what else []
 
 
-def _indexes(description: Response) -> dict[str, Response]:
-    return {
-        index["IndexName"]: index
-        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes")
-        for index in description.get(member) or ()
-    }
-
-
-def _compare_keys(keys: KeyLayout, actual: Response, types: Mapping[str, str]) -> Iterator[str]:
-    has, wanted = _key_text(actual["KeySchema"]), _key_text(key_schema(keys))
+def _compare_keys(keys: KeyLayout, actual: KeyDescription) -> Iterator[str]:
+    has, wanted = _key_text(actual), _key_text(keys)
     if has != wanted:
         yield f"has the key {has}, declared is {wanted}"
         return
-    for attribute in keys.attributes:
-        if types.get(attribute.name) != attribute.type:
-            yield (
-                f"has {attribute.name!r} as {types.get(attribute.name)}, "
-                f"declared is {attribute.type}"
-            )
+    for attribute, part in zip(keys.attributes, actual.parts, strict=True):
+        if part.type != attribute.type:
+            yield f"has {attribute.name!r} as {part.type}, declared is {attribute.type}"
 
 
-def _compare_vectors(
-    layout: VectorLayout, actual: Response, types: Mapping[str, str]
-) -> Iterator[str]:
-    if "VectorAttribute" not in actual:
+def _compare_vectors(layout: VectorLayout, index: IndexDescription) -> Iterator[str]:
+    actual = index.vectors
+    if actual is None:
         yield "is not a vector index"
         return
+    types = {part.name: part.type for part in index.key.parts}
     wanted = _vector_request("", layout)
     for member, what in (
         ("VectorAttribute", "has the vectors of"),
@@ -507,7 +485,7 @@ def _compare_vectors(
     for attribute, _ in layout.search:
         if types.get(attribute.name, attribute.type) != attribute.type:
             yield f"has {attribute.name!r} as {types[attribute.name]}, declared is {attribute.type}"
-    yield from _compare_projection(layout.projection, actual["Projection"])
+    yield from _compare_projection(layout.projection, index.projection)
 
 
 def _vector_text(member: Any) -> str:
@@ -520,17 +498,17 @@ def _vector_text(member: Any) -> str:
     return ", ".join(sorted(parts))
 
 
-def _key_text(schema: Sequence[Mapping[str, str]]) -> str:
-    return ", ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
+def _key_text(key: KeyLayout | KeyDescription) -> str:
+    parts = [*((each, "HASH") for each in key.partition), *((each, "RANGE") for each in key.sort)]
+    return ", ".join(f"{each.name} ({kind})" for each, kind in parts)
 
 
-def _compare_projection(wanted: Projection, actual: Response) -> Iterator[str]:
-    kind = actual.get("ProjectionType", "ALL")
-    has = tuple(sorted(actual.get("NonKeyAttributes") or ())) if kind == "INCLUDE" else kind
+def _compare_projection(wanted: Projection, actual: str | tuple[str, ...]) -> Iterator[str]:
+    has = actual if isinstance(actual, str) else tuple(sorted(actual))
     declared = wanted if isinstance(wanted, str) else tuple(sorted(wanted))
     if has != declared:
         yield f"projects {_listed(has)}, declared is {_listed(declared)}"
 
 
-def _listed(projection: Projection) -> str:
+def _listed(projection: str | tuple[str, ...]) -> str:
     return projection if isinstance(projection, str) else ", ".join(projection)

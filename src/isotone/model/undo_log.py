@@ -5,11 +5,17 @@
 A line has the items of one write, in DynamoDB JSON. It is on the disk before the write is sent. `undo` reads the lines
 from the last to the first, and restores the items of each in one transaction, on the condition that they are
 still what the rewrite made of them.
+
+Other lines have the key of the item in which the rewrite saves how far it is. `undo` deletes that item before it restores the
+first one: a rewrite that went on from there would leave out what was restored.
+
+    {"table": "shop", "items": [], "position": {"PK": {"S": "_rewriting#Order"}, …}}
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +40,7 @@ from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
-from isotone.tables.retries import CONTENTION, Lost
+from isotone.tables.retries import CONTENTION, Lost, write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
@@ -51,12 +57,14 @@ class _Change(msgspec.Struct):
     after: Item | None
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, omit_defaults=True):
     table: str
     items: list[_Change]
+    position: Item | None = None
 
 
 _BEGIN: Final = b'{"table":'
+_IS_POSITION: Final = re.compile(rb'\{"table":"[^"]*","items":\[\],"position":').match
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Line).decode
 
@@ -73,6 +81,7 @@ class UndoLog:
         _lock(self._file, path)  # before a line is taken for torn that another process is writing
         self._drop_torn_line(Path(path))
         self._is_synced = True
+        self._positions: set[bytes] = set()
 
     def _drop_torn_line(self, path: Path) -> None:
         """Remove the part of a line that a killed process has left; its write was not sent."""
@@ -90,6 +99,15 @@ class UndoLog:
         with self._lock:
             self._file.write(line + b"\n")
             self._is_synced = False
+
+    def add_position(self, table: str, key: Item) -> None:
+        """Add the key of the item that says how far the rewrite is, once."""
+        line = _encode(_Line(table, [], key))
+        with self._lock:
+            if line not in self._positions:
+                self._file.write(line + b"\n")
+                self._positions.add(line)
+                self._is_synced = False
 
     def sync(self) -> None:
         """Wait until all lines are on the disk."""
@@ -193,7 +211,12 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
     done = Undone()
     with Path(path).open("rb") as file:
         _lock(file, path)
-        for line in _lines_from_end(file, Path(path)):
+        starts, positions = _lines(file)
+        for line in [_decoded(text, Path(path)) for text in positions if text.endswith(b"\n")]:
+            yield from write_when_free(
+                Call("DeleteItem", {"TableName": line.table, "Key": line.position})
+            )
+        for line in _lines_from_end(file, starts, Path(path)):
             outcome = yield from _undo(line)
             done = replace(done, **{outcome: getattr(done, outcome) + 1})
             if outcome == "changed" and len(done.examples) < _EXAMPLES:
@@ -203,13 +226,21 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
     return done
 
 
-def _lines_from_end(file: BinaryIO, path: Path) -> Iterator[_Line]:
+def _lines(file: BinaryIO) -> tuple[array[int], set[bytes]]:
+    """Where each line of writes starts, and the lines of positions."""
     starts = array("Q")
+    positions: set[bytes] = set()
     place = 0
     for text in file:
-        if text.endswith(b"\n"):  # else it is torn, and its write was not sent
+        if _IS_POSITION(text):
+            positions.add(text)
+        elif text.endswith(b"\n"):  # else it is torn, and its write was not sent
             starts.append(place)
         place += len(text)
+    return starts, positions
+
+
+def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[_Line]:
     for start in reversed(starts):
         file.seek(start)
         yield _decoded(file.readline(), path)

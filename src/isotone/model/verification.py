@@ -34,7 +34,7 @@ from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Finding, Inspection, Inspector
 from isotone.model.reading.batch_get import fetch
-from isotone.model.walking import Walk, WalkProgress
+from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
 from isotone.tables.steps import Steps
@@ -285,10 +285,16 @@ def verify(
     tally = _Tally(examples, resume)
     done = Verification() if resume is None else resume
     for part, place in zip(parts, places, strict=True):
+        description = yield from describe(part.table)
+        _check_same_table(place, description.identity)
         if place.is_over:
             continue
         walk = Walk(
-            part.table, segments=segments, units_per_second=units_per_second, position=place.walk
+            part.table,
+            segments=segments,
+            units_per_second=units_per_second,
+            position=place.walk,
+            description=description,
         )
         before = walk.progress
         visiting = _Visiting(part, walk, clock, tally)
@@ -328,6 +334,17 @@ class _Place(msgspec.Struct):
     entities: list[str] | None
     walk: Any = None
     is_over: bool = False
+    identity: str = ""  # of the table, so that a new one of the same name is not taken for it
+
+
+def _check_same_table(place: _Place, identity: str) -> None:
+    """Raise `UsageError` if what is resumed is of an earlier table of the same name."""
+    if place.identity not in ("", identity):
+        raise UsageError(
+            f"table {place.table!r} is not the one of which the verification to resume has read a part: it was made again; "
+            "leave out resume=, or delete the file of --resume"
+        )
+    place.identity = identity
 
 
 def _parts(targets: Sequence[Target]) -> list[_Part]:
@@ -413,7 +430,9 @@ class _Visiting:
     @property
     def _inspector(self) -> Inspector:
         if self._made is None:
-            self._made = Inspector(self._table, _index_attributes(self._walk.description))
+            description = self._walk.description
+            others = description.index_attributes if description else {}
+            self._made = Inspector(self._table, others)
         return self._made
 
     def visit(self, items: list[Item]) -> Steps[None]:
@@ -576,13 +595,3 @@ def _unclaimed(claim: _Claim, marker: Item | None) -> Finding:
 def _unowned(schema: EntitySchema, field: str, marker: Item) -> Finding:
     """The finding about a marker that holds a value for an entity that does not have it."""
     return Finding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))
-
-
-def _index_attributes(description: Any) -> dict[str, str]:
-    """The key attributes of the indexes that a table has, each with the name of its index."""
-    return {
-        attribute["AttributeName"]: index["IndexName"]
-        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-        for index in description.get(kind) or ()
-        for attribute in index["KeySchema"]
-    }

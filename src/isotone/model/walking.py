@@ -26,6 +26,7 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
+from isotone.tables.description import TableDescription, description_of
 from isotone.tables.pace import Pace, units_of
 from isotone.tables.progress import Estimates, Meter
 from isotone.tables.scan import ITEM_UNITS, Position, ScannedPage, Segment, segments_at
@@ -87,7 +88,7 @@ class Walk:
         units_per_second: float | None = None,
         position: Any = None,
         items_a_page: int = ITEMS_A_PAGE,
-        description: Response | None = None,
+        description: TableDescription | None = None,
     ) -> None:
         if type(segments) is not int or not 1 <= segments <= limits.TOTAL_SEGMENTS:
             raise UsageError(f"a table cannot be read in segments={segments!r}; give 1 or more")
@@ -96,8 +97,8 @@ class Walk:
                 f"units_per_second={units_per_second!r} would read nothing; give a number above 0"
             )
         self.table = table
-        self.description: Response = description or {}
-        """The answer of DescribeTable; the first step asks for it, unless it is given."""
+        self.description = description
+        """What the table is; the first step asks for it, unless it is given."""
         self._items_a_page = items_a_page
         self._pace = Pace(units_per_second)
         at = _restored(table, position) or _Position(table.name, [Position()] * segments)
@@ -125,7 +126,7 @@ class Walk:
         return WalkProgress(
             done.table,
             done.items,
-            self.description.get("ItemCount", 0),
+            self.description.item_count if self.description else 0,
             done.read_units,
             done.seconds,
             done.items_per_second,
@@ -138,7 +139,7 @@ class Walk:
 
     def step(self, visit: Visit) -> Steps[None]:
         """Read the next page of each segment, and give its items to `visit`; then pause, if there is a budget."""
-        if not self.description:
+        if self.description is None:
             self.description = yield from describe(self.table)
         rest = [segment for segment in self._segments if not segment.is_over]
         limit = self._pace.affordable(self._item_units, self._items_a_page, max(len(rest), 1))
@@ -187,16 +188,16 @@ def _restored(table: Table, position: Any) -> _Position | None:
     return found
 
 
-def describe(table: Table) -> Steps[Response]:
-    """The answer of DescribeTable; raises `UsageError` for a table that does not exist, or has another key."""
+def describe(table: Table) -> Steps[TableDescription]:
+    """What a table is; raises `UsageError` for a table that does not exist, or has another key."""
     try:
         response = yield Call("DescribeTable", {"TableName": table.name})
     except ResourceNotFoundException:
         raise UsageError(
             f"table {table.name!r} does not exist; store.create_tables(…) creates it"
         ) from None
-    description: Response = response["Table"]
-    found = [part["AttributeName"] for part in description.get("KeySchema", ())]
+    description = description_of(response["Table"])
+    found = description.key.names
     declared = [each.name for each in table.keys.attributes]
     if found and set(found) != set(declared):
         raise UsageError(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from isotone.crc import crc32
 from isotone.errors import BadRow, UsageError
+from isotone.file_lock import open_locked
 from isotone.moving.input_files import Row
+from isotone.moving.output_files import sum_of
 
 
 class _BadLine(msgspec.Struct):
@@ -19,6 +22,7 @@ class _BadLine(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_BadLine).decode
+_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -34,25 +38,43 @@ class BadRows:
         self._taken = 0
         self._is_durable = True
         self.failure: BadRow | None = None
+        self.checksum = 0  # of the file
 
-    def open(self, size: int) -> None:
-        """Begin, or continue a file that had this size when it was saved.
+    def open(self, size: int, checksum: int | None = None) -> None:
+        """Begin, or continue a file that had this size and checksum when it was saved.
 
-        Raises `UsageError` for a file of anything but bad rows, which stays as it is.
+        If it has other rows now, new ones are added to them. Raises `UsageError` for a file of anything but bad rows, which
+        stays as it is, and `InProgress` if another import writes to it.
         """
         if self._path is None:
             return
-        if not size:
-            _check_is_of_bad_rows(self._path)
+        _check_is_of_bad_rows(self._path, is_begun=size > 0)
         try:
-            self._file = self._path.open("r+b" if size and self._path.exists() else "wb")
+            self._file = open_locked(self._path)
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(f"cannot write {self._path}: {reason}") from None
-        self._file.seek(0, os.SEEK_END)
-        if self._file.tell() > size:  # it may be shorter: then somebody has taken rows out of it
+        found = sum_of(self._file, size)
+        if found[1] == size and checksum in (None, found[0]):
             self._file.truncate(size)
-            self._file.seek(size)
+        else:  # somebody has taken rows out of it, or another import has written there
+            found = sum_of(self._file, self._path.stat().st_size)
+        self.checksum = found[0]
+        self._file.seek(0, os.SEEK_END)
+        self._end_line()
+
+    def _end_line(self) -> None:
+        """End a line that a killed process has left."""
+        assert self._file is not None
+        size = self._file.tell()
+        self._file.seek(max(0, size - 1))
+        if self._file.read() not in (b"", b"\n"):
+            self._write(b"\n")
+
+    def _write(self, content: bytes) -> None:
+        assert self._file is not None
+        self._file.write(content)
+        self.checksum = crc32(content, self.checksum)
 
     def close(self) -> None:
         """Close the file."""
@@ -72,9 +94,7 @@ class BadRows:
             self.failure = BadRow(row.number, reason, text, row.file)
             return False
         place = {"file": row.file} if row.file else {}
-        self._file.write(
-            _encode({**place, "row": row.number, "reason": reason, "text": text}) + b"\n"
-        )
+        self._write(_encode({**place, "row": row.number, "reason": reason, "text": text}) + b"\n")
         self._taken += 1
         self._is_durable = False
         return True
@@ -95,8 +115,11 @@ class BadRows:
         return self._file.tell()
 
 
-def _check_is_of_bad_rows(path: Path) -> None:
-    """Raise `UsageError` for a file that an earlier import did not write; a killed one may have left half of a line."""
+def _check_is_of_bad_rows(path: Path, *, is_begun: bool) -> None:
+    """Raise `UsageError` for a file that an earlier import did not write; a killed one may have left half of a line.
+
+    To a file that was begun rows are only added, so any JSON objects may be in it.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -105,7 +128,7 @@ def _check_is_of_bad_rows(path: Path) -> None:
     if not line or is_torn:
         return
     try:
-        _decode(line)
+        (_decode_object if is_begun else _decode)(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise UsageError(
             f"--bad-rows (bad_rows=) {path} exists, and has no bad rows of an import; give another file"

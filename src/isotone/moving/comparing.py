@@ -35,8 +35,8 @@ from isotone.moving.table_making import (
     differences,
     read_definition,
     setting_differences,
-    table_names,
 )
+from isotone.tables.description import table_names
 from isotone.tables.jobs import check_number, in_thread
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter, Report
@@ -362,10 +362,7 @@ class _Differences:
 
     def __init__(self, definition: TableDefinition, scans: Sequence[_Scan], shown: int) -> None:
         self._names = definition.key_names
-        self._types = {
-            each["AttributeName"]: each["AttributeType"]
-            for each in definition.description["AttributeDefinitions"]
-        }
+        self._types = definition.described.types
         self._scans = scans
         self._shown = shown
         self.numbers = [0, 0, 0]  # only in the source, only in the target, changed

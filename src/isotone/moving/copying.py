@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -42,12 +42,12 @@ from isotone.moving.table_making import (
     make_table,
     plan_table,
     read_definition,
-    table_names,
 )
 from isotone.moving.witnesses import check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.description import table_names
 from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import TICK, check_number, in_thread, silent, state_of
 from isotone.tables.pace import Pace, Stopped
@@ -201,6 +201,7 @@ class _Job:
         self.state = state
         self.segments = segments
         self.is_local = _is_local(source, target)
+        self.is_one_place = False
         self.source_has_stream = True
         self.stream_lag = 0.0  # seconds until a change of the source is in its stream
         self.reads_at_amazon = self.writes_at_amazon = False
@@ -227,6 +228,7 @@ def _job_between(
         if not engines[0].parallel_scan:
             number = 1
         job = _Job(ends[0], ends[1], engines[1], state, number)
+        job.is_one_place = ends[0] is ends[1] or _is_one_place(source, target)
         job.source_has_stream = engines[0].streams
         job.stream_lag = engines[0].stream_lag
         job.reads_at_amazon, job.writes_at_amazon = is_amazon
@@ -244,7 +246,19 @@ def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
     names = dict(tables) if isinstance(tables, Mapping) else {name: name for name in tables}
     if not names:
         raise UsageError("tables= is empty; leave it out to copy all tables")
+    _check_apart(names)
     return names
+
+
+def _check_apart(names: Mapping[str, str]) -> None:
+    """Raise `UsageError` if two tables would be copied into one."""
+    sources: dict[str, str] = {}
+    for name, to in names.items():
+        if to in sources:
+            raise UsageError(
+                f"tables {sources[to]!r} and {name!r} would both be copied into {to!r}; give each its own name"
+            )
+        sources[to] = name
 
 
 def _run(
@@ -367,7 +381,7 @@ class _TableCopy:
                 f"a live copy follows the stream of {self.name!r}, and the source's engine has none; stop its "
                 "writers, and copy without --live (live=False)"
             )
-        if job.source is job.target and self.name == self.to:
+        if job.is_one_place and self.name == self.to:
             raise UsageError(f"table {self.name!r} cannot be copied onto itself")
         self.definition = found
         self.plan: TablePlan = plan_table(
@@ -542,6 +556,16 @@ class _TableCopy:
 def _is_local(*backends: Backend) -> bool:
     """Whether these are databases in this process, which take many requests in one transaction."""
     return all(hasattr(each, "send_many") for each in backends)
+
+
+def _is_one_place(source: Target, target: Target) -> bool:
+    """Whether both are one address or one file."""
+    one, other = file_of(source), file_of(target)
+    if one is not None and other is not None:
+        with suppress(OSError):  # one of them does not exist
+            return Path(one).samefile(other)
+    address = address_text(source)
+    return address is not None and address == address_text(target)
 
 
 def _has_items(backend: Backend, name: str) -> bool:

@@ -108,7 +108,7 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while time.monotonic() < until:
         found = read_definition(backend, name)
-        arn: str | None = found.description.get("LatestStreamArn") if found else None
+        arn = found.described.stream_arn if found else None
         if arn:
             answer = backend.execute("DescribeStream", {"StreamArn": arn})
             if answer["StreamDescription"].get("StreamStatus") == "ENABLED":
@@ -128,6 +128,8 @@ def _shards(backend: Backend, arn: str) -> list[_Shard]:
         except ResourceNotFoundException:
             raise _lost(arn, "the stream was deleted") from None
         description = response["StreamDescription"]
+        if description.get("StreamStatus") in ("DISABLING", "DISABLED"):
+            raise _lost(arn, "the stream was disabled")
         for each in description.get("Shards", ()):
             is_closed = "EndingSequenceNumber" in (each.get("SequenceNumberRange") or {})
             found.append(_Shard(each["ShardId"], each.get("ParentShardId"), is_closed))

@@ -43,6 +43,7 @@ from isotone.moving.table_making import (
 from isotone.moving.witnesses import MOST, check_witnesses
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.description import KeyDescription, KeyElement, description_of
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
 from isotone.tables.pace import Pace, Stopped
@@ -86,6 +87,8 @@ class _Entry(msgspec.Struct):
     deleted: int = 0
     bad: int = 0
     bad_size: int = 0  # bytes of the file of bad rows
+    bad_sum: int | None = None  # and their CRC
+    types: dict[str, str] | None = None  # of CSV columns
     write_units: float = 0.0
     settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
     identity: str = ""  # of the table, so that a new one of the same name gets all rows
@@ -154,7 +157,10 @@ def import_items(
         rows = open_input(source, format, types or {}, checks)
         stack.callback(rows.close)
         entry = _continued(
-            job, rows, _Entry(rows.fingerprint, format or "", identity=identity), table
+            job,
+            rows,
+            _Entry(rows.fingerprint, format or "", identity=identity, types=dict(types or {})),
+            table,
         )
 
         def make() -> None:
@@ -230,39 +236,25 @@ def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:
         raise UsageError(
             f"--key (key=) {key!r} is one attribute: write --key {first} --sort-key {second}, or {key}:S if the name has a comma"
         )
-    pairs = [_typed(text) for text in (key, sort_key) if text is not None]
-    request: dict[str, Any] = {
-        "TableName": table,
-        "KeySchema": [
-            {"AttributeName": name, "KeyType": kind}
-            for (name, _), kind in zip(pairs, ("HASH", "RANGE"), strict=False)
-        ],
-        "AttributeDefinitions": [
-            {"AttributeName": name, "AttributeType": code} for name, code in pairs
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
+    sort = () if sort_key is None else (_typed(sort_key),)
+    declared = KeyDescription((_typed(key),), sort).request
+    request = {"TableName": table, **declared, "BillingMode": "PAY_PER_REQUEST"}
     return TablePlan(table, request, None, None, (), is_protected=False)
 
 
 def _check_keys(found: TableDefinition, wanted: TablePlan) -> None:
-    keys = [each["AttributeName"] for each in wanted.request["KeySchema"]]
-    types = {
-        each["AttributeName"]: each["AttributeType"]
-        for each in wanted.request["AttributeDefinitions"]
-    }
-    checks = RowChecks(found.description)
-    if found.key_names != keys or any(checks.types[name] != types[name] for name in keys):
-        shown = ", ".join(f"{name}:{checks.types[name]}" for name in found.key_names)
+    key = found.described.key
+    if key != description_of(wanted.request).key:
+        shown = ", ".join(f"{name}:{code}" for name, code in key.parts)
         raise UsageError(
             f"table {found.name} exists with another key, {shown}; leave out --key and --sort-key (key=, sort_key=), "
             "or give another table"
         )
 
 
-def _typed(text: str) -> tuple[str, str]:
+def _typed(text: str) -> KeyElement:
     name, separator, code = text.rpartition(":")
-    return (name, code) if separator and code in _KEY_TYPES else (text, "S")
+    return KeyElement(name, code) if separator and code in _KEY_TYPES else KeyElement(text, "S")
 
 
 def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
@@ -270,6 +262,8 @@ def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
     entry = job.get(table, _Entry)
     same = ("fingerprint", "form", "identity")
     if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
+        return new
+    if entry.types not in (None, new.types):  # states of before have no types
         return new
     if entry.position is not None:
         rows.skip_to(entry.position)
@@ -316,7 +310,7 @@ class _Import:
 
     def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
-        bad.open(self._entry.bad_size)
+        bad.open(self._entry.bad_size, self._entry.bad_sum)
         try:
             self._import(rows, bad, report)
             if not self._entry.bad:
@@ -366,6 +360,7 @@ class _Import:
     def _save(self, position: Any, bad: BadRows) -> None:
         entry = self._entry
         entry.position, entry.bad, entry.bad_size = position, entry.bad + bad.taken(), bad.sync()
+        entry.bad_sum = bad.checksum
         self._state.set(self._table, entry)
 
     def _start(

@@ -6,8 +6,9 @@
     saved = output.save()               # durable on return
     output.finish()                     # the file gets its name
 
-A file is written beside its place (`orders.jsonl.part`). What is saved is a length of it: a later run cuts off the
-rest. Each length is the end of a gzip member or a Zstandard frame, so the file can be continued there.
+A file is written beside its place (`orders.jsonl.part`), by one process at a time. What is saved is a length of it, and the
+CRC of so much of it: a later run cuts off the rest, and begins again if another export has written there meanwhile. Each
+length is the end of a gzip member or a Zstandard frame, so the file can be continued there.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ import time
 from collections.abc import Mapping, Sequence
 from os import fspath
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 import msgspec
 
+from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, Layout, summary_of
 from isotone.exchange.objects import Bucket, Folder
+from isotone.file_lock import open_locked
 from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
 from isotone.output_paths import STANDARD, OutputPath, check_output
@@ -34,6 +37,7 @@ from isotone.tables.scan import ItemOrJson
 
 PART: Final = ".part"
 _UNSAVED: Final = 16 << 20  # bytes, uncompressed, after which a file is saved
+_READ: Final = 1 << 20
 _FILE_SIZE: Final = 8 << 20  # bytes, compressed, after which a folder gets its next file
 
 
@@ -77,6 +81,7 @@ class FileOutput:
         self._has_member = False
         self._compressor = compressor(compression)
         self._file: Any = None
+        self._sum = 0  # the CRC of what was written
         self.is_resumable = self._place != STANDARD
 
     def begin(self, saved: Any) -> bool:
@@ -84,23 +89,35 @@ class FileOutput:
             self._file = getattr(sys.stdout, "buffer", None) or _TextStream()
         else:
             check_free(self._place, force=self._force)
-            part = Path(self._place + PART)
-            if isinstance(saved, int) and part.exists() and part.stat().st_size >= saved:
-                self._file = part.open("r+b")
-                self._file.truncate(saved)
-                self._file.seek(saved)
+            self._file = open_locked(Path(self._place + PART))
+            if self._continues(saved):
                 self._has_member = True
                 return True
-            self._file = part.open("wb")
         self._add(self._header)
         return False
+
+    def _continues(self, saved: Any) -> bool:
+        """Cut the file to the length that was saved; to none, if its content is not what was written then."""
+        # States of before have a length alone.
+        length, expected = saved if isinstance(saved, list) else (saved or 0, None)
+        self._sum, read = sum_of(self._file, length)
+        is_same = bool(length) and read == length and expected in (None, self._sum)
+        if not is_same:
+            length = self._sum = 0
+        self._file.truncate(length)
+        self._file.seek(length)
+        return is_same
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
         self._add(self._encode(items))
 
     def _add(self, content: bytes) -> None:
         self._unsaved += len(content)
-        self._file.write(self._compressor.compress(content))
+        self._write(self._compressor.compress(content))
+
+    def _write(self, content: bytes) -> None:
+        self._sum = crc32(content, self._sum)
+        self._file.write(content)
 
     @property
     def should_save(self) -> bool:
@@ -109,21 +126,19 @@ class FileOutput:
     def save(self) -> Any:
         if self._unsaved or not self._has_member:  # an empty file has one empty member
             self._has_member = True
-            self._file.write(self._compressor.flush())
+            self._write(self._compressor.flush())
             self._compressor = compressor(self._compression)
             self._unsaved = 0
         self._file.flush()
         if not self.is_resumable:
             return None
         os.fsync(self._file.fileno())
-        return self._file.tell()
+        return [self._file.tell(), self._sum]
 
     def finish(self) -> None:
         self.save()
         if self.is_resumable:
-            self._file.close()
-            check_free(self._place, force=self._force)
-            Path(self._place + PART).replace(self._place)
+            name_part(self._file, self._place, force=self._force)
 
     def close(self) -> None:
         if self.is_resumable and self._file is not None:
@@ -145,6 +160,24 @@ def check_free(place: str, *, force: bool) -> None:
     check_output(OutputPath("the target", place, beside=(PART,)))
     if Path(place).exists() and not force:
         raise UsageError(f"{place} exists; --force (force=True) replaces it")
+
+
+def sum_of(file: BinaryIO, length: int) -> tuple[int, int]:
+    """The CRC of the first bytes of a file, and how many of them it has."""
+    file.seek(0)
+    total = read = 0
+    while chunk := file.read(min(length - read, _READ)):
+        total, read = crc32(chunk, total), read + len(chunk)
+    return total, read
+
+
+def name_part(file: BinaryIO, place: str, *, force: bool) -> None:
+    """Give a complete file its name, and close it: it is locked until then, where an open file can be renamed."""
+    check_free(place, force=force)
+    if os.name == "nt":
+        file.close()
+    Path(place + PART).replace(place)
+    file.close()
 
 
 class _Saved(msgspec.Struct):

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import base64
 import importlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import date, datetime, time
 from decimal import Decimal
 from os import fspath
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from isotone.errors import UsageError
 from isotone.exchange.item_files import Put, Record, Unreadable
+from isotone.file_lock import open_locked
 from isotone.moving.columns import JSON, REST, Columns, rest_of, value_of
 from isotone.moving.file_names import Place
-from isotone.moving.output_files import PART, check_free
+from isotone.moving.output_files import PART, check_free, name_part
 from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.json import text_of_bytes, to_wire
 from isotone.values.types import AttributeValue, Item
@@ -115,11 +118,14 @@ class ParquetOutput:
         self._rows: list[list[Any]] = []
         self._size = 0
         self._writer: Any = None
+        self._file: BinaryIO | None = None
 
     def begin(self, saved: Any) -> bool:
         check_free(self._place, force=self._force)
+        self._file = open_locked(Path(self._place + PART))
+        self._file.truncate(0)
         self._writer = _library("pyarrow.parquet").ParquetWriter(
-            self._place + PART, self._schema, compression="zstd"
+            self._file, self._schema, compression="zstd"
         )
         return False
 
@@ -166,12 +172,17 @@ class ParquetOutput:
         if self._rows:
             self._write_group()
         self._writer.close()
-        check_free(self._place, force=self._force)
-        Path(self._place + PART).replace(self._place)
+        assert self._file is not None
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        name_part(self._file, self._place, force=self._force)
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        with ExitStack() as stack:
+            if self._file is not None:
+                stack.callback(self._file.close)
+            if self._writer is not None:
+                self._writer.close()
 
 
 def _bytes_of(text: str) -> bytes:

@@ -11,28 +11,20 @@ from typing import Any
 
 from isotone import limits
 from isotone.errors import ApiError
+from isotone.tables.description import description_of
 from isotone.values.attribute_validation import canonical_item, canonical_value
 from isotone.values.known_shapes import Known
 from isotone.values.types import AttributeValue, Item
-
-_INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
 
 
 class RowChecks:
     """The rules of one table, from its description."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
-        self.types: dict[str, str] = {
-            each["AttributeName"]: each["AttributeType"]
-            for each in description["AttributeDefinitions"]
-        }
-        self.key_names = tuple(each["AttributeName"] for each in description["KeySchema"])
-        self._index_names = {
-            each["AttributeName"]: index["IndexName"]
-            for member in _INDEXES
-            for index in description.get(member) or ()
-            for each in index["KeySchema"]
-        }
+        table = description_of(description)
+        self.types = table.types
+        self.key_names = table.key.names
+        self._index_names = table.index_attributes
 
     @property
     def key_types(self) -> dict[str, str]:

@@ -26,10 +26,10 @@ from isotone.errors import (
     Unsupported,
     UsageError,
 )
+from isotone.tables.description import TableDescription, description_of, expiry_of
 from isotone.tables.pace import Stopped
 
 _MOST_WAITED: Final = 600.0  # seconds for a table to become active
-_KEY_TYPES: Final = ("HASH", "RANGE")
 
 # Errors by which an engine says that it does not know an action or a parameter.
 _NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException")
@@ -51,34 +51,34 @@ class TableDefinition(msgspec.Struct, frozen=True):
     denied: tuple[str, ...] = ()
 
     @property
+    def described(self) -> TableDescription:
+        """What the description says."""
+        return description_of(self.description)
+
+    @property
     def name(self) -> str:
         """The table's name."""
-        name: str = self.description["TableName"]
-        return name
+        return self.described.name
 
     @property
     def identity(self) -> str:
         """What distinguishes the table from a later one of the same name."""
-        described = self.description
-        return str(described.get("TableId") or described.get("CreationDateTime") or "")
+        return self.described.identity
 
     @property
     def item_count(self) -> int:
         """The table's own count, which may be hours old."""
-        return int(self.description.get("ItemCount") or 0)
+        return self.described.item_count
 
     @property
     def key_names(self) -> list[str]:
         """The attributes of the primary key, the partition key first."""
-        elements = self.description["KeySchema"]
-        ordered = sorted(elements, key=lambda element: _KEY_TYPES.index(element["KeyType"]))
-        return [element["AttributeName"] for element in ordered]
+        return [*self.described.key.names]
 
     @property
     def stream_view(self) -> str | None:
         """What the stream's records show; None without a stream."""
-        stream: Mapping[str, Any] = self.description.get("StreamSpecification") or {}
-        return stream.get("StreamViewType") if stream.get("StreamEnabled") else None
+        return self.described.stream
 
 
 def read_definition(backend: Backend, name: str) -> TableDefinition | None:
@@ -89,7 +89,6 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
         return None
     denied: list[str] = []
     expiry = _asked(backend, "DescribeTimeToLive", {"TableName": name}, denied)
-    state: Mapping[str, Any] = expiry.get("TimeToLiveDescription") or {}
     recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name}, denied)
     backups: Mapping[str, Any] = recovery.get("ContinuousBackupsDescription") or {}
     in_time: Mapping[str, Any] = backups.get("PointInTimeRecoveryDescription") or {}
@@ -98,7 +97,7 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
     kinesis = _asked(backend, "DescribeKinesisStreamingDestination", {"TableName": name}, denied)
     return TableDefinition(
         description,
-        state.get("AttributeName") if state.get("TimeToLiveStatus") in _ENABLED else None,
+        expiry_of(expiry),
         tuple(sorted(_tags(backend, arn, denied))),
         in_time.get("PointInTimeRecoveryStatus") == "ENABLED",
         bool(policy.get("Policy")),
@@ -111,7 +110,6 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
     )
 
 
-_ENABLED: Final = ("ENABLED", "ENABLING")
 _DELIVERING: Final = ("ACTIVE", "ENABLING", "UPDATING")
 _TOLD_BY: Final = {
     "DescribeTimeToLive": "expiry",
@@ -149,18 +147,6 @@ def _asked(
         if error.code in (*_NOT_KNOWN, _NO_POLICY):
             return {}
         raise
-
-
-def table_names(backend: Backend) -> list[str]:
-    """The names of all tables."""
-    names: list[str] = []
-    request: dict[str, Any] = {}
-    while True:
-        response = backend.execute("ListTables", request)
-        names += response["TableNames"]
-        if "LastEvaluatedTableName" not in response:
-            return names
-        request = {"ExclusiveStartTableName": response["LastEvaluatedTableName"]}
 
 
 # Planning
@@ -284,18 +270,9 @@ def _index_request(
 
 def _used_attributes(described: Mapping[str, Any], request: Mapping[str, Any]) -> list[Any]:
     """The definitions of attributes that the requested keys use; the service refuses others."""
-    indexes = [
-        index
-        for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
-        for index in request.get(member, ())
-    ]
-    used = {
-        element["AttributeName"]
-        for schema in (request["KeySchema"], *(index["KeySchema"] for index in indexes))
-        for element in schema
-    }
-    for index in request.get("VectorIndexes", ()):
-        used |= {element["AttributeName"] for element in index.get("SearchSchema") or ()}
+    wanted = description_of({**described, **dict.fromkeys(_OF_INDEX), **request})
+    keys = [wanted.key, *(index.key for index in wanted.all_indexes.values())]
+    used = {name for key in keys for name in key.names}
     return [each for each in described["AttributeDefinitions"] if each["AttributeName"] in used]
 
 
@@ -322,19 +299,13 @@ def wait_until_active(
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while True:
         found = read_definition(backend, name)
-        if found is not None and _is_active(found.description):
+        if found is not None and found.described.statuses == {"ACTIVE"}:
             return found
         if time.monotonic() > until:
             raise UsageError(f"table {name!r} did not become active; run it again later")
         if sleep(pause):
             raise Stopped
         pause = min(pause * 2, 5.0)
-
-
-def _is_active(described: Mapping[str, Any]) -> bool:
-    indexes = described.get("GlobalSecondaryIndexes") or ()
-    states = [described.get("TableStatus"), *(index.get("IndexStatus") for index in indexes)]
-    return all(state in (None, "ACTIVE") for state in states)
 
 
 def apply_settings(
@@ -352,7 +323,7 @@ def apply_settings(
     found = wait_until_active(backend, plan.name, sleep=sleep)
     if plan.tags and set(plan.tags) - set(found.tags):
         tags = [{"Key": key, "Value": value} for key, value in plan.tags]
-        arn = found.description.get("TableArn")
+        arn = found.described.arn
         attempt("tags", "TagResource", {"ResourceArn": arn, "Tags": tags})
     if plan.expiry and found.expiry is None:
         specification = {"Enabled": True, "AttributeName": plan.expiry}
@@ -364,7 +335,7 @@ def apply_settings(
     if plan.stream and found.stream_view is None:
         attempt("the stream", "UpdateTable", stream_request(plan.name, plan.stream))
         wait_until_active(backend, plan.name, sleep=sleep)
-    if plan.is_protected and not found.description.get("DeletionProtectionEnabled"):
+    if plan.is_protected and not found.described.is_protected:
         protection = {"TableName": plan.name, "DeletionProtectionEnabled": True}
         attempt("deletion protection", "UpdateTable", protection)
     return refused
@@ -378,28 +349,12 @@ def stream_request(name: str, view: str) -> dict[str, Any]:
 
 def check_same_keys(source: TableDefinition, target: TableDefinition) -> None:
     """Raise `UsageError` if the items of one table do not fit the other."""
-    mine, theirs = _keys_of(source), _keys_of(target)
-    if mine != theirs:
+    mine, theirs = source.described.key, target.described.key
+    if mine.parts != theirs.parts:
         raise UsageError(
-            f"table {target.name!r} on the target has the keys {_shown(theirs)}, and the source's are "
-            f"{_shown(mine)}; copy into another table: {source.name}=NEW_NAME"
+            f"table {target.name!r} on the target has the keys {theirs}, and the source's are "
+            f"{mine}; copy into another table: {source.name}=NEW_NAME"
         )
-
-
-def _keys_of(definition: TableDefinition) -> list[tuple[str, str]]:
-    return _typed(definition, definition.key_names)
-
-
-def _typed(definition: TableDefinition, names: list[str]) -> list[tuple[str, str]]:
-    types = {
-        each["AttributeName"]: each["AttributeType"]
-        for each in definition.description["AttributeDefinitions"]
-    }
-    return [(name, types.get(name, "?")) for name in names]
-
-
-def _shown(keys: list[tuple[str, str]]) -> str:
-    return " · ".join(f"{name} ({code})" for name, code in keys)
 
 
 # Comparing
@@ -408,9 +363,10 @@ def _shown(keys: list[tuple[str, str]]) -> str:
 def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
     """How two tables differ in what queries can see: keys, indexes, expiry."""
     found = []
-    if _keys_of(source) != _keys_of(target):
-        found.append(f"keys: {_shown(_keys_of(source))} and {_shown(_keys_of(target))}")
-    mine, theirs = _indexes_of(source), _indexes_of(target)
+    one, other = source.described, target.described
+    if one.key.parts != other.key.parts:
+        found.append(f"keys: {one.key} and {other.key}")
+    mine, theirs = _indexes_of(one), _indexes_of(other)
     for name in sorted(mine.keys() | theirs.keys()):
         if name not in theirs:
             found.append(f"index {name}: only in the source")
@@ -440,16 +396,13 @@ def setting_differences(source: TableDefinition, target: TableDefinition) -> lis
     return found
 
 
-def _indexes_of(definition: TableDefinition) -> dict[str, str]:
+def _indexes_of(table: TableDescription) -> dict[str, str]:
     """A description of each index: kind, keys, projection."""
-    found = {}
-    for member in _OF_INDEX:
-        for index in definition.description.get(member) or ():
-            schema = index.get("KeySchema") or index.get("SearchSchema") or ()
-            keys = _shown(_typed(definition, [each["AttributeName"] for each in schema]))
-            projection: Mapping[str, Any] = index.get("Projection") or {}
-            names = ", ".join(sorted(projection.get("NonKeyAttributes") or ()))
-            kind = projection.get("ProjectionType", "ALL")
-            parts = [member.removesuffix("SecondaryIndexes").removesuffix("Indexes").lower(), keys]
-            found[index["IndexName"]] = " ".join([*parts, kind, names]).strip()
-    return found
+    return {
+        name: f"{index.kind} {index.key} {_shown(index.projection)}"
+        for name, index in table.all_indexes.items()
+    }
+
+
+def _shown(projection: str | tuple[str, ...]) -> str:
+    return projection if isinstance(projection, str) else "INCLUDE " + ", ".join(sorted(projection))

@@ -1,6 +1,7 @@
 """The API over an engine: executes a request by its action's name; which actions are grouped.
 
-`send` takes and returns JSON, `execute` plain dicts. `send_many` executes a group in one transaction.
+`send` takes and returns JSON, `send_many` a group in one transaction, `execute` plain dicts. How long the first two compute
+in the thread of their caller is the caller's choice (`effort.Wait`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, overload
 
 import msgspec
 
-from isotone.effort import A_TURN, Postponed, giving_way, this_thread
+from isotone.effort import A_TURN, Postponed, Wait, giving_way, this_thread
 from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
@@ -73,8 +74,11 @@ _OF_STATEMENTS: Final = frozenset(
 )
 # Actions have statements of one kind only, so the first one tells. One that is spelled with other escapes counts as a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
-Answered: TypeAlias = bytes | ApiError | Callable[[], bytes]
-"""The result of one of several requests, or a function that executes it."""
+Rest: TypeAlias = Callable[[], bytes]
+"""Does what is left of a request, in any thread."""
+Answered: TypeAlias = bytes | ApiError | Rest
+"""The result of one of several requests."""
+_FULLY: Final = Wait.FULLY  # an attribute of an Enum takes longer
 
 GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 """The actions whose requests may be committed together with others."""
@@ -92,41 +96,48 @@ class Api:
         self.engine = engine
         engine.home.before_commit = replication.deliver
 
-    def send(self, operation: str, body: bytes) -> bytes:
-        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`."""
-        action = ACTIONS.get(operation)
-        if action is None:
-            raise UnknownOperationException
-        try:
-            answer = action.run(self.engine, decode(action.request, body))
-        except (ValidationException, ResourceNotFoundException) as error:
-            raise _reported(self.engine, action, body, error) from None
-        return encode_response(answer.finish() if type(answer) is Later else answer)
+    @overload
+    def send(
+        self, operation: str, body: bytes, wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY
+    ) -> bytes: ...
+    @overload
+    def send(self, operation: str, body: bytes, wait: Wait) -> bytes | Rest: ...
 
-    def begin(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
-        """Execute one request as `send` does; of a long read, return a function that does the rest, in any thread."""
-        turn = this_thread.turn
-        turn.left = turn.limit
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes | Rest:
+        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
+
+        A caller that waits for `ONE_TURN` may get a function that does the rest, in any thread.
+        """
+        turn = None
+        begins = False
+        if wait is not _FULLY:
+            if wait is Wait.GIVING_WAY:
+                return self._give_way(operation, body)
+            turn = this_thread.turn
+            if turn.left == inf:  # otherwise it has begun, with another request of a group
+                begins = True
+                turn.left = turn.limit
         try:
-            return self._begun(operation, body)
+            action = ACTIONS.get(operation)
+            if action is None:
+                raise UnknownOperationException
+            try:
+                answer = action.run(self.engine, decode(action.request, body))
+            except (ValidationException, ResourceNotFoundException) as error:
+                raise _reported(self.engine, action, body, error) from None
+            if type(answer) is not Later:
+                return encode_response(answer)
+            return encode_response(answer.finish()) if turn is None else partial(_finish, answer)
         except Postponed:
-            return partial(self.send_long, operation, body)
+            if turn is None:
+                raise
+            return partial(self._give_way, operation, body)
         finally:
-            turn.left = inf
+            if turn is not None and begins:
+                turn.left = inf
 
-    def _begun(self, operation: str, body: bytes) -> bytes | Callable[[], bytes]:
-        """As `send`, which has one call less."""
-        action = ACTIONS.get(operation)
-        if action is None:
-            raise UnknownOperationException
-        try:
-            answer = action.run(self.engine, decode(action.request, body))
-        except (ValidationException, ResourceNotFoundException) as error:
-            raise _reported(self.engine, action, body, error) from None
-        return partial(_finish, answer) if type(answer) is Later else encode_response(answer)
-
-    def send_long(self, operation: str, body: bytes) -> bytes:
-        """Execute one request as `send` does; what it computes for long leaves the engine's lock free."""
+    def _give_way(self, operation: str, body: bytes) -> bytes:
+        """Execute one request while others work; what it computes for long leaves the engine's lock free."""
         try:
             with giving_way():
                 return evaluating_ahead(partial(self.send, operation, body))
@@ -203,46 +214,59 @@ class Api:
             return _SELECT.search(body) is None
         return operation in GROUPED
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
+    ) -> list[Answered]:
         """Execute requests in one transaction, so that all of them wait for the disk once.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. Raises `StorageBusy`
-        only in a thread that may not wait.
-        """
-        return cast("list[bytes | ApiError]", self._answers(requests))
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
-        """Execute requests as `send_many` does. In a thread whose turns are bounded, one that takes long is not executed.
-
-        Its result is a function that executes it, in any thread.
+        Each gets the response that it would get alone. None is answered before all are on the disk. In `ONE_TURN`, those
+        that do not fit into it are not executed: their results are functions. Raises `StorageBusy` only in a thread that
+        may not wait.
         """
         turn = this_thread.turn
-        turn.left = turn.limit
+        if wait is Wait.ONE_TURN:
+            turn.left = turn.limit
         try:
-            return self._answers(requests)
+            if len(requests) > 1:
+                try:
+                    with self.engine.writing:
+                        return [self._answer(*request, wait) for request in requests]
+                except StorageBusy as error:
+                    if self.engine.file_waits.are_forbidden:
+                        raise
+                    # One by one, each would wait for the same lock again.
+                    log.error("a group of %d writes failed: %s", len(requests), error)
+                    return [InternalServerError(str(error))] * len(requests)
+                except Exception:
+                    # The whole group was undone. Run one by one, each request gets its own answer.
+                    self.engine.abandon()
+                    log.debug("a group of %d writes was undone", len(requests), exc_info=True)
+            return [self._answer(*request, wait, is_alone=True) for request in requests]
         finally:
-            turn.left = inf
+            if wait is Wait.ONE_TURN:
+                turn.left = inf
 
-    def _answers(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
-        if len(requests) > 1:
-            try:
-                with self.engine.writing:
-                    return [self._answer(operation, body) for operation, body in requests]
-            except StorageBusy as error:
-                if self.engine.file_waits.are_forbidden:
-                    raise
-                # One by one, each would wait for the same lock again.
-                log.error("a group of %d writes failed: %s", len(requests), error)
-                return [InternalServerError(str(error))] * len(requests)
-            except Exception:
-                # The whole group was undone. Run one by one, each request gets its own answer.
-                self.engine.abandon()
-                log.debug("a group of %d writes was undone", len(requests), exc_info=True)
-        return [self._answer_alone(operation, body) for operation, body in requests]
+    def _answer(
+        self, operation: str, body: bytes, wait: Wait, *, is_alone: bool = False
+    ) -> Answered:
+        """The result of one request of several; an unexpected error undoes all of them, unless it `is_alone`."""
+        try:
+            return self.send(operation, body, wait)
+        except ApiError as error:
+            return error
+        except Exception as error:
+            is_busy = isinstance(error, StorageBusy)
+            if not is_alone or (is_busy and self.engine.file_waits.are_forbidden):
+                raise
+            if isinstance(error, StorageError):
+                log.error("%s failed: %s", operation, error)
+                return InternalServerError(str(error))
+            log.exception("%s failed", operation)
+            return InternalServerError("Internal server error")
 
     @staticmethod
     def bound_turns(bounded: bool) -> None:
-        """Whether `begin` and `begin_many` compute no longer than a turn of an event loop in this thread."""
+        """Whether a request of this thread that waits for `ONE_TURN` computes no longer than a turn of an event loop."""
         this_thread.turn.limit = A_TURN if bounded else inf
 
     def maintain(self) -> float:
@@ -268,28 +292,6 @@ class Api:
     def close(self) -> None:
         """Close the database."""
         self.engine.close()
-
-    def _answer(self, operation: str, body: bytes) -> Answered:
-        try:
-            answer = self._begun(operation, body)
-            # A long read may be here by mistake (`_SELECT`).
-            return answer if isinstance(answer, bytes) or this_thread.turn.left != inf else answer()
-        except Postponed:
-            return partial(self.send_long, operation, body)
-        except ApiError as error:
-            return error
-
-    def _answer_alone(self, operation: str, body: bytes) -> Answered:
-        try:
-            return self._answer(operation, body)
-        except StorageError as error:
-            if isinstance(error, StorageBusy) and self.engine.file_waits.are_forbidden:
-                raise
-            log.error("%s failed: %s", operation, error)
-            return InternalServerError(str(error))
-        except Exception:
-            log.exception("%s failed", operation)
-            return InternalServerError("Internal server error")
 
 
 def _separate(found: Any) -> Any:

@@ -30,22 +30,24 @@ Integer = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Direction = Literal["Read", "Write"]
 
 
-class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(Structure, frozen=True):
+class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(
+    Structure, frozen=True, kw_only=True
+):
     """How full capacity should be, in percent, and how soon it is changed."""
 
-    target_value: Double
     disable_scale_in: Flag | None = None
     scale_in_cooldown: Integer | None = None
     scale_out_cooldown: Integer | None = None
+    target_value: Double
 
 
-class AutoScalingPolicyUpdate(Structure, frozen=True):
+class AutoScalingPolicyUpdate(Structure, frozen=True, kw_only=True):
     """A scaling policy."""
 
+    policy_name: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
     target_tracking_scaling_policy_configuration: (
         AutoScalingTargetTrackingScalingPolicyConfigurationUpdate
     )
-    policy_name: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
 class AutoScalingSettingsUpdate(Structure, frozen=True):
@@ -82,13 +84,13 @@ class ReplicaAutoScalingUpdate(Structure, frozen=True):
     replica_provisioned_read_capacity_auto_scaling_update: AutoScalingSettingsUpdate | None = None
 
 
-class UpdateTableReplicaAutoScaling(Structure, frozen=True):
+class UpdateTableReplicaAutoScaling(Structure, frozen=True, kw_only=True):
     """Change the scaling of a table and its replicas."""
 
-    table_name: ListedTableName
     global_secondary_index_updates: (
         Annotated[list[GlobalSecondaryIndexAutoScalingUpdate], Meta(min_length=1)] | None
     ) = None
+    table_name: ListedTableName
     provisioned_write_capacity_auto_scaling_update: AutoScalingSettingsUpdate | None = None
     replica_updates: Annotated[list[ReplicaAutoScalingUpdate], Meta(min_length=1)] | None = None
 

@@ -5,8 +5,7 @@ The files are read in the background (`loading`).
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +28,7 @@ from isotone.operations.transfer_requests import (
     BucketOwner,
     ClientToken,
     InputCompression,
+    JobKind,
     PageSize,
     Prefix,
     SseAlgorithm,
@@ -37,14 +37,8 @@ from isotone.operations.transfer_requests import (
     bucket_store,
     check_compression,
     check_encryption,
-    check_running,
     failure_members,
     job_arn,
-    job_of_arn,
-    jobs_of,
-    members_of,
-    page_of,
-    repeated,
 )
 
 
@@ -113,49 +107,37 @@ def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
         request.input_s3_configuration.s3_key_prefix,
         request.output_s3_configuration.s3_key_prefix,
     )
-    with engine.writing:
-        members = members_of(request)
-        jobs = jobs_of(engine, Load, is_bulk=True)
-        earlier = repeated(engine, jobs, members, IdempotentParameterMismatchException)
-        if earlier is not None:
-            return {"BulkOperationDescription": _description(engine, earlier)}
-        check_running(jobs, limits.CONCURRENT_IMPORTS, "bulk operations")
-        table = changed_table(engine, request.table_name)
-        job = Load(
-            transfers.new_id(engine),
-            table.name,
-            table.schema.id,
-            members,
-            round(engine.clock.now(), 3),
-            is_bulk=True,
-        )
-        transfers.begin(engine, job)
-        return {"BulkOperationDescription": _description(engine, job)}
+    return _BULK_PUTS.begin(
+        engine, request, lambda members: _new_job(engine, request.table_name, members)
+    )
+
+
+def _new_job(engine: Engine, name: str, members: dict[str, Any]) -> Load:
+    _BULK_PUTS.check_running(engine)
+    table = changed_table(engine, name)
+    now = round(engine.clock.now(), 3)
+    identity = transfers.new_id(engine)
+    return Load(identity, table.name, table.schema.id, members, now, is_bulk=True)
 
 
 @action("DescribeBulkOperation")
 def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> Answer:
     """A bulk operation's state, counts and parameters."""
-    with engine.reading:
-        job = _job(engine, request.bulk_operation_arn)
-        return {"BulkOperationDescription": _description(engine, job)}
+    return _BULK_PUTS.describe(engine, request.bulk_operation_arn)
 
 
 @action("ListBulkOperations")
 def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
     """The bulk operations of the last 90 days, the newest first, a page at a time."""
     size = request.max_results or _PAGE
-    with engine.reading:
-        jobs = jobs_of(engine, Load, is_bulk=True)
-        summary = partial(_summary, engine)
-        return page_of(jobs, size, request.next_token, "BulkOperationsSummaryList", summary)
+    return _BULK_PUTS.page(engine, size, request.next_token)
 
 
 @action("CancelBulkOperation", starts_work=True)
 def cancel_bulk_operation(engine: Engine, request: CancelBulkOperation) -> Answer:
     """Stop a bulk operation that is running."""
     with engine.writing:
-        job = _job(engine, request.bulk_operation_arn)
+        job = _BULK_PUTS.find(engine, request.bulk_operation_arn)
         if job.ended is not None:
             raise ValidationException(
                 f"The bulk operation is not in progress: {request.bulk_operation_arn}"
@@ -172,13 +154,6 @@ def _check(request: StartBulkPutItems) -> None:
         raise ValidationException(f"{INVALID}OutputType must have at least one value")
     check_encryption(output.s3_sse_algorithm, output.s3_sse_kms_key_id)
     check_compression(request.input_s3_configuration.input_compression_type)
-
-
-def _job(engine: Engine, arn: str) -> Load:
-    missing = ResourceNotFoundException(
-        f"Requested resource not found: Bulk operation: {arn} not found"
-    )
-    return job_of_arn(engine, Load, arn, missing, is_bulk=True)
 
 
 def _summary(engine: Engine, job: Load) -> dict[str, Any]:
@@ -236,3 +211,17 @@ def _usage(job: Load) -> dict[str, Any]:
             group, member = _GROUPS[kind]
             usage.setdefault(group, {})[name] = {member: size}
     return usage
+
+
+_BULK_PUTS: Final = JobKind(
+    name="bulk-operation",
+    most=limits.CONCURRENT_IMPORTS,
+    conflict=IdempotentParameterMismatchException,
+    missing=lambda arn: ResourceNotFoundException(
+        f"Requested resource not found: Bulk operation: {arn} not found"
+    ),
+    described="BulkOperationDescription",
+    listed="BulkOperationsSummaryList",
+    description=_description,
+    summary=_summary,
+)

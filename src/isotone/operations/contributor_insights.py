@@ -27,12 +27,12 @@ from isotone.operations.request_members import (
 from isotone.operations.table_lookup import changed_table, described_table
 
 
-class UpdateContributorInsights(Structure, frozen=True):
+class UpdateContributorInsights(Structure, frozen=True, kw_only=True):
     """Switch the insights of a table or an index."""
 
     table_name: ListedTableName
-    contributor_insights_action: ContributorInsightsAction
     index_name: IndexName | None = None
+    contributor_insights_action: ContributorInsightsAction
     contributor_insights_mode: ContributorInsightsMode | None = None
 
 

@@ -5,8 +5,7 @@ The files are written in the background (`export_files`).
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from isotone import limits
 from isotone.engine import history, transfers, views
@@ -36,6 +35,7 @@ from isotone.operations.transfer_requests import (
     Bucket,
     BucketOwner,
     ClientToken,
+    JobKind,
     PageSize,
     Prefix,
     SseAlgorithm,
@@ -44,15 +44,8 @@ from isotone.operations.transfer_requests import (
     TransferArn,
     bucket_store,
     check_encryption,
-    check_running,
     failure_members,
     job_arn,
-    job_of_arn,
-    jobs_of,
-    members_of,
-    of_table,
-    page_of,
-    repeated,
 )
 
 
@@ -111,37 +104,22 @@ def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInT
     name = table_name(request.table_arn, "tableArn")
     _check(request)
     bucket_store(engine, request.s3_prefix)
-    with engine.writing:
-        members = members_of(request)
-        exports = jobs_of(engine, Export)
-        earlier = repeated(engine, exports, members, ExportConflictException)
-        if earlier is not None:
-            return {"ExportDescription": _description(engine, earlier)}
-        check_running(exports, limits.CONCURRENT_EXPORTS, "exports")
-        table = _table(engine, name)
-        selection_of(table, members.get("FilterSpecification"))
-        export = _new_export(engine, table, request, members)
-        transfers.begin(engine, export)
-        return {"ExportDescription": _description(engine, export)}
+    return _EXPORTS.begin(
+        engine, request, lambda members: _new_export(engine, name, request, members)
+    )
 
 
 @action("DescribeExport")
 def describe_export(engine: Engine, request: DescribeExport) -> Answer:
     """An export's state, counts and parameters."""
-    with engine.reading:
-        missing = ExportNotFoundException(f"Export not found: {request.export_arn}")
-        export = job_of_arn(engine, Export, request.export_arn, missing)
-        return {"ExportDescription": _description(engine, export)}
+    return _EXPORTS.describe(engine, request.export_arn)
 
 
 @action("ListExports")
 def list_exports(engine: Engine, request: ListExports) -> Answer:
     """The exports of the last 90 days, the newest first, a page at a time."""
     size = request.max_results or limits.TRANSFER_PAGE
-    with engine.reading:
-        exports = of_table(jobs_of(engine, Export), request.table_arn)
-        summary = partial(_summary, engine)
-        return page_of(exports, size, request.next_token, "ExportSummaries", summary)
+    return _EXPORTS.page(engine, size, request.next_token, request.table_arn)
 
 
 def _check(request: ExportTableToPointInTime) -> None:
@@ -170,8 +148,11 @@ def _table(engine: Engine, name: str) -> Table:
 
 
 def _new_export(
-    engine: Engine, table: Table, request: ExportTableToPointInTime, members: dict[str, Any]
+    engine: Engine, name: str, request: ExportTableToPointInTime, members: dict[str, Any]
 ) -> Export:
+    _EXPORTS.check_running(engine)
+    table = _table(engine, name)
+    selection_of(table, members.get("FilterSpecification"))
     recovery = table.schema.recovery
     if recovery is None:
         raise PointInTimeRecoveryUnavailableException(
@@ -265,3 +246,15 @@ def _description(engine: Engine, export: Export) -> dict[str, Any]:
         described["BilledSizeBytes"] = export.size
         described["ItemCount"] = export.items
     return described
+
+
+_EXPORTS: Final = JobKind(
+    name="export",
+    most=limits.CONCURRENT_EXPORTS,
+    conflict=ExportConflictException,
+    missing=lambda arn: ExportNotFoundException(f"Export not found: {arn}"),
+    described="ExportDescription",
+    listed="ExportSummaries",
+    description=_description,
+    summary=_summary,
+)

@@ -5,8 +5,7 @@ The files are read in the background (`loading`).
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -41,21 +40,15 @@ from isotone.operations.transfer_requests import (
     BucketOwner,
     ClientToken,
     InputCompression,
+    JobKind,
     PageSize,
     Prefix,
     TableArn,
     TransferArn,
     bucket_store,
     check_compression,
-    check_running,
     failure_members,
     job_arn,
-    job_of_arn,
-    jobs_of,
-    members_of,
-    of_table,
-    page_of,
-    repeated,
 )
 
 
@@ -137,42 +130,35 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
     _check(request)
     bucket_store(engine, request.s3_bucket_source.s3_key_prefix)
     name = request.table_creation_parameters.table_name
-    with engine.writing:
-        members = members_of(request)
-        imports = jobs_of(engine, Load)
-        earlier = repeated(engine, imports, members, ImportConflictException)
-        if earlier is not None:
-            return {"ImportTableDescription": _description(engine, earlier)}
-        if engine.catalog.find(name) is not None:
-            raise ResourceInUseException(f"Table already exists: {name}")
-        check_running(imports, limits.CONCURRENT_IMPORTS, "imports")
-        identity = transfers.new_id(engine)
-        schema = backfill.before_loading(new_schema(engine, name, wanted), identity)
-        table = engine.catalog.save(schema)
-        for tree in table.trees:
-            engine.store.create_tree(tree)
-        job = Load(identity, name, schema.id, members, round(engine.clock.now(), 3))
-        transfers.begin(engine, job)
-        return {"ImportTableDescription": _description(engine, job)}
+    return _IMPORTS.begin(
+        engine, request, lambda members: _new_import(engine, name, wanted, members)
+    )
+
+
+def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[str, Any]) -> Load:
+    """Create the table, which can be used when its import has ended."""
+    if engine.catalog.find(name) is not None:
+        raise ResourceInUseException(f"Table already exists: {name}")
+    _IMPORTS.check_running(engine)
+    identity = transfers.new_id(engine)
+    schema = backfill.before_loading(new_schema(engine, name, wanted), identity)
+    table = engine.catalog.save(schema)
+    for tree in table.trees:
+        engine.store.create_tree(tree)
+    return Load(identity, name, schema.id, members, round(engine.clock.now(), 3))
 
 
 @action("DescribeImport")
 def describe_import(engine: Engine, request: DescribeImport) -> Answer:
     """An import's state, counts and parameters."""
-    with engine.reading:
-        missing = ImportNotFoundException(f"Import not found: {request.import_arn}")
-        job = job_of_arn(engine, Load, request.import_arn, missing)
-        return {"ImportTableDescription": _description(engine, job)}
+    return _IMPORTS.describe(engine, request.import_arn)
 
 
 @action("ListImports")
 def list_imports(engine: Engine, request: ListImports) -> Answer:
     """The imports of the last 90 days, the newest first, a page at a time."""
     size = request.page_size or limits.TRANSFER_PAGE
-    with engine.reading:
-        imports = of_table(jobs_of(engine, Load), request.table_arn)
-        summary = partial(_summary, engine)
-        return page_of(imports, size, request.next_token, "ImportSummaryList", summary)
+    return _IMPORTS.page(engine, size, request.next_token, request.table_arn)
 
 
 def _check(request: ImportTable) -> None:
@@ -217,3 +203,15 @@ def _description(engine: Engine, job: Load) -> dict[str, Any]:
         "ImportedItemCount": job.items - job.errors + job.ahead,
         **failure_members(job),
     }
+
+
+_IMPORTS: Final = JobKind(
+    name="import",
+    most=limits.CONCURRENT_IMPORTS,
+    conflict=ImportConflictException,
+    missing=lambda arn: ImportNotFoundException(f"Import not found: {arn}"),
+    described="ImportTableDescription",
+    listed="ImportSummaryList",
+    description=_description,
+    summary=_summary,
+)

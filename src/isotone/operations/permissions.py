@@ -19,6 +19,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.table_indexes import Table
 from isotone.errors import ValidationException
 from isotone.expressions import condition, key_condition, projection, search_condition, update
+from isotone.expressions.key_planning import value_of
 from isotone.expressions.partiql import (
     AnyStatement,
     Delete,
@@ -27,8 +28,8 @@ from isotone.expressions.partiql import (
     Select,
     Update,
     parse_statement,
+    plan_where,
 )
-from isotone.expressions.partiql.planning import plan, value_of
 from isotone.operations import legacy
 from isotone.operations.global_tables import global_table_arn
 from isotone.operations.request_expressions import Binding
@@ -481,7 +482,7 @@ def _statement_keys(
         item = statement.item(values)
         return [[_text(item[name])] for name in keyspace.partition_names if name in item]
     where = None if isinstance(statement, Exists) else statement.where
-    planned = plan(where, tuple(keyspace.partition_names), tuple(keyspace.sort_names))
+    planned = plan_where(where, tuple(keyspace.partition_names), tuple(keyspace.sort_names))
     if planned.is_scan:
         return None
     return [[_text(value_of(term, values)) for term in terms] for terms in planned.partition]

@@ -36,6 +36,7 @@ from isotone.operations.request_members import (
     ExpressionNames,
     ExpressionValues,
     Flag,
+    IndexNameOfRead,
     ReturnConsumedCapacity,
     Select,
     Structure,
@@ -56,7 +57,7 @@ class Query(Structure, frozen=True):
     """Read the items of one partition key, in the order of their sort key."""
 
     table_name: TableName
-    index_name: str | None = None
+    index_name: IndexNameOfRead | None = None
     select: Select | None = None
     attributes_to_get: AttributeNames | None = None
     limit: Limit | None = None
@@ -78,7 +79,7 @@ class Scan(Structure, frozen=True):
     """Read all items of a table or an index, or one segment of them."""
 
     table_name: TableName
-    index_name: str | None = None
+    index_name: IndexNameOfRead | None = None
     attributes_to_get: AttributeNames | None = None
     limit: Limit | None = None
     select: Select | None = None

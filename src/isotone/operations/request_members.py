@@ -66,6 +66,8 @@ EntityName: TypeAlias = Annotated[
     str, Meta(min_length=3, max_length=255, pattern=rf"^{NAME_PATTERN}\Z")
 ]
 IndexName: TypeAlias = EntityName
+# A read looks any name up, but clients refuse one that is shorter than an index's.
+IndexNameOfRead: TypeAlias = Annotated[str, Meta(extra={"min_length_of_clients": 3})]
 BackupName: TypeAlias = EntityName
 BackupArn: TypeAlias = Annotated[str, Meta(min_length=37, max_length=1024)]
 KeyAttributeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]

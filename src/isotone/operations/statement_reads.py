@@ -24,16 +24,15 @@ from isotone.engine.table_indexes import SecondaryIndex, Table
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange, check_scalar_keys
 from isotone.expressions.expression import Expression
+from isotone.expressions.key_planning import KeyTerm, value_of
 from isotone.expressions.nodes import Path, walk_up
 from isotone.expressions.partiql import (
-    KeyPlan,
-    KeyTerm,
     Select,
+    WherePlan,
     compared_with_keys,
     key_of,
     messages,
-    plan,
-    value_of,
+    plan_where,
 )
 from isotone.operations.action import Answer, Later
 from isotone.operations.capacity import Meter, meter_for
@@ -87,7 +86,7 @@ def select_page(
     """
     source = _source_of(engine, table, select)
     keyspace = source.keyspace
-    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    key_plan = plan_where(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order_names(select, keyspace)
     # A page of one item that ends at its limit has a token, also where no other item can follow: a query makes it.
     has_token = next_token is not None or request.limit == 1
@@ -130,11 +129,11 @@ def check_index(table: Table, name: str | None) -> None:
         raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
 
 
-def plan_of_one_item(table: Table, select: Select, values: Values) -> KeyPlan:
+def plan_of_one_item(table: Table, select: Select, values: Values) -> WherePlan:
     """The plan of a SELECT that is to find one item of a table, which must be sound."""
     check_index(table, select.index)
     keyspace = table.keyspace
-    key_plan = plan(select.where, keyspace.partition_names, keyspace.sort_names)
+    key_plan = plan_where(select.where, keyspace.partition_names, keyspace.sort_names)
     if select.index is None and key_plan.reads[1:]:
         _check_values(table, keyspace, key_plan, values)
         check_overlaps(keyspace, key_plan, values)
@@ -164,7 +163,7 @@ def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> No
             raise ValidationException(messages.KEY_TYPE.format(name=part.name))
 
 
-def _check_values(table: Table, keyspace: Keyspace, key_plan: KeyPlan, values: Values) -> None:
+def _check_values(table: Table, keyspace: Keyspace, key_plan: WherePlan, values: Values) -> None:
     """Refuse values that a key attribute cannot have, wherever the condition compares them with one."""
     for name, terms in zip(keyspace.partition_names, key_plan.partition, strict=False):
         for term in terms:
@@ -197,7 +196,7 @@ def _check_order_names(select: Select, keyspace: Keyspace) -> None:
             raise ValidationException(messages.ORDER_NOT_KEY.format(name=each.name))
 
 
-def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
+def _check_order(select: Select, keyspace: Keyspace, key_plan: WherePlan) -> None:
     """Refuse to order what is no query, and several queries by their sort key alone."""
     if not select.order:
         return
@@ -209,7 +208,7 @@ def _check_order(select: Select, keyspace: Keyspace, key_plan: KeyPlan) -> None:
         raise ValidationException(messages.ORDER_WITHOUT_PARTITION)
 
 
-def check_overlaps(keyspace: Keyspace, key_plan: KeyPlan, values: Values) -> None:
+def check_overlaps(keyspace: Keyspace, key_plan: WherePlan, values: Values) -> None:
     """Refuse reads of which two could find the same item."""
     if not key_plan.can_overlap:
         return
@@ -253,7 +252,7 @@ def _check_columns(index: SecondaryIndex | None, select: Select) -> None:
         )
 
 
-def _check_filter(index: SecondaryIndex | None, key_plan: KeyPlan) -> None:
+def _check_filter(index: SecondaryIndex | None, key_plan: WherePlan) -> None:
     """Refuse a filter on attributes that an index lacks, in the order written.
 
     A scan may have it, and a condition with an OR: the attributes are absent from every entry.
@@ -293,7 +292,9 @@ def _get(engine: Engine, table: Table, select: Select, key: Item, request: Scan)
 # Ranges
 
 
-def _ranges(keyspace: Keyspace, select: Select, key_plan: KeyPlan, values: Values) -> list[Bounds]:
+def _ranges(
+    keyspace: Keyspace, select: Select, key_plan: WherePlan, values: Values
+) -> list[Bounds]:
     """The ranges of keys to read, in order."""
     if key_plan.is_scan:
         return [_EVERYTHING]
@@ -311,7 +312,7 @@ def _sort_key(partition: Sequence[AttributeValue]) -> tuple[Any, ...]:
 
 
 def _range(
-    keyspace: Keyspace, partition: tuple[AttributeValue, ...], key_plan: KeyPlan, values: Values
+    keyspace: Keyspace, partition: tuple[AttributeValue, ...], key_plan: WherePlan, values: Values
 ) -> Bounds:
     """The part of an item collection that satisfies all conditions on the sort key."""
     equal = tuple(term.values(values)[0] for term in key_plan.equal)
@@ -334,7 +335,7 @@ def _descends(select: Select, names: Sequence[str]) -> bool:
 def _read(
     source: Source,
     select: Select,
-    key_plan: KeyPlan,
+    key_plan: WherePlan,
     values: Values,
     request: Scan,
     ranges: list[Bounds],

@@ -22,7 +22,7 @@ from isotone.expressions.partiql import (
     beyond_key,
     key_of,
     messages,
-    plan,
+    plan_where,
 )
 from isotone.operations.item_writes import (
     Change,
@@ -120,7 +120,7 @@ def _fixed(table: Table, where: Where | None, values: Values) -> WriteTarget:
 
 def _fixed_key(table: Table, where: Where | None, values: Values) -> Item | None:
     keyspace = table.keyspace
-    key_plan = plan(where, keyspace.partition_names, keyspace.sort_names)
+    key_plan = plan_where(where, keyspace.partition_names, keyspace.sort_names)
     return key_of(key_plan, keyspace.names, values)
 
 

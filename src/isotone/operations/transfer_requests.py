@@ -1,17 +1,27 @@
-"""What the actions on exports, imports and bulk operations share: buckets, tokens, ARNs and pages of lists."""
+"""What the actions on exports, imports and bulk operations share: buckets, tokens, ARNs, descriptions and pages of lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+)
 
 from msgspec import Meta
 
 from isotone import limits
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
-from isotone.engine.transfers import Export, Job, Load
+from isotone.engine.transfers import Export, Job
 from isotone.errors import ApiError, LimitExceededException, ValidationException
 from isotone.exchange import compression
 from isotone.exchange.objects import ObjectStore
@@ -20,7 +30,7 @@ from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import Structure
 from isotone.operations.table_lookup import table_arn, table_name
 
-AnyJob = TypeVar("AnyJob", Export, Load)
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 TableArn: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
 TransferArn: TypeAlias = Annotated[str, Meta(min_length=37, max_length=1024)]
@@ -78,98 +88,112 @@ def members_of(value: Any) -> Any:
     return value
 
 
-def repeated(
-    engine: Engine, jobs: Sequence[AnyJob], request: dict[str, Any], conflict: type[ApiError]
-) -> AnyJob | None:
-    """The job that an earlier request with the same token began; `conflict` if that request was another one."""
-    token = request.get("ClientToken")
-    oldest = engine.clock.now() - limits.TRANSFER_TOKEN_LIFETIME
-    for job in jobs:
-        is_valid = job.ended is None or job.ended > oldest
-        if token is not None and is_valid and job.request.get("ClientToken") == token:
-            if job.request != request:
-                raise conflict(f"The client token was used with other parameters: {token}")
-            return job
-    return None
+# Jobs of one kind
 
 
-def check_running(jobs: Sequence[Job], most: int, noun: str) -> None:
-    """Refuse another job while as many as are allowed are running."""
-    if sum(job.ended is None for job in jobs) >= most:
-        raise LimitExceededException(
-            f"Subscriber limit exceeded: Only {most} {noun} can run simultaneously"
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind(Generic[AnyJob]):
+    """Begins, describes and lists the jobs of one kind.
 
+    `name` is that in their ARNs. At most `most` run at once. An answer has a description in `described`, a page in `listed`.
+    """
 
-def jobs_of(engine: Engine, kind: type[AnyJob], *, is_bulk: bool = False) -> list[AnyJob]:
-    """The jobs of one kind that are still shown, the newest first."""
-    oldest = engine.clock.now() - limits.TRANSFER_RETENTION
-    return [
-        job
-        for job in reversed(transfers.known(engine))
-        if isinstance(job, kind)
-        and getattr(job, "is_bulk", False) == is_bulk
-        and (job.ended is None or job.ended > oldest)
-    ]
+    name: str
+    most: int
+    conflict: type[ApiError]
+    missing: Callable[[str], ApiError]
+    described: str
+    listed: str
+    description: Callable[[Engine, AnyJob], dict[str, Any]]
+    summary: Callable[[Engine, AnyJob], dict[str, Any]]
 
+    def begin(
+        self, engine: Engine, request: Structure, new: Callable[[dict[str, Any]], AnyJob]
+    ) -> Answer:
+        """Begin the job that `new` makes of a request's members, unless an earlier request with its token did."""
+        members = members_of(request)
+        with engine.writing:
+            job = self._repeated(engine, members)
+            if job is None:
+                job = new(members)
+                transfers.begin(engine, job)
+            return {self.described: self.description(engine, job)}
 
-# ARNs
+    def check_running(self, engine: Engine) -> None:
+        """Refuse another job while as many as are allowed are running."""
+        if sum(job.ended is None for job in self._known(engine)) >= self.most:
+            noun = self.name.replace("-", " ")
+            raise LimitExceededException(
+                f"Subscriber limit exceeded: Only {self.most} {noun}s can run simultaneously"
+            )
+
+    def find(self, engine: Engine, arn: str) -> AnyJob:
+        """The job with an ARN; raises `missing` if there is none."""
+        job = transfers.find(engine, arn.rpartition("/")[2])
+        if not self._is_ours(job) or job_arn(engine, job) != arn:
+            raise self.missing(arn)
+        return job
+
+    def describe(self, engine: Engine, arn: str) -> Answer:
+        """The answer that describes the job with an ARN."""
+        with engine.reading:
+            return {self.described: self.description(engine, self.find(engine, arn))}
+
+    def page(
+        self, engine: Engine, size: int, token: str | None, table: str | None = None
+    ) -> Answer:
+        """The answer with a page of jobs, the newest first, of the table with an ARN or of all.
+
+        A token is the id of the last job, in hexadecimal, as long as the service's; a bad one is a ValidationException.
+        """
+        with engine.reading:
+            jobs = self._known(engine)
+            if table is not None:
+                name = table_name(table, "tableArn")
+                jobs = [job for job in jobs if job.table == name]
+            if token is not None:
+                last = _id_in(token)
+                jobs = [job for job in jobs if job.id < last]
+            page = jobs[:size]
+            answer: dict[str, Any] = {self.listed: [self.summary(engine, job) for job in page]}
+        if len(jobs) > len(page):
+            answer["NextToken"] = _token(page[-1].id)
+        return answer
+
+    def _repeated(self, engine: Engine, request: dict[str, Any]) -> AnyJob | None:
+        """The job that an earlier request with the same token began; `conflict` if that request was another one."""
+        token = request.get("ClientToken")
+        oldest = engine.clock.now() - limits.TRANSFER_TOKEN_LIFETIME
+        for job in self._known(engine):
+            is_valid = job.ended is None or job.ended > oldest
+            if token is not None and is_valid and job.request.get("ClientToken") == token:
+                if job.request != request:
+                    raise self.conflict(f"The client token was used with other parameters: {token}")
+                return job
+        return None
+
+    def _known(self, engine: Engine) -> list[AnyJob]:
+        """The jobs that are still shown, the newest first."""
+        oldest = engine.clock.now() - limits.TRANSFER_RETENTION
+        return [
+            job
+            for job in reversed(transfers.known(engine))
+            if self._is_ours(job) and (job.ended is None or job.ended > oldest)
+        ]
+
+    def _is_ours(self, job: Job | None) -> TypeGuard[AnyJob]:
+        return job is not None and _name(job) == self.name
 
 
 def job_arn(engine: Engine, job: Job) -> str:
     """The ARN of a job."""
-    return f"{table_arn(engine, job.table)}/{_kind(job)}/{job.id}"
+    return f"{table_arn(engine, job.table)}/{_name(job)}/{job.id}"
 
 
-def job_of_arn(
-    engine: Engine, kind: type[AnyJob], arn: str, missing: ApiError, *, is_bulk: bool = False
-) -> AnyJob:
-    """The job of one kind with an ARN; raises `missing` if there is none."""
-    job = transfers.find(engine, arn.rpartition("/")[2])
-    if not isinstance(job, kind) or getattr(job, "is_bulk", False) != is_bulk:
-        raise missing
-    if job_arn(engine, job) != arn:
-        raise missing
-    return job
-
-
-def _kind(job: Job) -> str:
+def _name(job: Job) -> str:
     if isinstance(job, Export):
         return "export"
     return "bulk-operation" if job.is_bulk else "import"
-
-
-# Pages of lists
-
-
-def of_table(jobs: Sequence[AnyJob], arn: str | None) -> Sequence[AnyJob]:
-    """The jobs of the table with an ARN, or all if there is no ARN."""
-    if arn is None:
-        return jobs
-    name = table_name(arn, "tableArn")
-    return [job for job in jobs if job.table == name]
-
-
-def page_of(
-    jobs: Sequence[AnyJob],
-    size: int,
-    token: str | None,
-    member: str,
-    summary: Callable[[AnyJob], dict[str, Any]],
-) -> Answer:
-    """The answer with a page of jobs, the newest first; ValidationException for a bad token.
-
-    `member` is the answer's name for the list. A token is the id of the last job, in hexadecimal, as long
-    as the service's.
-    """
-    if token is not None:
-        last = _id_in(token)
-        jobs = [job for job in jobs if job.id < last]
-    page = jobs[:size]
-    answer: dict[str, Any] = {member: [summary(job) for job in page]}
-    if len(jobs) > len(page):
-        answer["NextToken"] = _token(page[-1].id)
-    return answer
 
 
 _WIDTH: Final = 56  # characters: 112 in hexadecimal, the least that ListImports takes

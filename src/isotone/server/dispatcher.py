@@ -21,11 +21,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, overload
 
 import msgspec
 
 from isotone.daemon import Daemon
+from isotone.effort import Wait
 from isotone.errors import (
     ApiError,
     ConnectionFailed,
@@ -60,6 +61,7 @@ T = TypeVar("T")
 Address = tuple[str, int]
 """The host and the port of a node."""
 
+_ONE_TURN: Final = Wait.ONE_TURN  # an attribute of an Enum takes longer
 LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
 _LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
 _LARGE_GROUP: Final = (
@@ -72,16 +74,20 @@ log = logging.getLogger("isotone.server")
 class Service(Protocol):
     """What the server needs from a database; `backends.embedded.Database` implements it."""
 
-    def send(self, operation: str, body: bytes) -> bytes: ...
+    @overload
+    def send(
+        self,
+        operation: str,
+        body: bytes,
+        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = ...,
+        region: str = "",
+    ) -> bytes: ...
+    @overload
+    def send(self, operation: str, body: bytes, wait: Wait, region: str = "") -> bytes | Rest:
+        """The answer to a request that is signed for a region; a function that does the rest if `wait` is over before."""
 
-    def begin(self, operation: str, body: bytes) -> bytes | Rest:
-        """As `send`; of a request that takes long, a function that does the rest, in any thread."""
-
-    def send_long(self, operation: str, body: bytes) -> bytes:
-        """As `send`; what it computes for long leaves the service to other threads."""
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[Result | Rest]:
-        """The results of requests that are committed together; of one that takes long, a function that executes it."""
+    def send_many(self, requests: Requests, wait: Wait, region: str = "") -> Results:
+        """The results of requests to a region, which are committed together; functions for those that take too long."""
 
     def health(self) -> str:
         """Why the service cannot read or write now; empty if it can."""
@@ -98,13 +104,11 @@ class Service(Protocol):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and leave long work to functions.
+        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` leave long
+        work to functions.
         """
 
     def is_grouped(self, operation: str, body: bytes) -> bool: ...
-
-    def in_region(self, name: str) -> Service:
-        """What answers the requests that are signed for a region."""
 
     @property
     def account(self) -> str:
@@ -177,7 +181,7 @@ class Dispatcher:
         if self._service.is_grouped(call.operation, call.body):
             size = len(call.body)
             if size > _LARGE_WRITE:
-                self._do_long(partial(self._send_long, call), call, answer)
+                self._do_long(self._sending(call, Wait.GIVING_WAY), call, answer)
                 return None
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.commit)
@@ -185,10 +189,10 @@ class Dispatcher:
             self._group_size += size
             return None
         if len(call.body) > LARGE_BODY:
-            self._do_long(partial(self._send_long, call), call, answer)
+            self._do_long(self._sending(call, Wait.GIVING_WAY), call, answer)
             return None
         try:
-            result = self._service.in_region(call.region).begin(call.operation, call.body)
+            result = self._service.send(call.operation, call.body, _ONE_TURN, call.region)
         except (ApiError, ConnectionFailed) as error:
             return _noted(error, call.operation)
         except StorageBusy:
@@ -204,10 +208,7 @@ class Dispatcher:
     def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
         self._metrics.long_work += 1
-        self.run_long(partial(_rest, rest, call.operation), answer)
-
-    def _send_long(self, call: Call) -> bytes:
-        return self._service.in_region(call.region).send_long(call.operation, call.body)
+        self.run_long(partial(_outcome, rest, call.operation), answer)
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
@@ -217,12 +218,10 @@ class Dispatcher:
 
     def run(self, call: Call) -> Result:
         """Run a call now."""
-        try:
-            return self._service.in_region(call.region).send(call.operation, call.body)
-        except (ApiError, ConnectionFailed) as error:
-            return _noted(error, call.operation)
-        except Exception as error:  # noqa: BLE001 - an error must not end the connection
-            return logged_failure(error, call.operation)
+        return _outcome(self._sending(call, Wait.FULLY), call.operation)
+
+    def _sending(self, call: Call, wait: Literal[Wait.FULLY, Wait.GIVING_WAY]) -> Rest:
+        return partial(self._service.send, call.operation, call.body, wait, call.region)
 
     def _may_wait(self, allowed: bool) -> None:
         self._service.allow_waiting(allowed)
@@ -292,7 +291,7 @@ class Dispatcher:
     def _results(self, region: str, requests: Requests) -> Results:
         """The results of a group; raises `StorageBusy` if another process is writing and this thread may not wait."""
         try:
-            return self._service.in_region(region).begin_many(requests)
+            return self._service.send_many(requests, _ONE_TURN, region)
         except StorageBusy:
             raise
         except ApiError as error:
@@ -341,12 +340,13 @@ class Thread(Generic[T]):
             del entry, call, answer, result  # or it would hold them until the next call
 
 
-def _rest(finish: Callable[[], bytes], operation: str) -> Result:
+def _outcome(finish: Rest, operation: str) -> Result:
+    """The answer of a request, or its error, which is logged if it is the server's fault."""
     try:
         return finish()
-    except ApiError as error:
+    except (ApiError, ConnectionFailed) as error:
         return _noted(error, operation)
-    except Exception as error:  # noqa: BLE001 - an error must not end the thread
+    except Exception as error:  # noqa: BLE001 - an error must not end the connection, or the thread
         return logged_failure(error, operation)
 
 

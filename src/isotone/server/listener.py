@@ -16,8 +16,9 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from isotone.authority import is_loopback
 from isotone.clock import Clock, SystemClock
@@ -32,6 +33,7 @@ from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
+from isotone.shown_signature import shown
 
 if TYPE_CHECKING:  # it is installed only where it is wanted
     from isotone.server.telemetry import Telemetry
@@ -47,32 +49,35 @@ _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 log = logging.getLogger("isotone.server")
 
 
+class ServerOptions(TypedDict, total=False):
+    """The options of a server, as keywords; `serve` says what most of them mean."""
+
+    threaded: bool
+    nodes: Sequence[Address]
+    allow_hosts: Sequence[str]
+    allow_origins: Sequence[str]
+    credentials: str | PathLike[str] | None
+    insecure: bool
+    tls_cert: str | PathLike[str] | None
+    tls_key: str | PathLike[str] | None
+    audit_log: str | PathLike[str] | None
+    pages: Pages | None
+    body_budget: int
+    access_log: bool
+    metrics_for_all: bool
+    otel: bool
+    patience: Patience | None  # the time-outs of connections
+    most_connections: int | None  # by default as many as there are file descriptors for
+    clock: Clock | None  # of signatures and the audit log
+
+
 class Listener:
     """Serves one service on one address, on the running event loop."""
 
-    def __init__(
-        self,
-        service: Service,
-        *,
-        patience: Patience | None = None,
-        most_connections: int | None = None,
-        threaded: bool = False,
-        nodes: Sequence[Address] = (),
-        allow_hosts: Sequence[str] = (),
-        allow_origins: Sequence[str] = (),
-        credentials: str | PathLike[str] | None = None,
-        insecure: bool = False,
-        tls_cert: str | PathLike[str] | None = None,
-        tls_key: str | PathLike[str] | None = None,
-        audit_log: str | PathLike[str] | None = None,
-        clock: Clock | None = None,
-        pages: Pages | None = None,
-        body_budget: int = BODY_BUDGET,
-        access_log: bool = False,
-        metrics_for_all: bool = False,
-        otel: bool = False,
-    ) -> None:
-        if pages is not None and not (credentials is audit_log is None):
+    def __init__(self, service: Service, **options: Unpack[ServerOptions]) -> None:
+        _check_names(options)
+        pages, credentials = options.get("pages"), options.get("credentials")
+        if pages is not None and not (credentials is options.get("audit_log") is None):
             raise UsageError(
                 "web pages are neither verified nor audited, so a server with credentials or an audit log has none; "
                 "serve them with isotone workbench"
@@ -80,63 +85,44 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
         self._service = service
-        dispatcher = ThreadedDispatcher if threaded else Dispatcher
+        dispatcher = ThreadedDispatcher if options.get("threaded") else Dispatcher
         self._monitor = Monitor(
             service,
             self._loop,
             lambda: len(self._connections),
-            body_budget=body_budget,
-            access_log=access_log,
-            metrics_for_all=metrics_for_all,
+            body_budget=options.get("body_budget", BODY_BUDGET),
+            access_log=options.get("access_log", False),
+            metrics_for_all=options.get("metrics_for_all", False),
             names_tables=credentials is None,
         )
+        nodes = options.get("nodes", ())
         self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
         if credentials is None:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)
-        self._certificate = certificate(tls_cert, tls_key)
-        self._gate = self._new_gate(credentials, audit_log, clock or SystemClock())
+        self._certificate = certificate(options.get("tls_cert"), options.get("tls_key"))
+        door, audit = _checks_of(options)
+        self._gate = Gate(self._dispatcher, service, door, audit) if door or audit else None
         self._telemetry = (
-            _new_telemetry(self._gate or self._dispatcher, self._monitor) if otel else None
+            _new_telemetry(self._gate or self._dispatcher, self._monitor)
+            if options.get("otel")
+            else None
         )
-        self._may_leave_loopback = insecure or credentials is not None
-        self._allow_hosts = allow_hosts
-        self._allow_origins = allow_origins
+        self._options = options
         self._admission = Admission()
-        self._patience = patience or Patience()
-        self._most_connections = most_connections or _affordable_connections()
+        self._patience = options.get("patience") or Patience()
+        self._most_connections = options.get("most_connections") or _affordable_connections()
         self._empty = asyncio.Event()
         self._empty.set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.AbstractServer | None = None
         self._stopping = False
 
-    def _new_gate(
-        self,
-        credentials: str | PathLike[str] | None,
-        audit_log: str | PathLike[str] | None,
-        clock: Clock,
-    ) -> Gate | None:
-        """What stands before the dispatcher; None if there is nothing to ask and nothing to note."""
-        if credentials is None and audit_log is None:
-            return None
-        door = None if credentials is None else Door(credentials, clock)
-        audit = None if audit_log is None else _opened_audit_log(audit_log, clock)
-        return Gate(self._dispatcher, self._service, door, audit)
-
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
-        if not self._may_leave_loopback and not is_loopback(listening.getsockname()[0]):
-            listening.close()
-            raise UsageError(_unprotected(host))
         try:
-            self._admission = admission_for(
-                host,
-                listening.getsockname()[0],
-                hosts=self._allow_hosts,
-                origins=self._allow_origins,
-            )
+            self._admission = _admission_of(host, listening, self._options)
         except UsageError:
             listening.close()
             raise
@@ -229,29 +215,45 @@ class Listener:
 
 
 def check_options(
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    *,
-    allow_hosts: Sequence[str] = (),
-    allow_origins: Sequence[str] = (),
-    credentials: str | PathLike[str] | None = None,
-    insecure: bool = False,
-    tls_cert: str | PathLike[str] | None = None,
-    tls_key: str | PathLike[str] | None = None,
-    audit_log: str | PathLike[str] | None = None,
+    host: str = "127.0.0.1", port: int = 8000, **options: Unpack[ServerOptions]
 ) -> None:
     """Raise `UsageError` for an address or a file that `serve` would refuse, before its service is opened."""
+    _check_names(options)
     with bind(host, port) as listening:
-        address = listening.getsockname()[0]
-        if not (insecure or credentials is not None or is_loopback(address)):
-            raise UsageError(_unprotected(host))
-        admission_for(host, address, hosts=allow_hosts, origins=allow_origins)
-    certificate(tls_cert, tls_key)
-    clock = SystemClock()
-    if credentials is not None:
-        Door(credentials, clock)
-    if audit_log is not None:
-        _opened_audit_log(audit_log, clock).close()
+        _admission_of(host, listening, options)
+    certificate(options.get("tls_cert"), options.get("tls_key"))
+    _, audit = _checks_of(options)
+    if audit is not None:
+        audit.close()
+
+
+def _check_names(options: ServerOptions) -> None:
+    """Refuse a keyword that is no option, as Python does for a function that declares each."""
+    unknown = options.keys() - ServerOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"a server has no option {', '.join(sorted(unknown))}")
+
+
+def _admission_of(host: str, listening: socket.socket, options: ServerOptions) -> Admission:
+    """Whom a server answers. Raises `UsageError` if other machines reach it and nobody has to sign."""
+    address = listening.getsockname()[0]
+    is_protected = options.get("insecure") or options.get("credentials") is not None
+    if not is_protected and not is_loopback(address):
+        raise UsageError(_unprotected(host))
+    return admission_for(
+        host,
+        address,
+        hosts=options.get("allow_hosts", ()),
+        origins=options.get("allow_origins", ()),
+    )
+
+
+def _checks_of(options: ServerOptions) -> tuple[Door | None, AuditLog | None]:
+    """What verifies requests and what notes them, each if it is wanted."""
+    clock = options.get("clock") or SystemClock()
+    credentials, audit_log = options.get("credentials"), options.get("audit_log")
+    door = None if credentials is None else Door(credentials, clock)
+    return door, None if audit_log is None else _opened_audit_log(audit_log, clock)
 
 
 def _opened_audit_log(audit_log: str | PathLike[str], clock: Clock) -> AuditLog:
@@ -344,26 +346,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+@shown
 def serve(
     service: Service,
     host: str = "127.0.0.1",
     port: int = 8000,
     *,
     ready: Callable[[str], None] | None = None,
-    threaded: bool = False,
-    nodes: Sequence[Address] = (),
-    allow_hosts: Sequence[str] = (),
-    allow_origins: Sequence[str] = (),
-    credentials: str | PathLike[str] | None = None,
-    insecure: bool = False,
-    tls_cert: str | PathLike[str] | None = None,
-    tls_key: str | PathLike[str] | None = None,
-    audit_log: str | PathLike[str] | None = None,
-    pages: Pages | None = None,
-    body_budget: int = BODY_BUDGET,
-    access_log: bool = False,
-    metrics_for_all: bool = False,
-    otel: bool = False,
+    **options: Unpack[ServerOptions],
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
@@ -382,31 +372,12 @@ def serve(
     `pages` says who answers requests for web pages. A second signal ends the process immediately. Raises `UsageError`
     if the address or a file cannot be used.
     """
+    _check_names(options)  # while the service is still its caller's
     loop = new_event_loop()
-
-    def listener() -> Listener:
-        return Listener(
-            service,
-            threaded=threaded,
-            nodes=nodes,
-            allow_hosts=allow_hosts,
-            allow_origins=allow_origins,
-            credentials=credentials,
-            insecure=insecure,
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            audit_log=audit_log,
-            pages=pages,
-            body_budget=body_budget,
-            access_log=access_log,
-            metrics_for_all=metrics_for_all,
-            otel=otel,
-        )
-
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
-        loop.run_until_complete(_serve(listener, host, port, ready))
+        loop.run_until_complete(_serve(partial(Listener, service, **options), host, port, ready))
     finally:
         sys.setswitchinterval(interval)
         service.close()
@@ -474,61 +445,25 @@ def _on_hang_up(listener: Listener) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before or signal.SIG_DFL)
 
 
+@shown
 @contextlib.contextmanager
 def running_server(
     service: Service,
     host: str = "127.0.0.1",
     port: int = 0,
-    *,
-    patience: Patience | None = None,
-    most_connections: int | None = None,
-    threaded: bool = False,
-    allow_hosts: Sequence[str] = (),
-    allow_origins: Sequence[str] = (),
-    credentials: str | PathLike[str] | None = None,
-    insecure: bool = False,
-    tls_cert: str | PathLike[str] | None = None,
-    tls_key: str | PathLike[str] | None = None,
-    audit_log: str | PathLike[str] | None = None,
-    clock: Clock | None = None,
-    pages: Pages | None = None,
-    body_budget: int = BODY_BUDGET,
-    access_log: bool = False,
-    metrics_for_all: bool = False,
-    otel: bool = False,
+    **options: Unpack[ServerOptions],
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it. The options are those of `serve`; `clock` is that of signatures.
+    The service stays open; the caller closes it. The options are those of `serve`; `patience` has the time-outs of
+    connections, `clock` is that of signatures.
 
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
     server = _ServerThread()
     try:
-        yield server.start(
-            lambda: Listener(
-                service,
-                patience=patience,
-                most_connections=most_connections,
-                threaded=threaded,
-                allow_hosts=allow_hosts,
-                allow_origins=allow_origins,
-                credentials=credentials,
-                insecure=insecure,
-                tls_cert=tls_cert,
-                tls_key=tls_key,
-                audit_log=audit_log,
-                clock=clock,
-                pages=pages,
-                body_budget=body_budget,
-                access_log=access_log,
-                metrics_for_all=metrics_for_all,
-                otel=otel,
-            ),
-            host,
-            port,
-        )
+        yield server.start(partial(Listener, service, **options), host, port)
     finally:
         server.stop()
 

@@ -26,6 +26,7 @@ import msgspec
 
 from isotone.backends.addresses import is_remote, whole
 from isotone.errors import InProgress, UsageError
+from isotone.file_lock import lock
 from isotone.output_paths import STANDARD, OutputPath
 
 T = TypeVar("T")
@@ -221,7 +222,7 @@ def locked(path: Path) -> BinaryIO:
     while True:
         file = path.open("ab")
         try:
-            _lock(file)
+            lock(file)
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
         except OSError:
@@ -230,16 +231,3 @@ def locked(path: Path) -> BinaryIO:
                 f"another process is working on the same job: it has locked {path}"
             ) from None
         file.close()  # its last owner has deleted it in between
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: BinaryIO) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(file: BinaryIO) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,6 +21,7 @@ from isotone.moving import KeyDifference, Progress, Stopped
 from isotone.moving.ordered_comparing import Entry, ordered_differences
 from isotone.moving.table_making import TableDefinition
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
 from isotone.values.types import Item
@@ -298,8 +299,7 @@ def _kind_of(found: KeyDifference) -> str:
 def _items(side: Side) -> int:
     if side.table is None:
         return 0
-    described = side.database.execute("DescribeTable", {"TableName": side.table})
-    return int(described["Table"]["ItemCount"])
+    return read_description(side.database, side.table).item_count
 
 
 @contextmanager

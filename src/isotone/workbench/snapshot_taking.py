@@ -19,6 +19,7 @@ from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
 from isotone.tables.scan import Segment, pages, pages_together
@@ -82,16 +83,8 @@ def copy_tables(
 
 def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
     """The request that makes a table with these keys, and nothing else: no index, no expiry, no stream."""
-    described = definition.description
-    names = definition.key_names
-    return {
-        "TableName": name,
-        "KeySchema": described["KeySchema"],
-        "AttributeDefinitions": [
-            each for each in described["AttributeDefinitions"] if each["AttributeName"] in names
-        ],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
+    key = definition.described.key
+    return {"TableName": name, **key.request, "BillingMode": "PAY_PER_REQUEST"}
 
 
 def _definition(backend: Backend, name: str) -> TableDefinition:
@@ -102,8 +95,8 @@ def _definition(backend: Backend, name: str) -> TableDefinition:
 
 
 def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
-    described = copy.execute("DescribeTable", {"TableName": name})["Table"]
-    return described["ItemCount"], described["TableSizeBytes"]
+    table = read_description(copy, name)
+    return table.item_count, table.size
 
 
 @contextmanager

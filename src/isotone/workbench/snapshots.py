@@ -28,8 +28,8 @@ from isotone.moving.table_making import (
     make_table,
     plan_table,
     read_definition,
-    table_names,
 )
+from isotone.tables.description import table_names
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
 from isotone.values.notation import item_text, value_text
@@ -555,7 +555,7 @@ def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
 
 def _account_of(table: SnapshotTable) -> str:
     """The account of a table: with other credentials the same address leads to another one."""
-    parts = str(table.definition.description.get("TableArn", "")).split(":")
+    parts = table.definition.described.arn.split(":")
     return parts[4] if len(parts) > 4 else ""
 
 

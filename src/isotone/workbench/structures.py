@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Backend
 from isotone.errors import AccessDeniedException, ResourceNotFoundException, UsageError
+from isotone.tables.description import table_names
 from isotone.values.json import item_from_wire
 from isotone.workbench.recognition import SAMPLE
-from isotone.workbench.tables import table_names
 from isotone.workbench.workers import worker
 
 _SHOWN: Final = 200

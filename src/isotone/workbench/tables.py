@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from isotone.backends.interface import Backend
-from isotone.errors import AccessDeniedException, ApiError
+from isotone.errors import AccessDeniedException, ResourceNotFoundException
+from isotone.tables.description import (
+    IndexDescription,
+    KeyDescription,
+    read_description,
+    table_names,
+)
 from isotone.workbench.threads import in_threads
 
 _AT_ONCE: Final = 6  # requests to an engine elsewhere
 MOST: Final = (
     200  # tables that are described at once; the page asks for others when they are opened
 )
-
-
-def table_names(backend: Backend) -> Iterator[str]:
-    """The names of all tables."""
-    start: str | None = None
-    while True:
-        request = {} if start is None else {"ExclusiveStartTableName": start}
-        page = backend.execute("ListTables", request)
-        yield from page["TableNames"]
-        start = page.get("LastEvaluatedTableName")
-        if start is None:
-            return
 
 
 def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
@@ -47,51 +40,38 @@ def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
 def summary(backend: Backend, name: str) -> dict[str, Any] | None:
     """A table, or None if it is gone meanwhile."""
     try:
-        table = backend.execute("DescribeTable", {"TableName": name})["Table"]
-    except ApiError as error:
-        if error.code == "ResourceNotFoundException":
-            return None
-        raise
-    types = {
-        each["AttributeName"]: each["AttributeType"]
-        for each in table.get("AttributeDefinitions", ())
-    }
-    indexes = [
-        {
-            "name": index["IndexName"],
-            "kind": kind,
-            "keys": _keys(index, types),
-            "items": index.get("ItemCount", 0),
-            "bytes": index.get("IndexSizeBytes", 0),
-            "status": index.get("IndexStatus", "ACTIVE"),
-            "projection": index.get("Projection", {}).get("ProjectionType", "ALL"),
-            "included": index.get("Projection", {}).get("NonKeyAttributes", []),
-        }
-        for member, kind in (
-            ("GlobalSecondaryIndexes", "global"),
-            ("LocalSecondaryIndexes", "local"),
-        )
-        for index in table.get(member) or ()
-    ]
-    stream = table.get("StreamSpecification") or {}
+        table = read_description(backend, name)
+    except ResourceNotFoundException:
+        return None
     return {
         "name": name,
-        "status": table.get("TableStatus", "ACTIVE"),
-        "keys": _keys(table, types),
-        "items": table.get("ItemCount", 0),
-        "bytes": table.get("TableSizeBytes", 0),
-        "indexes": sorted(indexes, key=lambda index: str(index["name"])),
-        "stream": table.get("LatestStreamArn") if stream.get("StreamEnabled") else None,
-        "stream_view": stream.get("StreamViewType"),
-        "billing": table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED"),
-        "protected": bool(table.get("DeletionProtectionEnabled")),
+        "status": table.status,
+        "keys": _keys(table.key),
+        "items": table.item_count,
+        "bytes": table.size,
+        "indexes": [_index(each) for each in sorted(table.indexes, key=lambda each: each.name)],
+        "stream": table.stream_arn if table.stream else None,
+        "stream_view": table.stream,
+        "billing": table.billing,
+        "protected": table.is_protected,
     }
 
 
-def _keys(described: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+def _index(index: IndexDescription) -> dict[str, Any]:
+    includes = isinstance(index.projection, tuple)
+    return {
+        "name": index.name,
+        "kind": index.kind,
+        "keys": _keys(index.key),
+        "items": index.item_count,
+        "bytes": index.size,
+        "status": index.status,
+        "projection": "INCLUDE" if includes else index.projection,
+        "included": index.projection if includes else [],
+    }
+
+
+def _keys(key: KeyDescription) -> dict[str, Any]:
     """The key attributes of a table or an index: those that group items, and those that order them."""
-    parts: dict[str, list[dict[str, str]]] = {"HASH": [], "RANGE": []}
-    for each in described["KeySchema"]:
-        name = each["AttributeName"]
-        parts[each["KeyType"]].append({"name": name, "type": types.get(name, "S")})
-    return {"partition": parts["HASH"], "sort": parts["RANGE"]}
+    parts = {"partition": key.partition, "sort": key.sort}
+    return {part: [each._asdict() for each in elements] for part, elements in parts.items()}

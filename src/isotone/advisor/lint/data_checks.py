@@ -12,13 +12,10 @@ from isotone import limits
 from isotone.advisor.explain import explain
 from isotone.advisor.lint.finding import Finding, Place
 from isotone.advisor.lint.settings import Thresholds
-from isotone.advisor.table_sample import (
-    TableSample,
-    collections,
-    names_of,
-)
-from isotone.inference import KeyShape, is_own
+from isotone.advisor.table_sample import TableSample, collections
+from isotone.inference import is_own
 from isotone.model import Calls, Read, Steps
+from isotone.tables.description import KeyDescription
 from isotone.text_table import counted
 from isotone.values.notation import value_text
 from isotone.values.size import item_size
@@ -44,9 +41,9 @@ def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Findin
     own = contents.shape.key.partition[0].name
     items = [item for item in contents.items if not is_own(item[own])]
     shape = contents.shape
-    views: list[tuple[str | None, KeyShape]] = [(None, shape.key)]
+    views: list[tuple[str | None, KeyDescription]] = [(None, shape.key)]
     views += [(index.name, index.key) for index in shape.indexes]
-    sorts = {name: index for index, key in reversed(views) for name in names_of(key, "sort")}
+    sorts = {name: index for index, key in reversed(views) for name in key.sort_names}
     seen: set[str] = set()
     for index, key in views:
         for part in key.parts:
@@ -276,7 +273,7 @@ def _partitions(
 def _large_partition(
     contents: TableSample,
     index: str | None,
-    key: KeyShape,
+    key: KeyDescription,
     group: Sequence[Item],
     count: int,
     share: float,
@@ -293,7 +290,7 @@ def _large_partition(
         )
 
 
-def _partition_text(key: KeyShape, group: Sequence[Item]) -> str:
+def _partition_text(key: KeyDescription, group: Sequence[Item]) -> str:
     return " ".join(value_text(group[0][part.name]) for part in key.partition)
 
 

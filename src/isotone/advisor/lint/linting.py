@@ -15,7 +15,8 @@ from isotone.advisor.lint.settings import Settings
 from isotone.advisor.lint.sources import Suppression, place_of_value, suppressions_of
 from isotone.advisor.table_sample import read_sample
 from isotone.errors import ResourceNotFoundException, UsageError
-from isotone.model import AsyncStore, Call, Entity, EntitySchema, Read, Steps, Store, Table
+from isotone.model import AsyncStore, Entity, EntitySchema, Read, Steps, Store, Table
+from isotone.tables.description import list_tables
 
 DEFAULT_SAMPLE = 10_000
 
@@ -107,7 +108,7 @@ class _Linting:
         if store is not None:
             names = [*names, *(table.name for table in tables)]
             if not targets:
-                names = yield from _all_tables()
+                names = yield from list_tables()
             yield from self._check_data(names, {table.name for table in tables})
             yield from self._check_queries(store, modules)
         self._found += check_observations(observations, self._settings.thresholds)
@@ -267,14 +268,3 @@ def _is_of_library(table: Table) -> bool:
     """Whether a table is that of a structure, which a module has imported."""
     modules = {schema.entity.__module__ for schema in table.entities.values()}
     return bool(modules) and all(module.startswith("isotone.") for module in modules)
-
-
-def _all_tables() -> Steps[list[str]]:
-    names: list[str] = []
-    request: dict[str, Any] = {}
-    while True:
-        page = yield Call("ListTables", request)
-        names += page["TableNames"]
-        if "LastEvaluatedTableName" not in page:
-            return names
-        request = {"ExclusiveStartTableName": page["LastEvaluatedTableName"]}

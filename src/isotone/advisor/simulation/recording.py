@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from isotone.backends.interface import Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
 from isotone.expressions import key_condition
+from isotone.tables.description import KeyDescription, read_description
 from isotone.values.size import item_size, write_units
 from isotone.values.types import AttributeValue, Item
 
@@ -56,14 +57,14 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The attributes of the partition key and of the sort key: of a table, its global indexes, and its local ones."""
+    """The keys of a table and its indexes; `local` are its local ones."""
 
-    keys: dict[Place, tuple[tuple[str, ...], tuple[str, ...]]]
+    keys: dict[Place, KeyDescription]
     local: frozenset[Place]
 
     def touched(self, place: Place, item: Mapping[str, Any] | None) -> str | None:
         """The text of the partition key of an item in a place; None if the item is not in it."""
-        values = [(item or {}).get(name) for name in self.keys[place][0]]
+        values = [(item or {}).get(name) for name in self.keys[place].partition_names]
         present = [value for value in values if value is not None]
         return _key_text(present) if len(present) == len(values) else None
 
@@ -156,13 +157,15 @@ class Recorder(Native):
         if "KeyConditionExpression" not in text:  # the old form, KeyConditions
             return own, None
         names, values = (text.get(f"ExpressionAttribute{each}") for each in ("Names", "Values"))
-        condition = key_condition(text["KeyConditionExpression"], names)
-        return own, _key_text(condition.resolve(values, *shape.keys[place]).partition)
+        condition, key = key_condition(text["KeyConditionExpression"], names), shape.keys[place]
+        return own, _key_text(
+            condition.resolve(values, key.partition_names, key.sort_names).partition
+        )
 
     def _write(self, table: str, entry: Mapping[str, Any]) -> _Write:
         source = entry.get("Key") or entry["Item"]
-        partition, sort = self._shape(table).keys[Place(table)]
-        return _Write(table, {name: source[name] for name in (*partition, *sort) if name in source})
+        names = self._shape(table).keys[Place(table)].names
+        return _Write(table, {name: source[name] for name in names if name in source})
 
     # What it cost
 
@@ -219,12 +222,11 @@ class Recorder(Native):
     def _shape(self, table: str) -> _Shape:
         found = self._shapes.get(table)
         if found is None:
-            described = self._backend.execute("DescribeTable", {"TableName": table})["Table"]
-            keys = {Place(table): _key_names(described)}
-            local = described.get("LocalSecondaryIndexes") or ()
-            for index in (*local, *(described.get("GlobalSecondaryIndexes") or ())):
-                keys[Place(table, index["IndexName"])] = _key_names(index)
-            found = _Shape(keys, frozenset(Place(table, each["IndexName"]) for each in local))
+            description = read_description(self._backend, table)
+            keys = {Place(table): description.key}
+            keys |= {Place(table, index.name): index.key for index in description.indexes}
+            local = [index.name for index in description.indexes if index.kind == "local"]
+            found = _Shape(keys, frozenset(Place(table, name) for name in local))
             self._shapes[table] = found
         return found
 
@@ -235,14 +237,6 @@ class Recorder(Native):
         except ApiError:  # a wrong key: the request itself says so
             return None
         return found
-
-
-def _key_names(described: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    partition, sort = (
-        tuple(each["AttributeName"] for each in described["KeySchema"] if each["KeyType"] == kind)
-        for kind in ("HASH", "RANGE")
-    )
-    return partition, sort
 
 
 def _key_text(values: Iterable[AttributeValue]) -> str:

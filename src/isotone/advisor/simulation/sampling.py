@@ -28,6 +28,7 @@ from isotone.backends.opening import open_backend
 from isotone.clock import ManualClock
 from isotone.errors import UsageError
 from isotone.model import Store, connect
+from isotone.tables.description import read_description, table_names
 
 Kind = Literal["own", "drawn", "shared", "spread"]
 
@@ -269,12 +270,13 @@ class Run:
 def _sizes(backend: Any) -> dict[Place, float]:
     """The bytes of each table and global index."""
     found: dict[Place, float] = {}
-    for name in backend.execute("ListTables", {})["TableNames"]:
-        table = backend.execute("DescribeTable", {"TableName": name})["Table"]
-        local = sum(each["IndexSizeBytes"] for each in table.get("LocalSecondaryIndexes") or ())
-        found[Place(name)] = float(table["TableSizeBytes"] + local)
-        for index in table.get("GlobalSecondaryIndexes") or ():
-            found[Place(name, index["IndexName"])] = float(index["IndexSizeBytes"])
+    for name in table_names(backend):
+        table = read_description(backend, name)
+        local = sum(index.size for index in table.indexes if index.kind == "local")
+        found[Place(name)] = float(table.size + local)
+        for index in table.indexes:
+            if index.kind == "global":
+                found[Place(name, index.name)] = float(index.size)
     return found
 
 

@@ -1,22 +1,20 @@
 """PartiQL: DynamoDB's SQL dialect, as the trees of expressions.
 
     parse_statement("SELECT * FROM music WHERE artist = ?")    a compiled statement, cached by its text
-    plan(statement.where, ["artist"], ["song"])                the part of the condition that selects keys
+    plan_where(statement.where, ("artist",), ("song",))        the part of the condition that selects keys
 
 A text passes `tokenizer`, `parser` (a syntax tree of everything that PartiQL has) and `translation` (the nodes of
-conditions, projections and updates); `statements` compiles these, and `planning` recognizes key conditions.
+conditions, projections and updates); `statements` compiles these, and `planning` finds what a condition reads.
 """
 
 from __future__ import annotations
 
 from isotone.expressions.partiql.planning import (
-    KeyPlan,
-    KeyTerm,
+    WherePlan,
     beyond_key,
     compared_with_keys,
     key_of,
-    plan,
-    value_of,
+    plan_where,
 )
 from isotone.expressions.partiql.statements import (
     AnyStatement,
@@ -35,16 +33,14 @@ __all__ = [
     "Delete",
     "Exists",
     "Insert",
-    "KeyPlan",
-    "KeyTerm",
     "Select",
     "Update",
     "Where",
+    "WherePlan",
     "beyond_key",
     "compared_with_keys",
     "key_of",
     "parse_statement",
-    "plan",
+    "plan_where",
     "split_statements",
-    "value_of",
 ]

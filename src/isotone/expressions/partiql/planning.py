@@ -1,30 +1,36 @@
-"""What a PartiQL condition selects: one key, item collections, or everything; and the rest, which filters.
+"""What a PartiQL condition reads: how it selects keys, and the reads into which the service decomposes it.
 
-A condition reads one item, one or several item collections, or everything:
+`key_planning` splits the condition: values of the partition key, conditions on the sort key, and the rest, which filters.
 
-    id = 1                          the values of the partition key are known: a query for each
-    id IN [1, 2], id = 1 OR id = 2
-    id = 1 AND placed > '2026'      conditions on the sort key narrow each query
-    id > 1, total > 5               the values of the partition key are not known: a scan
-
-Partition values are looked for in every operand of an AND, and must be found in all operands of an OR. What selects
-keys is taken out of the filter only where it stands alone in the AND at the top.
-
-The service decomposes such an OR into one read for each of its branches, and refuses those that overlap. Here, each
-collection is read once, but `KeyPlan.reads` has the service's reads: the branches of the condition as an OR of ANDs,
+The service decomposes an OR into one read for each of its branches, and refuses those that overlap. Here, each
+collection is read once, but `WherePlan.reads` has the service's reads: the branches of the condition as an OR of ANDs,
 in which what mentions no key is left whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from isotone.errors import ValidationException
 from isotone.expressions.condition import Condition
+from isotone.expressions.key_planning import (
+    KeyPlan,
+    KeyTerm,
+    Term,
+    Values,
+    distinct,
+    joined,
+    key_term,
+    mentions,
+    name_of,
+    plan_key,
+    possible_values,
+    term_of,
+    value_of,
+)
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -36,21 +42,16 @@ from isotone.expressions.nodes import (
     Not,
     Operand,
     Or,
-    Path,
     ValueRef,
-    references,
     walk_up,
 )
 from isotone.expressions.partiql import messages
 from isotone.expressions.partiql.statements import Where
 from isotone.values.types import AttributeValue
 
-Values: TypeAlias = Mapping[str, AttributeValue]
-Term: TypeAlias = Literal | ValueRef
 T = TypeVar("T")
 
 _KEYS: Final = 64  # of one table and its indexes, at most
-_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class KeyRead(msgspec.Struct, frozen=True):
@@ -60,56 +61,19 @@ class KeyRead(msgspec.Struct, frozen=True):
     sort: KeyTerm | None
 
 
-class KeyTerm(msgspec.Struct, frozen=True):
-    """A condition on one key attribute: `attribute operator operands`."""
+class WherePlan(KeyPlan, frozen=True, eq=False, kw_only=True):
+    """How the condition of a statement selects keys, and how the service reads them.
 
-    attribute: str
-    operator: str
-    operands: tuple[Term, ...]
-
-    def values(self, values: Values) -> tuple[AttributeValue, ...]:
-        """The values of its operands."""
-        return tuple(value_of(operand, values) for operand in self.operands)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyPlan:
-    """How a condition selects the keys of one key schema.
-
-    `partition` has the possible values of each partition attribute; it is empty if they are not known. `equal` has an
-    equality for each of the first sort attributes, `ranges` the conditions on the next one. `rest` has the conditions
-    on the items so selected, and `filter` is their AND. `equalities` has all values that each key attribute must equal.
-    `is_one_key`: equality fixes the whole key, and nothing is left. `mentions_partition`: one of the conditions that
-    must all be true is about the partition key. `reads` are the reads into which the service decomposes the condition;
-    none for a scan, or for more than it is worth to tell apart. `has_alternatives`: there is an OR. `can_overlap`: the
-    service compares the reads with each other.
+    `filter` is the AND of `rest`. `reads` are the reads into which the service decomposes the condition; none for a
+    scan, or for more than it is worth to tell apart. `has_alternatives`: there is an OR. `can_overlap`: the service
+    compares the reads with each other.
     """
 
-    partition: tuple[tuple[Term, ...], ...]
-    equal: tuple[KeyTerm, ...]
-    ranges: tuple[KeyTerm, ...]
-    rest: tuple[ConditionNode, ...]
     filter: Condition | None
-    is_one_key: bool
-    equalities: Mapping[str, tuple[Term, ...]]
-    mentions_partition: bool
     reads: tuple[KeyRead, ...]
     has_alternatives: bool
     can_overlap: bool
-    compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-
-    def action(self, index: str | None) -> str:
-        """The action that reads this of a table or an index: GetItem, Query or Scan."""
-        if self.is_scan:
-            return "Scan"
-        return "GetItem" if self.is_one_key and index is None else "Query"
-
-    @property
-    def is_scan(self) -> bool:
-        """Whether everything is read."""
-        return not self.partition
+    compared: dict[tuple[str, ...], tuple[KeyTerm, ...]] = msgspec.field(default_factory=dict)
 
 
 def _kept(known: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
@@ -122,51 +86,34 @@ def _kept(known: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
     return found
 
 
-def plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
+def plan_where(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> WherePlan:
     """The plan of a condition for the key of a table or an index. O(nodes) the first time, then kept with it."""
     if where is None:
-        return _plan(None, partition, sort)
-    made: KeyPlan = _kept(where.plans, (partition, sort), lambda: _plan(where, partition, sort))
+        return _plan((), partition, sort)
+    made: WherePlan = _kept(
+        where.plans, (partition, sort), lambda: _plan((where.node,), partition, sort)
+    )
     return made
 
 
-def _plan(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyPlan:
-    conjuncts = [] if where is None else _conjuncts(where.node)
-    terms = [_key_term(conjunct, (*partition, *sort)) for conjunct in conjuncts]
-    possible = [found for name in partition if (found := _possible_values(conjuncts, name))]
-    taken: set[int] = set()
-    equal: list[int] = []
-    ranges: list[int] = []
-    if len(possible) == len(partition):
-        equal, ranges = _sort_terms(terms, sort)
-        taken = {*(place for _, place in possible), *equal, *ranges}
-    else:
-        possible = []
-    rest = tuple(each for place, each in enumerate(conjuncts) if place not in taken)
-    equalities = _equalities(terms)
-    reads, can_overlap = _reads(where, partition, sort) if possible else ((), False)
-    return KeyPlan(
-        partition=tuple(values for values, _ in possible),
-        equal=tuple(term for place in equal if (term := terms[place])),
-        ranges=tuple(term for place in ranges if (term := terms[place])),
-        rest=rest,
-        filter=_joined(rest),
-        is_one_key=not rest and equalities.keys() == {*partition, *sort},
-        equalities=equalities,
-        mentions_partition=any(_mentions(conjunct, partition) for conjunct in conjuncts),
+def _plan(
+    where: tuple[ConditionNode, ...], partition: tuple[str, ...], sort: tuple[str, ...]
+) -> WherePlan:
+    plan = plan_key(where, partition, sort)
+    reads, can_overlap = ((), False) if plan.is_scan else _reads(where[0], partition, sort)
+    return WherePlan(
+        **msgspec.structs.asdict(plan),
+        filter=_compiled(plan.rest),
         reads=reads,
-        has_alternatives=any(map(_has_alternatives, conjuncts)),
+        has_alternatives=any(map(_has_alternatives, where)),
         can_overlap=can_overlap,
     )
 
 
-def _equalities(terms: Sequence[KeyTerm | None]) -> dict[str, tuple[Term, ...]]:
-    """All values that each attribute must equal."""
-    found: dict[str, tuple[Term, ...]] = {}
-    for term in terms:
-        if term is not None and term.operator == "=":
-            found[term.attribute] = (*found.get(term.attribute, ()), *term.operands)
-    return found
+def _compiled(conditions: Sequence[ConditionNode]) -> Condition | None:
+    """Conditions that must all be true, compiled; None for none."""
+    node = joined(conditions)
+    return None if node is None else Condition.from_node(node, parameter="")
 
 
 def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
@@ -192,18 +139,15 @@ def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
 
 
 def _beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
-    conjuncts = _conjuncts(where.node)
-    terms = [_key_term(conjunct, names) for conjunct in conjuncts]
-    return _joined(
-        [
-            conjunct
-            for conjunct, term in zip(conjuncts, terms, strict=True)
-            if term is None or term.operator != "="
-        ]
-    )
+    return _compiled([each for each in distinct((where.node,)) if not _is_equality(each, names)])
 
 
-def compared_with_keys(key_plan: KeyPlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
+def _is_equality(node: ConditionNode, names: tuple[str, ...]) -> bool:
+    term = key_term(node)
+    return term is not None and term.operator == "=" and term.attribute in names
+
+
+def compared_with_keys(key_plan: WherePlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
     """The literals and parameters that the filter of a plan compares with each of these key attributes."""
     return _kept(key_plan.compared, names, lambda: _compared_with_keys(key_plan, names))
 
@@ -215,7 +159,7 @@ def _compared_with_keys(key_plan: KeyPlan, names: tuple[str, ...]) -> tuple[KeyT
         if type(node) in _OPERANDS
         for operands in (_OPERANDS[type(node)](node),)
         for terms in (tuple(each for each in operands if isinstance(each, Literal | ValueRef)),)
-        for name in filter(names.__contains__, map(_name_of, operands))
+        for name in filter(names.__contains__, map(name_of, operands))
     )
 
 
@@ -228,127 +172,6 @@ _OPERANDS: Final[dict[type, Callable[[Any], tuple[Operand, ...]]]] = {
 }
 
 
-def value_of(operand: Term, values: Values) -> AttributeValue:
-    """The value of a literal or a parameter."""
-    return operand.value if isinstance(operand, Literal) else values[operand.name]
-
-
-def _conjuncts(node: ConditionNode) -> list[ConditionNode]:
-    """The conditions that must all be true, each once."""
-    found: list[ConditionNode] = []
-    for conjunct in _flat(node):
-        if conjunct not in found:
-            found.append(conjunct)
-    return found
-
-
-def _flat(node: ConditionNode) -> Iterator[ConditionNode]:
-    if isinstance(node, And):
-        for operand in node.operands:
-            yield from _flat(operand)
-    else:
-        yield node
-
-
-def _joined(conjuncts: Sequence[ConditionNode]) -> Condition | None:
-    if not conjuncts:
-        return None
-    node = conjuncts[0] if len(conjuncts) == 1 else And(tuple(conjuncts))
-    return Condition.from_node(node, parameter="")
-
-
-def _key_term(node: ConditionNode, names: Sequence[str]) -> KeyTerm | None:
-    """A condition on one key attribute that can be part of a key range."""
-    match node:
-        case Comparison(operator, left, right) if operator in _MIRRORED:
-            if _is_term(left):
-                operator, left, right = _MIRRORED[operator], right, left
-            return _term(left, operator, (right,), names)
-        case Between(operand, low, high):
-            return _term(operand, "BETWEEN", (low, high), names)
-        case Call("begins_with", (path, prefix)):
-            return _term(path, "begins_with", (prefix,), names)
-    return None
-
-
-def _term(
-    path: Operand, operator: str, operands: tuple[Any, ...], names: Sequence[str]
-) -> KeyTerm | None:
-    name = _name_of(path)
-    if name not in names or not all(map(_is_term, operands)):
-        return None
-    return KeyTerm(name, operator, operands)
-
-
-def _name_of(operand: Operand) -> Any:
-    """The attribute that a path of one element names."""
-    return operand.elements[0] if isinstance(operand, Path) and len(operand.elements) == 1 else None
-
-
-def _is_term(operand: Operand) -> bool:
-    return isinstance(operand, Literal | ValueRef)
-
-
-def _possible_values(
-    conjuncts: Sequence[ConditionNode], name: str
-) -> tuple[tuple[Term, ...], int] | None:
-    """The only values that an attribute can have, and the place of the condition that says so.
-
-    The fewest values are preferred. The place is -1 if the condition says more, so that the filter must keep it.
-    """
-    best: tuple[tuple[Term, ...], int] | None = None
-    for place, conjunct in enumerate(conjuncts):
-        values = _values(conjunct, name)
-        if values is not None and (best is None or len(values) < len(best[0])):
-            keeps = isinstance(conjunct, Or) and not _is_about_only(conjunct, name)
-            best = values, -1 if keeps else place
-    return best
-
-
-def _values(node: ConditionNode, name: str) -> tuple[Term, ...] | None:
-    """The only values that an attribute can have if a condition is true; None if others are possible."""
-    match node:
-        case Comparison("=", left, right):
-            if _is_term(left):
-                left, right = right, left
-            return (right,) if _name_of(left) == name and _is_term(right) else None  # type: ignore[return-value] # _is_term has checked it
-        case In(operand, choices):
-            known = _name_of(operand) == name and all(map(_is_term, choices))
-            return choices if known else None  # type: ignore[return-value] # _is_term has checked each
-        case Or(operands):
-            parts = [_values(operand, name) for operand in operands]
-            return None if None in parts else tuple(v for part in parts for v in part or ())
-        case And(operands):
-            found = [part for operand in operands if (part := _values(operand, name)) is not None]
-            return min(found, key=len, default=None)
-    return None
-
-
-def _is_about_only(node: ConditionNode, name: str) -> bool:
-    """Whether a condition is an OR of nothing but values of one attribute."""
-    if isinstance(node, Or):
-        return all(_is_about_only(operand, name) for operand in node.operands)
-    return isinstance(node, Comparison | In)
-
-
-def _sort_terms(
-    terms: Sequence[KeyTerm | None], sort: Sequence[str]
-) -> tuple[list[int], list[int]]:
-    """The places of equalities on the first sort attributes, and of the conditions on the one after them."""
-    equal: list[int] = []
-    for name in sort:
-        of_name = {at: term for at, term in enumerate(terms) if term and term.attribute == name}
-        first = next((place for place, term in of_name.items() if term.operator == "="), None)
-        if first is None:
-            return equal, [*of_name]
-        equal.append(first)
-    return equal, []
-
-
-def _mentions(node: ConditionNode, names: Sequence[str]) -> bool:
-    return not isinstance(node, Or) and not references(walk_up(node)).attributes.isdisjoint(names)
-
-
 # The reads into which the service decomposes a condition
 
 _Leaf: TypeAlias = tuple[ConditionNode, bool]
@@ -358,16 +181,16 @@ _MOST_READS: Final = 1000  # of one condition, beyond which they are not told ap
 
 
 def _reads(
-    where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]
+    where: ConditionNode, partition: tuple[str, ...], sort: tuple[str, ...]
 ) -> tuple[tuple[KeyRead, ...], bool]:
     """The reads of a condition on a key, and whether the service compares them: not if one has a condition on the sort
     key that is no range, or several."""
-    branches = _branches(where.node, False, (*partition, *sort)) if where is not None else None
+    branches = _branches(where, False, (*partition, *sort))
     reads: list[KeyRead] = []
     can_overlap = True
     for branch in branches or ():
         alone = [node for node, negated in branch if not negated]
-        possible = _possible_values(alone, partition[0])
+        possible = possible_values(alone, partition[0])
         if possible is None:
             return (), False
         terms = [found for name in sort if (found := _sort_conditions(branch, name))]
@@ -381,13 +204,13 @@ def _sort_conditions(branch: Sequence[_Leaf], name: str) -> list[KeyTerm | None]
     """The conditions on a sort attribute; None for one that is no range."""
     found: list[KeyTerm | None] = []
     for node, negated in branch:
-        term = _key_term(node, (name,))
+        term = key_term(node)
         if isinstance(node, In):
-            term = _term(node.operand, "IN", node.choices, (name,))
+            term = term_of(node.operand, "IN", node.choices)
         if isinstance(node, Comparison) and node.operator == "<>":
-            term = _key_term(Comparison("=", node.left, node.right), (name,))
+            term = key_term(Comparison("=", node.left, node.right))
             negated = True
-        if term is not None:
+        if term is not None and term.attribute == name:
             found.append(None if negated else term)
     return found
 
@@ -398,7 +221,7 @@ def _branches(
     """A condition as an OR of ANDs; None if there are too many. What mentions none of the attributes is left whole."""
     if isinstance(node, Not):
         return _branches(node.operand, not negated, names)
-    if not isinstance(node, And | Or) or references(walk_up(node)).attributes.isdisjoint(names):
+    if not isinstance(node, And | Or) or not mentions((node,), names):
         return [((node, negated),)]
     found: list[tuple[_Leaf, ...]] = [()] if isinstance(node, And) != negated else []
     for operand in node.operands:

@@ -270,6 +270,11 @@ class Comparison(Condition):
             return test  # without a call, as this is hot
         return absence.complete(field, default, test)
 
+    def plain_node(self) -> nodes.ConditionNode:
+        """The comparison itself, also of choices with an order, of which `node` lists those in the range."""
+        right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
+        return _comparison_node(self.operator, self.field.path(*self.path), right)
+
     def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
         """The field has one of these values: DynamoDB does not know the order of an enum."""
         literals = [nodes.Literal(self.wire(value)) for value in values]

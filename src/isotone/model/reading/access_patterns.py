@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
-from isotone.errors import Unanswerable, UsageError
+from isotone.errors import UsageError
 from isotone.model.declaring.children import Children
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
@@ -100,44 +100,3 @@ class Pattern(Generic[E]):
 
     def __repr__(self) -> str:
         return f"<pattern {self}>"
-
-
-def find(entity: type[E], conditions: tuple[Condition, ...]) -> Query[E]:
-    """The query by the first key that answers all conditions: the primary one, then the indexes.
-
-    It leaves out indexes that lack some of the entities or of their fields. Raises `Unanswerable` with
-    each key's reason if no key is left; it never scans instead.
-    """
-    schema = entity.__schema__
-    reasons = []
-    for key in (schema.primary, *schema.indexes):
-        pattern: Pattern[E] = schema.patterns[key.name]
-        try:
-            query = pattern.where(*conditions)
-        except Unanswerable as error:
-            reasons.append(str(error))
-            continue
-        lacking = _lacking(schema, key, conditions)
-        if lacking is None:
-            return query
-        reasons.append(f"{key.name} {lacking}; if you mean that index, use it by name")
-    raise Unanswerable(
-        f"no key of {entity.__name__} answers these conditions:\n  " + "\n  ".join(reasons)
-    )
-
-
-def _lacking(schema: EntitySchema, key: BoundKey, conditions: tuple[Condition, ...]) -> str | None:
-    """Why an index may lack some of the entities that satisfy the conditions."""
-    if key.index is None:
-        return None
-    if key.when is not None:
-        return "is sparse, so it lacks some entities"
-    if schema.table.indexes[key.index].projection != "ALL":
-        return "does not project all attributes"
-    asked = {each.name for condition in conditions for each in condition.fields()}
-    optional = [
-        name
-        for component in key.components
-        if component.field.wire.optional and (name := component.field.name) not in asked
-    ]
-    return f"lacks entities without {optional[0]}" if optional else None

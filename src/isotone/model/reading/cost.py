@@ -14,7 +14,7 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import InvalidItem, UsageError
 from isotone.model.declaring.conditions import All, Comparison, Condition
-from isotone.model.reading.access_patterns import find
+from isotone.model.reading.matching import find
 from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
 from isotone.text_table import counted

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.errors import Unanswerable, UsageError
+from isotone.expressions import nodes
+from isotone.expressions.key_planning import KeyPlan, KeyPlanner
 from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.implication import exclude_one_another, implies
 from isotone.model.reading.index_projections import unprojected_fields
-from isotone.model.reading.key_bounds import RANGES, KeyBounds, bounds, flat
+from isotone.model.reading.key_bounds import KeyBounds, bounds, flat
 from isotone.model.reading.queries import Query, Scan, owner_of
 from isotone.text_table import counted
 
@@ -68,6 +71,36 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
     return _scan(schema, conditions, reasons)
 
 
+def find(entity: type[E], given: tuple[Condition, ...]) -> Query[E]:
+    """The query by the first key that answers all conditions by itself; see `Entity.find`.
+
+    A key that answers them as they stand needs no comparison with the others. Otherwise it is the one that `match` takes,
+    if it needs no filter.
+    """
+    schema = entity.__schema__
+    reasons = []
+    for key in (schema.primary, *schema.indexes):
+        try:
+            query: Query[E] = schema.patterns[key.name].where(*given)
+            _check_complete(schema, key, given)
+        except Unanswerable as error:
+            reasons.append(str(error))
+        except _Unusable as error:
+            what = "does not project all attributes" if unprojected_fields(schema, key) else error
+            reasons.append(f"{key.name} {what}; if you mean that index, use it by name")
+        else:
+            return query
+    try:
+        best = match(entity, given, scan=False)
+    except Unanswerable:
+        best = None
+    if isinstance(best, Query) and not best.filters:
+        return best
+    raise Unanswerable(
+        f"no key of {entity.__name__} answers these conditions:\n  " + "\n  ".join(reasons)
+    )
+
+
 def queries_for(
     entity: type[E], given: Sequence[Condition]
 ) -> tuple[list[tuple[Query[E], str]], list[str]]:
@@ -99,9 +132,11 @@ def _candidates(
 ) -> tuple[list[_Candidate], list[str]]:
     """The queries by all keys that can be used, the best first, and why each of the others cannot."""
     candidates, reasons = [], []
+    trees = list(map(_tree, conditions))
+    planner = KeyPlanner(trees)
     for key in (schema.primary, *schema.indexes):
         try:
-            candidates.append(_candidate(schema, key, conditions))
+            candidates.append(_candidate(schema, key, conditions, trees, planner))
         except _Unusable as error:
             reasons.append(f"{schema.patterns[key.name]}: {error}")
     best = max(candidates, key=lambda each: each.rank, default=None)  # the first of equal ones
@@ -155,26 +190,32 @@ def _nothing(schema: EntitySchema, given: Sequence[Condition]) -> Query[Any]:
 # One key
 
 
-def _candidate(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> _Candidate:
-    """The query by a key; raises `_Unusable`."""
+def _candidate(
+    schema: EntitySchema,
+    key: BoundKey,
+    conditions: Sequence[Condition],
+    trees: Sequence[nodes.ConditionNode],
+    planner: KeyPlanner,
+) -> _Candidate:
+    """The query by a key; `trees` are those of the conditions. Raises `_Unusable`."""
     _check_complete(schema, key, conditions)
-    asked = _asked(schema, key, conditions)
+    plan = _plan(schema, key, planner)
+    given: dict[int, Any] = {id(tree): each for tree, each in zip(trees, conditions, strict=True)}
+    asked: list[Comparison] = [given[id(tree)] for tree in plan.answered]
     try:
         bounds(key, asked)
     except UsageError:  # a range of values in a form that does not sort, or in another order
         asked = [each for each in asked if each.operator == "="]
     rest = [each for each in conditions if not any(each is one for one in asked)]
     filters = _filters(schema, key, rest)
-    pattern: Pattern[Any] = schema.patterns[key.name]
     try:
-        query = pattern.where(*asked).filter(*filters)
+        query = schema.patterns[key.name].where(*asked).filter(*filters)
     except UsageError as error:
         raise _Unusable(str(error)) from None
     equal = {each.field.name for each in asked if each.operator == "="}
-    is_one = key.index is None and key.component_names <= equal
-    answered = len(conditions) - len(filters)
-    rank = (is_one, answered, len(equal), len(asked), key.index is None)
-    return _Candidate(query, rank, answered)
+    is_whole = key.index is None and key.component_names <= equal
+    rank = plan.rank(len(filters), is_whole=is_whole)
+    return _Candidate(query, rank, len(conditions) - len(filters))
 
 
 def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> None:
@@ -194,12 +235,13 @@ def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Co
         for each in conditions
         if isinstance(each, Comparison) and each.operator != "<>" and not each.path
     }
-    for name, has_value in _presence(schema, key).items():
+    for name, has_value in _presence(key).items():
         if name not in asked and not implies(exact, has_value):
             raise _Unusable(f"it lacks entities without {name}")
 
 
-def _presence(schema: EntitySchema, key: BoundKey) -> dict[str, Condition]:
+@lru_cache(maxsize=1024)
+def _presence(key: BoundKey) -> dict[str, Condition]:
     """The conditions that the optional fields of an index key have values, as all its entries do."""
     if key.index is None:
         return {}
@@ -207,47 +249,41 @@ def _presence(schema: EntitySchema, key: BoundKey) -> dict[str, Condition]:
     present: dict[str, Any] = {
         name: field != None  # noqa: E711 - makes a condition
         for name, field in fields.items()
-        if schema.is_optional(field)
+        if EntitySchema.is_optional(field)
         and field.options.role not in ("created", "updated")  # every write sets them
     }
     return present
 
 
-def _asked(
-    schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]
-) -> list[Comparison]:
-    """The conditions that a key answers: equal values from the left, then a range."""
-    comparisons = [each for each in conditions if isinstance(each, Comparison) and not each.path]
-    equal = {each.field.name: each for each in comparisons if each.operator == "="}
-    missing = dict.fromkeys(
-        component.field.name
-        for slot in key.partition
-        for component in slot.components
-        if component.field.name not in equal
-    )
+def _plan(schema: EntitySchema, key: BoundKey, planner: KeyPlanner) -> KeyPlan:
+    """How a key answers conditions: equal values from the left, then a range. Raises `_Unusable` if it cannot."""
+    partition, sort = _parts(key)
+    missing = [name for name in partition if name not in planner.equalities]
     if missing:
+        fields = {each.field.attribute: each.field.name for each in key.components}
         entity = schema.entity.__name__
-        needed = " and ".join(f"{entity}.{name} == …" for name in missing)
+        needed = " and ".join(f"{entity}.{fields[name]} == …" for name in dict.fromkeys(missing))
         raise _Unusable(f"needs {needed}")
-    asked = {
-        component.field.name: equal[component.field.name]
-        for slot in key.partition
-        for component in slot.components
-    }
-    for component in (component for slot in key.sort for component in slot.components):
-        name = component.field.name
-        if name not in equal:
-            ranges = [
-                each for each in comparisons if each.field.name == name and each.operator in RANGES
-            ]
-            return [*asked.values(), *ranges]
-        asked[name] = equal[name]
-    return [*asked.values()]
+    return planner.plan(partition, sort)
+
+
+@lru_cache(maxsize=1024)
+def _parts(key: BoundKey) -> tuple[tuple[str, ...], ...]:
+    """The attributes of the fields in the partition of a key, and of those in its order."""
+    return tuple(
+        tuple(component.field.attribute for slot in slots for component in slot.components)
+        for slots in (key.partition, key.sort)
+    )
+
+
+def _tree(condition: Condition) -> nodes.ConditionNode:
+    """A condition as a key answers it: a range of choices that have an order is a range."""
+    return condition.plain_node() if isinstance(condition, Comparison) else condition.node()
 
 
 def _filters(schema: EntitySchema, key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:
     """The conditions to filter by: those that not every entry of a sparse index satisfies."""
-    always = [*_presence(schema, key).values()]
+    always = [*_presence(key).values()]
     if key.when is not None and not _ignores_case(key.when):
         always.append(key.when)
     filters = [each for each in rest if not (always and implies(always, each))]

@@ -9,13 +9,15 @@ Each request is answered with the list of faults.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from isotone.errors import ApiError, SerializationException, UsageError, ValidationException
+from isotone.effort import Wait
+from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.values.request_body import read_json
 
 if TYPE_CHECKING:
@@ -38,16 +40,19 @@ class FaultyService:
         self._struck: AbstractContextManager[None] = faults.on(database)
         self._struck.__enter__()
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
         if operation.endswith(_PATH):
             return self._control(operation.removesuffix(_PATH), body)
-        answer: bytes = self._database.send(operation, body)
+        database = self._database.in_region(region)
+        is_home = database is self._database  # the same faults strike another region
+        with contextlib.nullcontext() if is_home else self._faults.on(database):
+            answer: bytes = database.send(operation, body)
         return answer
 
-    begin = send_long = send
-
-    def begin_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
-        return [self.send(*request) for request in requests]
+    def send_many(
+        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
+    ) -> list[bytes]:
+        return [self.send(*request, wait, region) for request in requests]
 
     def health(self) -> str:
         reason: str = self._database.health()
@@ -69,11 +74,6 @@ class FaultyService:
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
-
-    def in_region(self, name: str) -> Any:
-        """The same faults strike requests to another region of the database."""
-        database = self._database.in_region(name)
-        return self if database is self._database else _FaultyRegion(self._faults, database)
 
     @property
     def account(self) -> str:
@@ -117,16 +117,3 @@ class FaultyService:
                 rule.stop()
             problem = str(error) if isinstance(error, UsageError) else _NOT_AN_ORDER
             raise ValidationException(problem) from None
-
-
-class _FaultyRegion:
-    """One more region of a database, with faults on it."""
-
-    def __init__(self, faults: Faults, database: Any) -> None:
-        self._faults = faults
-        self._database = database
-
-    def send(self, operation: str, body: bytes) -> bytes:
-        with self._faults.on(self._database):
-            answer: bytes = self._database.send(operation, body)
-        return answer

@@ -1,0 +1,57 @@
+"""Files that one process has at a time: they are locked until they are closed, or the process ends.
+
+file = open_locked(Path("orders.jsonl.part"))      # with what an earlier process has left in it
+file.truncate(0)
+…
+Path("orders.jsonl.part").replace("orders.jsonl")  # while it is locked, so nobody else writes into it
+file.close()
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from isotone.errors import InProgress
+
+_WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+
+
+def open_locked(path: Path) -> BinaryIO:
+    """A file to read and write, which is made if it does not exist; raises `InProgress` if another process has it.
+
+    On a file system without locks it is opened all the same.
+    """
+    while True:
+        mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(path, mode, 0o666), "r+b")
+        try:
+            lock(file)
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        except OSError as error:
+            if error.errno in _WITHOUT_LOCKS:
+                return file
+            file.close()
+            raise InProgress(
+                f"another process is writing {path}: wait until it is done, or give another file"
+            ) from None
+        file.close()  # the process that had it has renamed it, or deleted it
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def lock(file: BinaryIO) -> None:
+        """Lock a file; raises `OSError` if another process has locked it."""
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def lock(file: BinaryIO) -> None:
+        """Lock a file; raises `OSError` if another process has locked it."""
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,62 @@
+"""Some items of a table, without reading all of it: from its start, or from everywhere in it.
+
+A scan reads the collections of a table one after the other, so the first items have few partitions. Segments hold
+different ones: equal numbers of items are read from each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from isotone.tables.pace import units_of
+from isotone.tables.steps import Call, Steps
+from isotone.values.types import Item
+
+SEGMENTS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SampledItems:
+    """Items of a table, whether these are all, and the units that reading them cost."""
+
+    items: list[Item]
+    is_whole: bool
+    units: float
+
+
+def sample_items(
+    table: str,
+    most: int | None,
+    *,
+    segments: int = 1,
+    a_page: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Steps[SampledItems]:
+    """Read up to `most` items of a table, up to `a_page` in a request; all of them if it is None."""
+    items: list[Item] = []
+    units = 0.0
+    waiting = deque(_first_requests(table, segments))
+    while waiting and (most is None or len(items) < most):
+        request = waiting.popleft()
+        sizes = [] if most is None else [-(-(most - len(items)) // (len(waiting) + 1))]
+        sizes += [] if a_page is None else [a_page]
+        response = yield Call("Scan", {**request, "Limit": min(sizes)} if sizes else request)
+        items += response["Items"]
+        units += units_of(response) or 0.0
+        if progress is not None:
+            progress(len(items))
+        if "LastEvaluatedKey" in response:
+            waiting.append({**request, "ExclusiveStartKey": response["LastEvaluatedKey"]})
+    return SampledItems(items, not waiting, units)
+
+
+def _first_requests(table: str, segments: int) -> list[dict[str, Any]]:
+    request = {"TableName": table, "ReturnConsumedCapacity": "TOTAL"}
+    if segments == 1:
+        return [request]
+    return [
+        {**request, "Segment": segment, "TotalSegments": segments} for segment in range(segments)
+    ]
