@@ -19,6 +19,7 @@ from isotone.backends.interface import Backend
 from isotone.backends.request_retries import is_retryable
 from isotone.errors import ProvisionedThroughputExceededException
 from isotone.tables.pace import Pace, units_of
+from isotone.tables.retries import SLOWED
 from isotone.tables.scan import ItemOrJson, decoded, json_length
 from isotone.values.types import Item
 
@@ -27,7 +28,6 @@ Entry = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_EMPTY_ATTEMPTS: Final = 60  # consecutive, without one entry written
 
 
 def put(item: ItemOrJson) -> Entry:
@@ -69,7 +69,7 @@ class BatchWriter:
             units += cost
             attempt = attempt + 1 if len(refused) == len(left) else 1
             left = refused
-            if attempt > _EMPTY_ATTEMPTS:
+            if attempt > SLOWED.attempts:
                 raise ProvisionedThroughputExceededException(
                     f"nothing of {attempt} batches for table {self._table} was processed"
                 )

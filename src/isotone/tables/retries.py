@@ -1,11 +1,12 @@
 """Retries of an operation: after which pause an attempt is repeated, how often, and until which deadline.
 
-Every loop that repeats an attempt takes one of four policies:
+Every loop that repeats an attempt takes one of five policies:
 
     CONTENTION   one write or transaction that met another one
     CONFLICTS    a read, and a write that depends on it
     OVERTAKEN    the same, on what an object remembers of earlier reads
     THROTTLING   batches of which the service processed nothing
+    SLOWED       the same, in a job that waits for throughput
 
 Loops may be nested: `RetryPolicy.run` counts the retries that an attempt makes inside as its own. So the outermost
 loop bounds how often anything is repeated, and counts of attempts are never multiplied.
@@ -104,6 +105,8 @@ OVERTAKEN: Final = RetryPolicy(attempts=100, first=0.005, longest=0.5, at_once=3
 """For what relies on earlier reads: after a failure, it reads again, which usually suffices."""
 THROTTLING: Final = RetryPolicy(attempts=10, first=0.1, longest=10.0)
 """For batches of which the service processed nothing."""
+SLOWED: Final = RetryPolicy(attempts=60, first=0.05, longest=10.0)
+"""For requests of a job, whose pace slows down with each that is throttled (`tables/pace`)."""
 
 
 def write_when_free(call: Call) -> Steps[Response]:
