@@ -100,10 +100,10 @@ clients: $(READY) ## install the clients that need it, and try every client
 browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chromium, or ISOTONE_CHROMIUM=PATH)
 	$(BIN)/pytest -rs tests/browser
 
-workbench: ## build the web application anew (needs Node 20 or later)
+workbench: ## rebuild the web application (needs Node 20 or later)
 	cd workbench && npm ci --no-fund --no-audit && npm run build
 
-lock: ## pin the development set anew
+lock: ## pin the development packages again
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml

@@ -100,7 +100,7 @@ def documents() -> dict[str, str]:
 
 
 def _value(engine: Capabilities, name: str) -> Any:
-    """The value of a feature; who has transactions has those of one partition."""
+    """The value of a feature; an engine with transactions has those of one partition."""
     has_all = name == "partition_transactions" and engine.transactions
     return has_all or getattr(engine, name)
 
@@ -138,17 +138,31 @@ def _bytes(size: int) -> str:
 
 
 def feature_rows() -> Iterator[list[str]]:
+    """The features in which the engines differ."""
     yield ["feature", *(f"`{name}`" for name in COLUMNS), "sources"]
     for name in features():
-        values = [_value(ENGINES[engine], name) for engine in COLUMNS]
-        supported = [
-            "—"
-            if name.endswith("_lag") and not getattr(ENGINES[engine], of)
-            else _shown(name, value)
-            for engine, value in zip(COLUMNS, values, strict=True)
-            for of in [{"stream_lag": "streams", "expiry_lag": "expiry"}.get(name, "engine")]
-        ]
-        yield [f"`{name}`", *supported, SOURCES[name]]
+        if len(_values(name)) > 1:
+            yield [f"`{name}`", *_shown_values(name), SOURCES[name]]
+
+
+def same_rows() -> Iterator[list[str]]:
+    """The features that all engines have alike."""
+    yield ["feature", "on all of them", "sources"]
+    for name in features():
+        if len(_values(name)) == 1:
+            yield [f"`{name}`", _shown_values(name)[0], SOURCES[name]]
+
+
+def _values(name: str) -> set[Any]:
+    return {_value(ENGINES[engine], name) for engine in COLUMNS}
+
+
+def _shown_values(name: str) -> list[str]:
+    of = {"stream_lag": "streams", "expiry_lag": "expiry"}.get(name, "engine")
+    return [
+        _shown(name, _value(ENGINES[engine], name)) if getattr(ENGINES[engine], of) else "—"
+        for engine in COLUMNS
+    ]
 
 
 def refusal(engine: str, make: Callable[[Any], object]) -> str | None:
@@ -195,7 +209,12 @@ def _table(rows: Iterator[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-TABLES: Final = {"features": feature_rows, "structures": structure_rows, "meanings": meanings}
+TABLES: Final = {
+    "features": feature_rows,
+    "same": same_rows,
+    "structures": structure_rows,
+    "meanings": meanings,
+}
 
 
 def written(page: str) -> str:

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 
 from tests.docs.house_map import KNOWS, PAGE, arrows, beside, packages, rows, text
 from tests.docs.pages import page
-from tests.test_layers import ALLOWED, CROSSING
+from tests.test_layers import ALLOWED, CROSSING, SOURCE
 
 DESIGN = page("docs/design/README.md")
 DRAWN = re.findall(r"^ (\w+) +(\S.*?)(?:  +([\w, ]+))?$", next(DESIGN.blocks("")).text, re.M)[1:]
@@ -54,3 +54,10 @@ def test_every_package_says_what_it_does_not_know() -> None:
     table = DESIGN.text.partition("| package | does not know |\n")[2].partition("\n\n")[0]
     said = re.findall(r"^\| `(\w+)` \| \S.* \|$", table, re.MULTILINE)
     assert sorted(said) == sorted(packages() - {"isotone"})
+
+
+def test_every_module_of_the_tables_layer_is_described() -> None:
+    described = set(re.findall(r"`(\w+\.py)`", page("docs/design/tables.md").text))
+    there = {path.name for path in (SOURCE / "isotone" / "tables").glob("*.py")} - {"__init__.py"}
+    assert there
+    assert there <= described

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from isotone.inference import describe_table
+from isotone.inference import existing_table
 from isotone.model import Steps
 from isotone.tables.description import IndexDescription, KeyDescription, TableDescription
 from isotone.tables.sample import sample_items
@@ -94,7 +94,7 @@ class TableSample:
 
 def read_sample(table: str, most: int) -> Steps[TableSample]:
     """Describe a table and scan up to `most` of its items; none if it is 0."""
-    shape = yield from describe_table(table)
+    shape = yield from existing_table(table)
     read = yield from sample_items(table, most)
     return TableSample(shape, tuple(read.items), read.is_whole, read.units)
 

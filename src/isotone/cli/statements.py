@@ -28,7 +28,7 @@ from isotone.expressions.partiql import (
     parse_statement,
     split_statements,
 )
-from isotone.inference import describe_table
+from isotone.inference import existing_table
 from isotone.text_table import counted
 from isotone.values.notation import literal, value_text
 from isotone.values.types import AttributeValue, Item
@@ -200,7 +200,7 @@ class _Plan:
             )
         table_of(connection, statement.table)  # which says what tables there are
         with isotone.connect(connection, check_keys=False) as store:
-            shape = store.run(describe_table(statement.table))
+            shape = store.run(existing_table(statement.table))
         return cls(plan_of_statement(statement, statement.bind([*parameters]), shape))
 
     def __str__(self) -> str:

@@ -51,47 +51,6 @@ class DescribeLimitsInput(TypedDict, total=False):
 class DescribeEndpointsInput(TypedDict, total=False):
     pass
 
-# Of operations/auto_scaling.py
-
-class DescribeTableReplicaAutoScalingInput(TypedDict, total=False):
-    TableName: Required[Text1]
-
-class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(TypedDict, total=False):
-    DisableScaleIn: bool
-    ScaleInCooldown: int
-    ScaleOutCooldown: int
-    TargetValue: Required[float]
-
-class AutoScalingPolicyUpdate(TypedDict, total=False):
-    PolicyName: Text1
-    TargetTrackingScalingPolicyConfiguration: Required[AutoScalingTargetTrackingScalingPolicyConfigurationUpdate]
-
-class AutoScalingSettingsUpdate(TypedDict, total=False):
-    MinimumUnits: Int1
-    MaximumUnits: Int1
-    AutoScalingDisabled: bool
-    AutoScalingRoleArn: Text1
-    ScalingPolicyUpdate: AutoScalingPolicyUpdate
-
-class GlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
-    IndexName: Text3
-    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class ReplicaGlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
-    IndexName: Text3
-    ProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class ReplicaAutoScalingUpdate(TypedDict, total=False):
-    RegionName: Required[str]
-    ReplicaGlobalSecondaryIndexUpdates: Sequence[ReplicaGlobalSecondaryIndexAutoScalingUpdate]
-    ReplicaProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class UpdateTableReplicaAutoScalingInput(TypedDict, total=False):
-    GlobalSecondaryIndexUpdates: NonEmpty[GlobalSecondaryIndexAutoScalingUpdate]
-    TableName: Required[Text1]
-    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-    ReplicaUpdates: NonEmpty[ReplicaAutoScalingUpdate]
-
 # Of operations/backups.py
 
 class CreateBackupInput(TypedDict, total=False):
@@ -304,36 +263,6 @@ class ListExportsInput(TypedDict, total=False):
     TableArn: Text1
     MaxResults: Int1
     NextToken: str
-
-# Of operations/global_table_settings.py
-
-class DescribeGlobalTableSettingsInput(TypedDict, total=False):
-    GlobalTableName: Required[Text3]
-
-class GlobalTableGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
-    IndexName: Required[Text3]
-    ProvisionedWriteCapacityUnits: Int1
-    ProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
-
-class ReplicaGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
-    IndexName: Required[Text3]
-    ProvisionedReadCapacityUnits: Int1
-    ProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
-
-class ReplicaSettingsUpdate(TypedDict, total=False):
-    RegionName: Required[str]
-    ReplicaProvisionedReadCapacityUnits: Int1
-    ReplicaProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
-    ReplicaGlobalSecondaryIndexSettingsUpdate: NonEmpty[ReplicaGlobalSecondaryIndexSettingsUpdate]
-    ReplicaTableClass: str
-
-class UpdateGlobalTableSettingsInput(TypedDict, total=False):
-    GlobalTableName: Required[Text3]
-    GlobalTableBillingMode: str
-    GlobalTableProvisionedWriteCapacityUnits: Int1
-    GlobalTableProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
-    GlobalTableGlobalSecondaryIndexSettingsUpdate: NonEmpty[GlobalTableGlobalSecondaryIndexSettingsUpdate]
-    ReplicaSettingsUpdate: NonEmpty[ReplicaSettingsUpdate]
 
 # Of operations/global_tables.py
 
@@ -565,6 +494,75 @@ class RestoreTableToPointInTimeInput(TypedDict, total=False):
     OnDemandThroughputOverride: OnDemandThroughput
     SSESpecificationOverride: SSESpecification
     VectorIndexOverride: Sequence[VectorIndex]
+
+# Of operations/replica_settings.py
+
+class DescribeTableReplicaAutoScalingInput(TypedDict, total=False):
+    TableName: Required[Text1]
+
+class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(TypedDict, total=False):
+    DisableScaleIn: bool
+    ScaleInCooldown: int
+    ScaleOutCooldown: int
+    TargetValue: Required[float]
+
+class AutoScalingPolicyUpdate(TypedDict, total=False):
+    PolicyName: Text1
+    TargetTrackingScalingPolicyConfiguration: Required[AutoScalingTargetTrackingScalingPolicyConfigurationUpdate]
+
+class AutoScalingSettingsUpdate(TypedDict, total=False):
+    MinimumUnits: Int1
+    MaximumUnits: Int1
+    AutoScalingDisabled: bool
+    AutoScalingRoleArn: Text1
+    ScalingPolicyUpdate: AutoScalingPolicyUpdate
+
+class GlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaGlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaAutoScalingUpdate(TypedDict, total=False):
+    RegionName: Required[str]
+    ReplicaGlobalSecondaryIndexUpdates: Sequence[ReplicaGlobalSecondaryIndexAutoScalingUpdate]
+    ReplicaProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class UpdateTableReplicaAutoScalingInput(TypedDict, total=False):
+    GlobalSecondaryIndexUpdates: NonEmpty[GlobalSecondaryIndexAutoScalingUpdate]
+    TableName: Required[Text1]
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+    ReplicaUpdates: NonEmpty[ReplicaAutoScalingUpdate]
+
+class DescribeGlobalTableSettingsInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+
+class GlobalTableGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedWriteCapacityUnits: Int1
+    ProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+
+class ReplicaGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
+    IndexName: Required[Text3]
+    ProvisionedReadCapacityUnits: Int1
+    ProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+
+class ReplicaSettingsUpdate(TypedDict, total=False):
+    RegionName: Required[str]
+    ReplicaProvisionedReadCapacityUnits: Int1
+    ReplicaProvisionedReadCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+    ReplicaGlobalSecondaryIndexSettingsUpdate: NonEmpty[ReplicaGlobalSecondaryIndexSettingsUpdate]
+    ReplicaTableClass: str
+
+class UpdateGlobalTableSettingsInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+    GlobalTableBillingMode: str
+    GlobalTableProvisionedWriteCapacityUnits: Int1
+    GlobalTableProvisionedWriteCapacityAutoScalingSettingsUpdate: AutoScalingSettingsUpdate
+    GlobalTableGlobalSecondaryIndexSettingsUpdate: NonEmpty[GlobalTableGlobalSecondaryIndexSettingsUpdate]
+    ReplicaSettingsUpdate: NonEmpty[ReplicaSettingsUpdate]
 
 # Of operations/resource_policies.py
 

@@ -213,7 +213,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     insights: dict[str, Insights] = {}
     """By the name of a global index; that of the table is empty."""
     scaling: dict[str, Any] = {}
-    """Auto-scaling settings by what they are of (`operations/auto_scaling.py`)."""
+    """Auto-scaling settings by `Read:` or `Write:` and the name of a global index; the table's own have none."""
     loading: str | None = None
     """The import that fills the table, until it ends (`transfers`)."""
     tags: dict[str, str] = {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
-from isotone.inference.sampling import describe_table, is_own
+from isotone.inference.sampling import existing_table, is_own
 
 __all__ = [
     "DEFAULT_SAMPLE",
     "Inferred",
     "InferredEntity",
     "Note",
-    "describe_table",
+    "existing_table",
     "infer",
     "is_own",
 ]

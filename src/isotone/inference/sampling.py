@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from isotone.errors import ApiError, ResourceNotFoundException, UsageError
 from isotone.model import Call, Steps
-from isotone.tables.description import TableDescription, description_of, expiry_of, list_tables
+from isotone.tables.description import TableDescription, describe_table, expiry_of, list_tables
 from isotone.tables.sample import SEGMENTS, sample_items
 from isotone.values.types import AttributeValue, Item
 
@@ -42,7 +42,7 @@ class Sample:
 
 def read_sample(table: str, most: int | None, progress: Progress | None = None) -> Steps[Sample]:
     """Describe a table and read up to `most` of its items; all of them if it is None."""
-    shape = yield from describe_table(table)
+    shape = yield from existing_table(table)
     is_small = most is None or shape.item_count <= most
     read = yield from sample_items(
         table,
@@ -88,14 +88,13 @@ def _shortened(value: AttributeValue) -> AttributeValue:
 # The description
 
 
-def describe_table(table: str) -> Steps[TableDescription]:
+def existing_table(table: str) -> Steps[TableDescription]:
     """What a table is, with its expiry; raises `UsageError` with the names of all tables if it does not exist."""
     try:
-        response = yield Call("DescribeTable", {"TableName": table})
+        found = yield from describe_table(table)
     except ResourceNotFoundException:
         known = ", ".join((yield from list_tables())) or "none"
         raise UsageError(f"there is no table {table!r}; the tables are: {known}") from None
-    found = description_of(response["Table"])
     return replace(
         found,
         name=table,  # as it is declared: the store may put a prefix before it

@@ -24,7 +24,7 @@ from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
-from isotone.tables.description import TableDescription, description_of
+from isotone.tables.description import describe_table
 from isotone.tables.retries import poll_pauses
 from isotone.tables.steps import Call, Steps
 from isotone.values.json import item_from_wire, with_empty_maps
@@ -195,11 +195,11 @@ def ensure_stream(table: Table) -> Steps[None]:
     """Enable the declared stream if the table has none, and wait until it is active."""
     if table.stream is None:
         return
-    if (yield from _describe(table)).stream is not None:
+    if (yield from describe_table(table.name)).stream is not None:
         return
     yield Call("UpdateTable", {"TableName": table.name, **specification(table)})
     for pause in poll_pauses():
-        if (yield from _describe(table)).status == "ACTIVE":
+        if (yield from describe_table(table.name)).status == "ACTIVE":
             return
         yield pause
 
@@ -209,18 +209,13 @@ def ensure_stream(table: Table) -> Steps[None]:
 
 def stream_of(table: Table) -> Steps[str]:
     """The ARN of a table's stream; raises `UsageError` if none is enabled."""
-    description = yield from _describe(table)
+    description = yield from describe_table(table.name)
     if description.stream is None or description.stream_arn is None:
         raise UsageError(
             f"table {table.name!r} has no stream; declare it with "
             "Table(…, stream='NEW_AND_OLD_IMAGES'), and create_tables() enables it"
         )
     return description.stream_arn
-
-
-def _describe(table: Table) -> Steps[TableDescription]:
-    response = yield Call("DescribeTable", {"TableName": table.name})
-    return description_of(response["Table"])
 
 
 def streams_of(table: Table) -> Steps[list[str]]:

@@ -36,7 +36,7 @@ from isotone.tables.description import (
     IndexDescription,
     KeyDescription,
     TableDescription,
-    description_of,
+    describe_table,
     expiry_of,
 )
 from isotone.tables.retries import poll_pauses
@@ -244,10 +244,9 @@ def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
 
 def _describe(table: Table) -> Steps[TableDescription | None]:
     try:
-        response = yield Call("DescribeTable", {"TableName": table.name})
+        return (yield from describe_table(table.name))
     except ResourceNotFoundException:
         return None
-    return description_of(response["Table"])
 
 
 def _wait_until_active(table: Table) -> Steps[TableDescription]:

@@ -26,7 +26,7 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.model.declaring.table import Table
-from isotone.tables.description import TableDescription, description_of
+from isotone.tables.description import TableDescription, describe_table
 from isotone.tables.pace import Pace, units_of
 from isotone.tables.progress import Estimates, Meter
 from isotone.tables.scan import ITEM_UNITS, Position, ScannedPage, Segment, segments_at
@@ -191,12 +191,11 @@ def _restored(table: Table, position: Any) -> _Position | None:
 def describe(table: Table) -> Steps[TableDescription]:
     """What a table is; raises `UsageError` for a table that does not exist, or has another key."""
     try:
-        response = yield Call("DescribeTable", {"TableName": table.name})
+        description = yield from describe_table(table.name)
     except ResourceNotFoundException:
         raise UsageError(
             f"table {table.name!r} does not exist; store.create_tables(…) creates it"
         ) from None
-    description = description_of(response["Table"])
     found = description.key.names
     declared = [each.name for each in table.keys.attributes]
     if found and set(found) != set(declared):

@@ -235,14 +235,18 @@ def compare_table(
         definition = ()
     if has_other_keys:
         return Comparison(
-            source[1], mine.item_count, theirs.item_count, is_counted=False, definition=definition
+            source[1],
+            mine.table.item_count,
+            theirs.table.item_count,
+            is_counted=False,
+            definition=definition,
         )
     stop = stop or threading.Event()
     scans = [
         _Scan(side, found, segments, Pace(read_units, stop=stop), stop)
         for side, found in ((source, mine), (target, theirs))
     ]
-    meter = Meter("compare", source[1], of_items=mine.item_count + theirs.item_count)
+    meter = Meter("compare", source[1], of_items=mine.table.item_count + theirs.table.item_count)
     sums = [_Sums(), _Sums()]
     _scan_both(scans, [each.add for each in sums], meter, report)
     buckets = sums[0].differing(sums[1])
@@ -299,7 +303,7 @@ class _Scan:
     ) -> None:
         self.backend, self.table = side
         self.pace = pace
-        self.names = definition.key_names
+        self.names = definition.table.key.names
         self.segments = segments or (1 if hasattr(self.backend, "send_many") else _SEGMENTS)
         self._stop = stop
         self._lock = threading.Lock()
@@ -361,8 +365,8 @@ class _Differences:
     """Finds the keys that differ, bucket by bucket."""
 
     def __init__(self, definition: TableDefinition, scans: Sequence[_Scan], shown: int) -> None:
-        self._names = definition.key_names
-        self._types = definition.described.types
+        self._names = definition.table.key.names
+        self._types = definition.table.types
         self._scans = scans
         self._shown = shown
         self.numbers = [0, 0, 0]  # only in the source, only in the target, changed

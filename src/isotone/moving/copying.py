@@ -376,7 +376,7 @@ class _TableCopy:
         found = read_definition(job.source, self.name)
         if found is None:
             raise UsageError(f"the source has no table {self.name!r}")
-        if wishes.is_live and not job.source_has_stream and found.stream_view is None:
+        if wishes.is_live and not job.source_has_stream and found.table.stream is None:
             raise Unsupported(
                 f"a live copy follows the stream of {self.name!r}, and the source's engine has none; stop its "
                 "writers, and copy without --live (live=False)"
@@ -399,14 +399,14 @@ class _TableCopy:
                     f"table {self.to!r} on the target has items; --into-existing (into_existing=True) writes "
                     f"over them, and {self.name}=NEW_NAME copies into another table"
                 )
-        self.meter.of_items = found.item_count
+        self.meter.of_items = found.table.item_count
 
     def _saved(self, there: TableDefinition | None) -> _Entry | None:
         """What an earlier run has saved, if the tables are still the same."""
         entry = self._job.state.get(self.name, _Entry)
         if entry is None or there is None:
             return None
-        if (entry.source, entry.target) != (self.definition.identity, there.identity):
+        if (entry.source, entry.target) != (self.definition.table.identity, there.table.identity):
             return None
         return entry
 
@@ -436,8 +436,8 @@ class _TableCopy:
             if wishes.is_live:
                 position = note_position(job.source, self.definition, sleep=job.stop.wait)
             self._entry = _Entry(
-                self.definition.identity,
-                made.identity,
+                self.definition.table.identity,
+                made.table.identity,
                 [Position() for _ in range(job.segments)],
                 stream=position,
             )
@@ -446,7 +446,7 @@ class _TableCopy:
         self.meter = Meter(
             "copy",
             self.name,
-            of_items=self.definition.item_count,
+            of_items=self.definition.table.item_count,
             items=entry.items,
             read_units=entry.read_units,
             write_units=entry.write_units,

@@ -213,7 +213,7 @@ class _Export:
         self._meter = Meter(
             "export",
             table,
-            of_items=definition.item_count,
+            of_items=definition.table.item_count,
             items=entry.items,
             read_units=entry.read_units,
         )
@@ -222,12 +222,15 @@ class _Export:
         """The entry of an earlier run, if it exported the same table in the same way; or a new one."""
         entry = self._state.get(table, _Entry)
         form = self._form or ""
-        if entry is not None and (entry.identity, entry.form) == (self._definition.identity, form):
+        if entry is not None and (entry.identity, entry.form) == (
+            self._definition.table.identity,
+            form,
+        ):
             return entry
         now = time.time()
         return _Entry(
             table,
-            self._definition.identity,
+            self._definition.table.identity,
             form,
             [Position() for _ in range(segments or (1 if self._is_local else _SEGMENTS))],
             now,
@@ -243,7 +246,7 @@ class _Export:
         if not output.begin(entry.output) and entry.items:
             entry.segments = [Position() for _ in entry.segments]
             entry.items, entry.read_units = 0, 0.0
-            self._meter = Meter("export", entry.table, of_items=self._definition.item_count)
+            self._meter = Meter("export", entry.table, of_items=self._definition.table.item_count)
         is_complete = False
         try:
             self._copy(output, report)
@@ -283,7 +286,7 @@ class _Export:
         kind = kind_of(self._target, self._form)
         if kind.form == "parquet":
             sample, is_whole = self._sample()
-            columns = columns_of(sample, self._definition.key_names, is_whole=is_whole)
+            columns = columns_of(sample, self._definition.table.key.names, is_whole=is_whole)
             return ParquetOutput(self._target, columns, schema_of(columns, sample), force=force)
         columns_or_none, header = None, b""
         if kind.form == "csv":
@@ -310,7 +313,9 @@ class _Export:
 
     def _csv_columns(self) -> Columns:
         sample, is_whole = self._sample()
-        return columns_of(sample, self._definition.key_names, is_whole=is_whole, fits=fits_cell)
+        return columns_of(
+            sample, self._definition.table.key.names, is_whole=is_whole, fits=fits_cell
+        )
 
     def _sample(self) -> tuple[list[Item], bool]:
         """The first items, and whether they are all."""

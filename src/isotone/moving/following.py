@@ -90,14 +90,14 @@ def note_position(
 ) -> StreamPosition:
     """The position of a table's stream before any later change; enables the stream if there is none."""
     name, noted = definition.name, time.time()
-    if definition.stream_view is None:
+    if definition.table.stream is None:
         backend.execute("UpdateTable", stream_request(name, _VIEW))
         definition = wait_until_active(backend, name, sleep=sleep)
     arn = _wait_until_enabled(backend, name, sleep)
     shards = _shards(backend, arn)
     return StreamPosition(
         arn,
-        definition.stream_view or _VIEW,
+        definition.table.stream or _VIEW,
         waiting=[shard.id for shard in shards if not shard.is_closed],
         done=[shard.id for shard in shards if shard.is_closed],
         noted=noted,
@@ -108,7 +108,7 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while time.monotonic() < until:
         found = read_definition(backend, name)
-        arn = found.described.stream_arn if found else None
+        arn = found.table.stream_arn if found else None
         if arn:
             answer = backend.execute("DescribeStream", {"StreamArn": arn})
             if answer["StreamDescription"].get("StreamStatus") == "ENABLED":
@@ -164,7 +164,7 @@ class Follower:
         self.position = position
         self._source = source
         self._definition = definition
-        self._names = definition.key_names
+        self._names = definition.table.key.names
         self._writer = writer
         self._pace = pace
         self._meter = meter

@@ -166,7 +166,7 @@ def import_items(
         def make() -> None:
             if plan is None:
                 return
-            entry.identity = make_table(backend, plan).identity
+            entry.identity = make_table(backend, plan).table.identity
             if plan is described:
                 entry.settings = True
                 job.set(table, entry)  # a run that continues this one finds the table
@@ -215,7 +215,7 @@ def _plan(
 def _existing(backend: Backend, table: str) -> tuple[Mapping[str, Any], str]:
     """The description and the identity of a table that exists, when it can be used."""
     found = wait_until_active(backend, table)
-    return found.description, found.identity
+    return found.description, found.table.identity
 
 
 def _described(source: Place, table: str, capabilities: Capabilities) -> TablePlan | None:
@@ -243,7 +243,7 @@ def _plan_of_keys(table: str, key: str, sort_key: str | None) -> TablePlan:
 
 
 def _check_keys(found: TableDefinition, wanted: TablePlan) -> None:
-    key = found.described.key
+    key = found.table.key
     if key != description_of(wanted.request).key:
         shown = ", ".join(f"{name}:{code}" for name, code in key.parts)
         raise UsageError(

@@ -51,34 +51,14 @@ class TableDefinition(msgspec.Struct, frozen=True):
     denied: tuple[str, ...] = ()
 
     @property
-    def described(self) -> TableDescription:
-        """What the description says."""
+    def table(self) -> TableDescription:
+        """What the description says of the table."""
         return description_of(self.description)
 
     @property
     def name(self) -> str:
         """The table's name."""
-        return self.described.name
-
-    @property
-    def identity(self) -> str:
-        """What distinguishes the table from a later one of the same name."""
-        return self.described.identity
-
-    @property
-    def item_count(self) -> int:
-        """The table's own count, which may be hours old."""
-        return self.described.item_count
-
-    @property
-    def key_names(self) -> list[str]:
-        """The attributes of the primary key, the partition key first."""
-        return [*self.described.key.names]
-
-    @property
-    def stream_view(self) -> str | None:
-        """What the stream's records show; None without a stream."""
-        return self.described.stream
+        return self.table.name
 
 
 def read_definition(backend: Backend, name: str) -> TableDefinition | None:
@@ -214,7 +194,7 @@ def plan_table(
         missing.append("its own encryption key: the target has the default one")
     if described.get("Replicas"):
         missing.append("replicas in other regions: add them on the target yourself")
-    expiry, view, tags = definition.expiry, definition.stream_view, definition.tags
+    expiry, view, tags = definition.expiry, definition.table.stream, definition.tags
     return TablePlan(
         name,
         request,
@@ -299,7 +279,7 @@ def wait_until_active(
     pause, until = 0.05, time.monotonic() + _MOST_WAITED
     while True:
         found = read_definition(backend, name)
-        if found is not None and found.described.statuses == {"ACTIVE"}:
+        if found is not None and found.table.statuses == {"ACTIVE"}:
             return found
         if time.monotonic() > until:
             raise UsageError(f"table {name!r} did not become active; run it again later")
@@ -323,7 +303,7 @@ def apply_settings(
     found = wait_until_active(backend, plan.name, sleep=sleep)
     if plan.tags and set(plan.tags) - set(found.tags):
         tags = [{"Key": key, "Value": value} for key, value in plan.tags]
-        arn = found.described.arn
+        arn = found.table.arn
         attempt("tags", "TagResource", {"ResourceArn": arn, "Tags": tags})
     if plan.expiry and found.expiry is None:
         specification = {"Enabled": True, "AttributeName": plan.expiry}
@@ -332,10 +312,10 @@ def apply_settings(
             "UpdateTimeToLive",
             {"TableName": plan.name, "TimeToLiveSpecification": specification},
         )
-    if plan.stream and found.stream_view is None:
+    if plan.stream and found.table.stream is None:
         attempt("the stream", "UpdateTable", stream_request(plan.name, plan.stream))
         wait_until_active(backend, plan.name, sleep=sleep)
-    if plan.is_protected and not found.described.is_protected:
+    if plan.is_protected and not found.table.is_protected:
         protection = {"TableName": plan.name, "DeletionProtectionEnabled": True}
         attempt("deletion protection", "UpdateTable", protection)
     return refused
@@ -349,7 +329,7 @@ def stream_request(name: str, view: str) -> dict[str, Any]:
 
 def check_same_keys(source: TableDefinition, target: TableDefinition) -> None:
     """Raise `UsageError` if the items of one table do not fit the other."""
-    mine, theirs = source.described.key, target.described.key
+    mine, theirs = source.table.key, target.table.key
     if mine.parts != theirs.parts:
         raise UsageError(
             f"table {target.name!r} on the target has the keys {theirs}, and the source's are "
@@ -363,7 +343,7 @@ def check_same_keys(source: TableDefinition, target: TableDefinition) -> None:
 def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
     """How two tables differ in what queries can see: keys, indexes, expiry."""
     found = []
-    one, other = source.described, target.described
+    one, other = source.table, target.table
     if one.key.parts != other.key.parts:
         found.append(f"keys: {one.key} and {other.key}")
     mine, theirs = _indexes_of(one), _indexes_of(other)
@@ -388,8 +368,8 @@ def setting_differences(source: TableDefinition, target: TableDefinition) -> lis
         for side, definition in sides
         for action in definition.denied
     ]
-    if source.stream_view != target.stream_view:
-        found.append(f"stream: {source.stream_view or 'off'} and {target.stream_view or 'off'}")
+    if source.table.stream != target.table.stream:
+        found.append(f"stream: {source.table.stream or 'off'} and {target.table.stream or 'off'}")
     is_known = "ListTagsOfResource" not in (*source.denied, *target.denied)
     if source.tags != target.tags and is_known:
         found.append(f"tags: {dict(source.tags)} and {dict(target.tags)}")

@@ -32,10 +32,8 @@ class EnableKinesisStreamingConfiguration(Structure, frozen=True):
     approximate_creation_date_time_precision: ApproximateCreationDateTimePrecision | None = None
 
 
-class UpdateKinesisStreamingConfiguration(Structure, frozen=True):
+class UpdateKinesisStreamingConfiguration(EnableKinesisStreamingConfiguration, frozen=True):
     """How exact the times of records will be."""
-
-    approximate_creation_date_time_precision: ApproximateCreationDateTimePrecision | None = None
 
 
 class EnableKinesisStreamingDestination(Structure, frozen=True):
@@ -46,12 +44,8 @@ class EnableKinesisStreamingDestination(Structure, frozen=True):
     enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
 
 
-class DisableKinesisStreamingDestination(Structure, frozen=True):
+class DisableKinesisStreamingDestination(EnableKinesisStreamingDestination, frozen=True):
     """Send no more changes to a data stream."""
-
-    table_name: ListedTableName
-    stream_arn: KinesisStreamArn
-    enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
 
 
 class UpdateKinesisStreamingDestination(Structure, frozen=True):
@@ -159,7 +153,7 @@ def _checked(arn: str) -> str:
 
 
 def _precision(
-    configuration: EnableKinesisStreamingConfiguration | UpdateKinesisStreamingConfiguration | None,
+    configuration: EnableKinesisStreamingConfiguration | None,
 ) -> str | None:
     if configuration is None:
         return None

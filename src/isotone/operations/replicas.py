@@ -16,7 +16,6 @@ from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT, LEGACY
 from isotone.engine.table_schema import IndexSchema, Replication, TableSchema, Throughput
 from isotone.errors import ValidationException
-from isotone.operations.auto_scaling import settings_key
 from isotone.operations.descriptions import with_table_class
 from isotone.operations.request_members import Structure
 from isotone.operations.table_requests import (
@@ -147,7 +146,7 @@ def _check_regions(
                 f"Failed to create a the new replica of table with name: '{schema.name}' "
                 "because one or more replicas already existed as tables."
             )
-    is_scaled = schema.billing == "PAY_PER_REQUEST" or settings_key("Write") in schema.scaling
+    is_scaled = schema.billing == "PAY_PER_REQUEST" or "Write:" in schema.scaling
     if created and not is_scaled:
         raise ValidationException(
             "Table write capacity should either be Pay-Per-Request or AutoScaled."

@@ -97,9 +97,9 @@ class TableDescription(Struct, frozen=True):
     """A table as DescribeTable describes it.
 
     `types` has every defined attribute, those of vector indexes as well. `identity` distinguishes the table from a
-    later one of the same name. `is_counted` is false if the engine counts neither items nor bytes. `units` are those
-    of reads and writes that are provisioned. `stream` is the view type of an enabled stream. `ttl` is the attribute by
-    which items expire, where it was asked for: DescribeTable does not say it.
+    later one of the same name. The counts may be hours old; `is_counted` is false if the engine counts neither items
+    nor bytes. `units` are those of reads and writes that are provisioned. `stream` is the view type of an enabled
+    stream. `ttl` is the attribute by which items expire, where it was asked for: DescribeTable does not say it.
     """
 
     name: str
@@ -229,6 +229,12 @@ def expiry_of(answer: Mapping[str, Any]) -> str | None:
 def read_description(backend: Backend, name: str) -> TableDescription:
     """Describe a table of a backend."""
     return description_of(backend.execute("DescribeTable", {"TableName": name})["Table"])
+
+
+def describe_table(name: str) -> Generator[Call, Response, TableDescription]:
+    """`read_description`, as steps."""
+    response = yield Call("DescribeTable", {"TableName": name})
+    return description_of(response["Table"])
 
 
 def table_names(backend: Backend) -> list[str]:

@@ -110,7 +110,7 @@ class Comparison:
 
     def __init__(self, database: Database, definition: TableDefinition) -> None:
         self.counts = Counts()
-        self.key_names = definition.key_names
+        self.key_names = definition.table.key.names
         self._database = database
         self._definition = definition
         self._before = self._after = Side(database, None)

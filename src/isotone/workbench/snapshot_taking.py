@@ -65,7 +65,9 @@ def copy_tables(
     stop: threading.Event,
 ) -> list[tuple[int, int]]:
     """Make tables with these names in `copy`, with the items of those that are defined so; returns their numbers of items and bytes."""
-    meter = Meter("snapshot", "", of_items=sum(each.item_count for each in definitions.values()))
+    meter = Meter(
+        "snapshot", "", of_items=sum(each.table.item_count for each in definitions.values())
+    )
     sources = {definition.name: name for name, definition in definitions.items()}
     for name, definition in definitions.items():
         copy.execute("CreateTable", keys_alone(definition, name))
@@ -83,7 +85,7 @@ def copy_tables(
 
 def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
     """The request that makes a table with these keys, and nothing else: no index, no expiry, no stream."""
-    key = definition.described.key
+    key = definition.table.key
     return {"TableName": name, **key.request, "BillingMode": "PAY_PER_REQUEST"}
 
 

@@ -555,7 +555,7 @@ def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
 
 def _account_of(table: SnapshotTable) -> str:
     """The account of a table: with other credentials the same address leads to another one."""
-    parts = table.definition.described.arn.split(":")
+    parts = table.definition.table.arn.split(":")
     return parts[4] if len(parts) > 4 else ""
 
 

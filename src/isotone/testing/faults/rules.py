@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -162,11 +162,6 @@ class Chosen(Rule):
     def strike(self, call: Call, proceed: Proceed) -> Response:
         """Answer a call that was chosen."""
         raise NotImplementedError
-
-
-def key_names(description: Mapping[str, Any]) -> list[str]:
-    """The attributes of the key of a table or an index, from its description."""
-    return [each["AttributeName"] for each in description["KeySchema"]]
 
 
 # Batches

@@ -21,6 +21,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     UsageError,
 )
+from isotone.tables.description import description_of
 from isotone.testing.faults.failing import cancelled, transacted
 from isotone.testing.faults.rules import (
     Call,
@@ -28,7 +29,6 @@ from isotone.testing.faults.rules import (
     Proceed,
     Rule,
     entries_of,
-    key_names,
     table_name,
     with_entries,
     with_unprocessed,
@@ -275,7 +275,7 @@ class Throttling(Rule):
     def _of_partition(
         self, description: Mapping[str, Any], kind: Kind, entry: Mapping[str, Any]
     ) -> Iterator[_Draw]:
-        attribute = key_names(description)[0]
+        attribute = description_of(description).key.names[0]
         value = _partition_value(attribute, entry)
         if value is not None:
             bucket = _Bucket(description["TableName"], kind, partition=json.dumps(value))
