@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from tests.expressions.trees import (
@@ -34,6 +35,7 @@ from isotone.expressions.nodes import (
     Comparison,
     In,
     Literal,
+    MemberPath,
     Not,
     Path,
     ProjectionNode,
@@ -100,12 +102,78 @@ def test_a_lifted_update_means_what_its_text_means(tree: Any, item: Item) -> Non
         compiled.check(values)
         return (
             compiled.apply(item, values),
-            compiled.project(item),
+            compiled.project(item, values),
             compiled.attributes_written,
             compiled.values_used,
         )
 
     assert outcome(apply, from_tree) == outcome(apply, from_text)
+
+
+def with_keys(tree: Any) -> Any:
+    """The tree whose paths to members of maps have keys in them, as the model makes them for dicts."""
+    if isinstance(tree, tuple):
+        return tuple(map(with_keys, tree))
+    if isinstance(tree, Path):
+        is_member = len(tree.elements) == 2 and isinstance(tree.elements[1], str)
+        return MemberPath(tree.elements) if is_member else tree
+    if not isinstance(tree, msgspec.Struct) or isinstance(tree, Literal):
+        return tree
+    return type(tree)(*[with_keys(getattr(tree, each)) for each in tree.__struct_fields__])
+
+
+@given(conditions(literals, paths()), items)
+def test_keys_in_a_condition_mean_what_names_mean(tree: Any, item: Item) -> None:
+    def ask(node: Any) -> bool:
+        compiled, values = from_tree(node, condition)
+        compiled.check(values)
+        return bool(compiled.matches(item, values))
+
+    assert outcome(ask, with_keys(tree)) == outcome(ask, tree)
+    assert outcome(from_text, with_keys(tree), condition) == outcome(from_text, tree, condition)
+
+
+@given(fitting_updates(), documents)
+def test_keys_in_an_update_mean_what_names_mean(tree: Any, item: Item) -> None:
+    def apply(node: Any) -> Any:
+        compiled, values = from_tree(node, update)
+        compiled.check(values)
+        return (
+            compiled.apply(item, values),
+            compiled.project(item, values),
+            compiled.attributes_written,
+            compiled.size and compiled.size.with_values(values),
+        )
+
+    assert outcome(apply, with_keys(tree)) == outcome(apply, tree)
+
+
+M_X, M_Y = MemberPath(("m", "x")), MemberPath(("m", "y"))
+
+
+@pytest.mark.parametrize(
+    ("make", "trees"),
+    [
+        (condition, [Call("attribute_exists", (each,)) for each in (M_X, M_Y)]),
+        (update, [UpdateNode((Set(each, Literal(ONE)),)) for each in (M_X, M_Y)]),
+        (
+            update,
+            [
+                UpdateNode((Remove(M_X), Set(M_Y, Literal(ONE)))),
+                UpdateNode((Remove(M_Y), Set(M_X, Literal(TWO)))),
+            ],
+        ),
+    ],
+)
+def test_expressions_that_differ_in_keys_are_compiled_once(make: Any, trees: Any) -> None:
+    first, second = (make(lift(tree, {})) for tree in trees)
+    assert first is second
+
+
+def test_an_update_of_one_member_twice_is_refused() -> None:
+    tree = UpdateNode((Set(M_X, Literal(ONE)), Remove(MemberPath(("m", "x")))))
+    with pytest.raises(ValidationException, match="overlap"):
+        update(lift(tree, {}))
 
 
 @given(projections(paths()), items)

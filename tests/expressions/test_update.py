@@ -184,8 +184,8 @@ def test_what_no_path_goes_through_is_shared() -> None:
 )
 def test_return_values_are_the_addressed_paths(text: str, old: Any, new: Any) -> None:
     made = update(text)
-    assert made.project(ITEM) == old
-    assert made.project(made.apply(ITEM, VALUES)) == new
+    assert made.project(ITEM, VALUES) == old
+    assert made.project(made.apply(ITEM, VALUES), VALUES) == new
 
 
 @pytest.mark.parametrize(

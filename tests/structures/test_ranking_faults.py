@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.effort import LONG
 from tests.structures.interleaving import Interleaved
-from tests.structures.simulation import Hasty, Repeating
+from tests.structures.simulation import WRITES, Hasty, Repeating
 from tests.structures.test_ranking import SMALL, Ranks, in_batches, key_of
 
 import isotone
@@ -30,6 +30,7 @@ from isotone.structures.ranking_nodes import (
     RankingShape,
 )
 from isotone.structures.structure import bind_entity
+from isotone.tables.retries import OVERTAKEN
 
 E = TypeVar("E", RankingShape, RankingCounts, RankingLeaf)
 
@@ -313,6 +314,56 @@ def test_a_remembered_leaf_that_others_have_split_is_read_again(hasty: Store) ->
         quick.change(entering=key)
     slow.change(leaving=KEYS[3], entering=KEYS[3] + "x")
     slow.check(sorted({*KEYS, *added} - {KEYS[3]} | {KEYS[3] + "x"}))
+
+
+class Noting:
+    """A backend that notes its requests; transactions lose to others if they should."""
+
+    def __init__(self, backend: Any, *, loses: bool = False) -> None:
+        self._backend = backend
+        self._loses = loses
+        self.asked: list[tuple[str, Request]] = []
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        self.asked.append((operation, request))
+        if self._loses and operation == "TransactWriteItems":
+            reasons = [{"Code": "TransactionConflict"} for _ in request["TransactItems"]]
+            raise errors.TransactionCanceledException("met", CancellationReasons=reasons)
+        response: Response = self._backend.execute(operation, request)
+        return response
+
+
+def test_a_lost_transaction_forgets_only_what_led_to_its_leaf(hasty: Store) -> None:
+    backend = Noting(hasty.backend)
+    slow, quick = Ranks(through(hasty, backend), Table("ranks")), ranks_in(hasty)
+    quick.rebuild(KEYS)
+    for key in KEYS:
+        slow.rank(key)
+    shapes = len(items_of(hasty, RankingShape))
+    assert shapes > 3
+    added = [f"{KEYS[3]}{number}" for number in range(4)]  # they split its leaf
+    for key in added:
+        quick.change(entering=key)
+    backend.asked.clear()
+    slow.change(leaving=KEYS[3], entering=KEYS[3] + "x")
+    writes = [call for call in backend.asked if call[0] in WRITES]
+    assert len(writes) > 1  # it relied on what it remembered, and lost
+    assert sum("SHAPE" in str(request) for _, request in backend.asked) == 1
+    slow.check(sorted({*KEYS, *added} - {KEYS[3]} | {KEYS[3] + "x"}))
+
+
+def test_attempts_of_an_increment_are_not_multiplied(hasty: Store) -> None:
+    """Forty attempts of twelve each sent 480 transactions."""
+    scores = SortedSet(hasty, "scores", ranked=True)
+    scores.create_table()
+    scores.zadd({"ann": 1, "bob": 2})
+    backend = Noting(hasty.backend, loses=True)
+    losing = SortedSet(through(hasty, backend), "scores", ranked=True)
+    with pytest.raises(errors.Contended, match="during each of 100 attempts"):
+        losing.zincrby(5, "ann")
+    sent = [operation for operation, _ in backend.asked if operation == "TransactWriteItems"]
+    assert len(sent) <= OVERTAKEN.attempts
+    assert scores.zscore("ann") == 1
 
 
 # What is left half done, or lost

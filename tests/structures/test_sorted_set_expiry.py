@@ -15,8 +15,9 @@ from tests.structures.simulation import WRITES, Hasty, Requests
 
 import isotone
 from isotone import ManualClock, Store, errors
-from isotone.model import CONTENTION, Steps
+from isotone.model import Steps
 from isotone.structures import SortedSet
+from isotone.tables.retries import CONTENTION
 
 
 @pytest.mark.parametrize("ranked", [False, True])

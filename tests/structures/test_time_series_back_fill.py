@@ -19,10 +19,11 @@ from tests.structures.test_time_series import NOW, Known, recount
 import isotone
 from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, Contended, UsageError
-from isotone.model import Backoff, Steps
+from isotone.model import Steps
 from isotone.structures import Point, TimeSeries, waits_and_retries
 from isotone.structures import time_series_roll_ups as roll_ups
 from isotone.structures.time_series import DAY, HOUR, MINUTE
+from isotone.tables.retries import RetryPolicy
 
 WEEK = 7 * DAY
 FINE = timedelta(seconds=90)
@@ -251,7 +252,9 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
 
 
 def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits_and_retries, "CONFLICTS", Backoff(attempts=5, first=0.0, longest=0.0))
+    monkeypatch.setattr(
+        waits_and_retries, "CONFLICTS", RetryPolicy(attempts=5, first=0.0, longest=0.0)
+    )
     TimeSeries(memory, "readings", roll_ups={MINUTE: None}).create_table()
     first = TimeSeries(memory, "readings", roll_ups={MINUTE: None})
     first.add_many("s", [Point(n, NOW + timedelta(minutes=n)) for n in range(90)])

@@ -123,10 +123,14 @@ class Retries:
         """
         if attempt >= self.attempts or not is_retryable(error):
             return None
-        delay = full_jitter(attempt, first=self.base, longest=self.longest, random=self.random)
+        delay = self.wait(attempt)
         if deadline is not None and time.monotonic() + delay > deadline:
             return None
         return delay
+
+    def wait(self, attempt: int) -> float:
+        """Seconds to wait after attempt 1, 2, … failed, whatever the error."""
+        return full_jitter(attempt, first=self.base, longest=self.longest, random=self.random)
 
     def begin(self, deadline: float | None = None) -> Attempts:
         """The attempts of a request that is sent now; its time ends at `deadline`, or after `within`."""

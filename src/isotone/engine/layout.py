@@ -266,7 +266,7 @@ def total_size(records: Sequence[bytes]) -> int:
 
     It adds up the bytes at each place of the sizes, so that it makes no number for each record. No item needs the first byte.
     """
-    return sum(weight * sum(map(digit, records)) for digit, weight in _SIZE_DIGITS)
+    return sum([weight * sum(map(digit, records)) for digit, weight in _SIZE_DIGITS])
 
 
 def body_of(record: bytes) -> bytes:

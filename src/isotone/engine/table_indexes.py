@@ -194,7 +194,7 @@ class Table:
 
     def weight(self, item: Item, size: int) -> int:
         """The size that counts against the limit of an item: the item and its entries in local indexes."""
-        return size + sum(index.entry_size(item, size) for index in self.local)
+        return size + sum([index.entry_size(item, size) for index in self.local])
 
     @property
     def trees(self) -> list[str]:

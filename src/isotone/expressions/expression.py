@@ -30,7 +30,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.render import Writer
-from isotone.expressions.rules import OperandCheck, add_checks, check_words
+from isotone.expressions.rules import Definition, OperandCheck, add_checks, check_words
 from isotone.limits import EXPRESSION_OPERATORS, EXPRESSION_SIZE
 from isotone.values.cache import Cache
 from isotone.values.types import Item
@@ -65,6 +65,7 @@ class Expression(ABC):
 
     __slots__ = (
         "_checks",
+        "_type_checks",
         "attributes",
         "names_used",
         "nested_attributes",
@@ -104,6 +105,7 @@ class Expression(ABC):
                 self.weight += _weight(each)
         self._checks: list[OperandCheck] = []
         self._compile(tree, nodes)
+        self._type_checks = [each for each in self._checks if type(each) is not Definition]
 
     @classmethod
     def from_node(
@@ -132,8 +134,10 @@ class Expression(ABC):
     def check(self, values: ValueMap | None) -> None:
         """Raise `ValidationException` for undefined values and values of a wrong type. O(values)."""
         given = values or {}
+        # Where all values are defined, the checks that they are cost no call.
+        checks = self._type_checks if self.values_used <= given.keys() else self._checks
         try:
-            for check in self._checks:
+            for check in checks:
                 check(given)
         except Refusal as refusal:
             raise invalid(self.parameter, refusal) from None

@@ -1,10 +1,12 @@
 """Expression trees: the nodes, and functions that walk them and replace placeholders.
 
 The parser makes trees from text, and the model makes them directly. Nodes are immutable values and
-compare by content. Four rules hold for all of them.
+compare by content. Five rules hold for all of them.
 
 - A path element is a `str` (an attribute's own name), a `NameRef` (a `#placeholder`, which `resolve`
   replaces) or an `int` (an index into a list).
+- The key in a `MemberPath` is data. `lift` replaces it with a `ValueRef` as the last element of a `Path`, so that an
+  expression for the members of a map is compiled once, not for each key.
 - A `ValueRef` is a `:placeholder`. A `Literal` contains its value; only trees built by code have literals,
   and `lift` replaces them with `ValueRef`s.
 - `And` and `Or` have two operands or more, in the order written.
@@ -32,7 +34,11 @@ class NameRef(msgspec.Struct, frozen=True, tag=True):
 class Path(msgspec.Struct, frozen=True, tag=True):
     """A document path such as `a.#b[3]`."""
 
-    elements: tuple[str | int | NameRef, ...]
+    elements: tuple[str | int | NameRef | ValueRef, ...]
+
+
+class MemberPath(Path, frozen=True, tag="Path"):
+    """The path to the member of a map at the top of an item: the attribute, and the key."""
 
 
 class ValueRef(msgspec.Struct, frozen=True, tag=True):
@@ -159,7 +165,7 @@ class ProjectionNode(msgspec.Struct, frozen=True, tag=True):
 
 Node: TypeAlias = ConditionNode | UpdateNode | ProjectionNode | Operand | Action
 
-ResolvedPath: TypeAlias = tuple[str | int, ...]
+ResolvedPath: TypeAlias = tuple[str | int | ValueRef, ...]
 Tree = TypeVar("Tree", bound=Node)
 
 
@@ -177,7 +183,7 @@ class References(NamedTuple):
 
 def references(nodes: Sequence[Node]) -> References:
     """The references of the nodes of a tree. O(nodes)."""
-    paths = [node.elements for node in nodes if type(node) is Path]
+    paths = [node.elements for node in nodes if isinstance(node, Path)]
     named: list[Any] = [path for path in paths if type(path[0]) is str]
     return References(
         frozenset([e.name for path in paths for e in path if type(e) is NameRef]),
@@ -202,6 +208,7 @@ def walk_up(*trees: Node) -> list[Any]:
 
 PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]] | None]] = {
     Path: None,
+    MemberPath: None,
     ValueRef: None,
     Literal: None,
     Call: attrgetter("operands"),
@@ -296,8 +303,11 @@ def _lift_in(node: In, values: Values) -> In:
 
 def _lift_call(node: Call, values: Values) -> Call:
     operands = node.operands
-    if type(operands[0]) is Path and operands[0] is operands[-1]:
-        return node
+    if operands[0] is operands[-1]:  # a test of one path
+        if type(operands[0]) is Path:
+            return node
+        if type(operands[0]) is MemberPath:
+            return Call(node.function, (_lift_key(operands[0], values),))
     lifted = _lift_all(operands, values)
     return node if lifted is node.operands else Call(node.function, lifted)
 
@@ -326,8 +336,32 @@ def _lift_action(node: Set | Add | Delete, values: Values) -> Set | Add | Delete
 
 
 def _lift_update(node: UpdateNode, values: Values) -> UpdateNode:
-    lifted = _lift_all(node.actions, values)
+    actions = node.actions
+    for action in actions:
+        if type(action.path) is MemberPath:
+            actions = _with_lifted_keys(actions, values)
+            break
+    lifted = _lift_all(actions, values)
     return node if lifted is node.actions else UpdateNode(lifted)
+
+
+def _with_lifted_keys(actions: tuple[Action, ...], values: Values) -> tuple[Action, ...]:
+    """The actions without keys in their paths; as they are, to be refused, if two have one place."""
+    if len({action.path.elements[:2] for action in actions}) < len(actions):
+        return actions
+    lifted: list[Action] = []
+    for action in actions:
+        path = action.path
+        if type(path) is MemberPath:
+            path = _lift_key(path, values)
+            action = Remove(path) if type(action) is Remove else type(action)(path, action.value)  # type: ignore[union-attr, call-arg] # all others have a value
+        lifted.append(action)
+    return tuple(lifted)
+
+
+def _lift_key(path: MemberPath, values: Values) -> Path:
+    attribute, key = path.elements
+    return Path((attribute, _lift_literal(Literal({"S": key}), values)))
 
 
 def _lift_all(parts: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
@@ -342,6 +376,7 @@ def _lift_all(parts: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
 
 _LIFT: Final[dict[type, Callable[[Any, Values], Any] | None]] = {
     Path: None,
+    MemberPath: None,
     ValueRef: None,
     Literal: _lift_literal,
     Call: _lift_call,

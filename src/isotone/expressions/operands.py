@@ -19,6 +19,7 @@ from isotone.expressions.nodes import (
     Arithmetic,
     Call,
     Literal,
+    MemberPath,
     Operand,
     Path,
     ResolvedPath,
@@ -59,8 +60,23 @@ def _path(path: Path) -> Evaluate:
     if len(elements) == 1:
         name = elements[0]
         return lambda item, values: item.get(name)
+    if type(elements[-1]) is ValueRef:
+        return _member(*elements)
     find = lookup(elements)
     return lambda item, values: find(item)
+
+
+def _member(attribute: str, key: ValueRef) -> Evaluate:
+    """The member of a map whose key the request has among its values."""
+    name = key.name
+
+    def find(item: Item, values: ValueMap) -> AttributeValue | None:
+        members = item.get(attribute)
+        return (
+            None if members is None or "M" not in members else members["M"].get(values[name]["S"])
+        )
+
+    return find
 
 
 def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
@@ -68,8 +84,8 @@ def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
 
     A path goes through maps by name and through lists by index, and through no other value.
     """
-    first: Any
-    first, *rest = path
+    elements: Any = path  # names are resolved, and keys are looked up by `_member`
+    first, *rest = elements
 
     def find(item: Item) -> AttributeValue | None:
         value = item.get(first)
@@ -79,8 +95,8 @@ def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
             if isinstance(element, str):
                 value = value["M"].get(element) if "M" in value else None
             else:
-                elements = value.get("L", ())
-                value = elements[element] if element < len(elements) else None
+                members = value.get("L", ())
+                value = members[element] if element < len(members) else None
         return value
 
     return find
@@ -157,6 +173,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Evaluate]]] = {
 }
 _COMPILERS: Final[dict[type, Callable[[Any], Evaluate]]] = {
     Path: _path,
+    MemberPath: _path,
     ValueRef: _value_ref,
     Literal: _literal,
     Call: _call,

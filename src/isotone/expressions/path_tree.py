@@ -15,7 +15,7 @@ import msgspec
 
 from isotone.expressions import messages
 from isotone.expressions.messages import Refusal, path_text
-from isotone.expressions.nodes import ResolvedPath
+from isotone.expressions.nodes import ResolvedPath, ValueRef
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Leaf(msgspec.Struct, Generic[T], frozen=True):
 class Branch(msgspec.Struct, Generic[T], frozen=True):
     """A node where paths diverge: all continue by name, or all by index."""
 
-    members: dict[str | int, Branch[T] | Leaf[T]]
+    members: dict[str | int | ValueRef, Branch[T] | Leaf[T]]
     by_index: bool
 
 
@@ -64,7 +64,9 @@ def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
     _add(branch, path[-1], Leaf(path, value), path)
 
 
-def _add(branch: Branch[T], element: str | int, tree: PathTree[T], path: ResolvedPath) -> None:
+def _add(
+    branch: Branch[T], element: str | int | ValueRef, tree: PathTree[T], path: ResolvedPath
+) -> None:
     if branch.by_index != (type(element) is int):
         raise _clash(messages.CONFLICT, path, branch)
     branch.members[element] = tree

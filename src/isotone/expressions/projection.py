@@ -36,7 +36,7 @@ class Projection(Expression):
         made.parameter = cls.PARAMETER
         made.names_used = made.values_used = made.nested_attributes = frozenset()
         made.attributes = _set_of(names)
-        made._checks = []
+        made._checks = made._type_checks = []
         made.project = _named(names, made.attributes)
         return made
 

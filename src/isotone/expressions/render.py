@@ -21,6 +21,7 @@ from isotone.expressions.nodes import (
     Delete,
     In,
     Literal,
+    MemberPath,
     NameRef,
     Node,
     Not,
@@ -92,8 +93,8 @@ class Writer:
             text += f"[{element}]" if isinstance(element, int) else f".{self._element(element)}"
         return text
 
-    def _element(self, element: str | int | NameRef) -> str:
-        if isinstance(element, NameRef):
+    def _element(self, element: str | int | NameRef | ValueRef) -> str:
+        if isinstance(element, NameRef | ValueRef):
             return element.name
         name = str(element)
         return name if _can_be_written[name] else self._placeholder(name)
@@ -157,8 +158,10 @@ class PlaceholderWriter(Writer):
 
     __slots__ = ()
 
-    def _element(self, element: str | int | NameRef) -> str:
-        return element.name if isinstance(element, NameRef) else self._placeholder(str(element))
+    def _element(self, element: str | int | NameRef | ValueRef) -> str:
+        if isinstance(element, NameRef | ValueRef):
+            return element.name
+        return self._placeholder(str(element))
 
 
 _can_be_written: Final[Cache[str, bool]] = Cache(
@@ -174,6 +177,7 @@ _KEYWORDS: Final[dict[type[Action], str]] = {
 }
 _WRITE: Final[dict[type, Callable[[Writer, Any], str]]] = {
     Path: Writer._path,
+    MemberPath: Writer._path,
     ValueRef: lambda writer, node: node.name,
     Literal: Writer._literal,
     Call: Writer._call,

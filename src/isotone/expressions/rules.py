@@ -9,6 +9,7 @@ refused by `path_tree`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -26,6 +27,7 @@ from isotone.expressions.nodes import (
     Delete,
     In,
     Literal,
+    MemberPath,
     NameRef,
     Node,
     Not,
@@ -115,7 +117,7 @@ def check_words(tree: Node, *, written: bool) -> None:
     while pending:
         node, place = pending.pop()
         kind = type(node)
-        if kind is Path:
+        if kind is Path or kind is MemberPath:
             _check_elements(node, written=written)
         elif kind is Call:
             _check_place(node, place)
@@ -191,7 +193,7 @@ def constant(operand: Operand) -> Constant | None:
     """The function that returns an operand's value, if the request carries it; None for other operands."""
     match operand:
         case ValueRef(name):
-            return lambda values: values[name]
+            return itemgetter(name)
         case Literal(value):
             return lambda values: value
     return None
@@ -203,14 +205,18 @@ def _path_rule(node: Path, checks: Checks) -> None:
         resolved_path(node)
 
 
+class Definition(msgspec.Struct, frozen=True):
+    """The check that a request defines a value."""
+
+    name: str
+
+    def __call__(self, values: ValueMap) -> None:
+        if self.name not in values:
+            raise Refusal(messages.VALUE_UNDEFINED, name=self.name)
+
+
 def _value_rule(node: ValueRef, checks: Checks) -> None:
-    name = node.name
-
-    def check(values: ValueMap) -> None:
-        if name not in values:
-            raise Refusal(messages.VALUE_UNDEFINED, name=name)
-
-    checks.append(check)
+    checks.append(Definition(node.name))
 
 
 def _comparison_rule(node: Comparison, checks: Checks) -> None:
@@ -253,7 +259,7 @@ def _call_rule(node: Call, checks: Checks) -> None:
     if len(node.operands) != len(function.operands):
         raise Refusal(messages.OPERAND_COUNT, operator=node.function, count=len(node.operands))
     first, *others = node.operands
-    if function.needs_path and type(first) is not Path:
+    if function.needs_path and not isinstance(first, Path):
         raise Refusal(messages.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
@@ -331,6 +337,7 @@ def _refuse_action(action: str) -> Refuse:
 
 _RULES: Final[dict[type, Rule]] = {
     Path: _path_rule,
+    MemberPath: _path_rule,
     ValueRef: _value_rule,
     Comparison: _comparison_rule,
     Between: _between_rule,

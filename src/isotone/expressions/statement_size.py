@@ -55,7 +55,7 @@ def statement_size(tree: UpdateNode) -> StatementSize:
     used: list[str] = []
     fixed = _EXPRESSION
     for action in tree.actions:
-        fixed += _path_size(action.path, 0, _WRITTEN_WITHIN)
+        fixed += _path_size(action.path, 0, _WRITTEN_WITHIN, used)
         if isinstance(action, Set | Add):
             fixed += _WRITES + _operand_size(action.value, used)
         else:
@@ -63,14 +63,18 @@ def statement_size(tree: UpdateNode) -> StatementSize:
     return StatementSize(fixed, tuple(used))
 
 
-def _path_size(path: Path, first: int, within: int) -> int:
-    sizes = [text_size(str(element)) for element in path.elements]
-    return first + sum(sizes) + within * (len(sizes) - 1)
+def _path_size(path: Path, first: int, within: int, used: list[str]) -> int:
+    names = path.elements
+    if type(names[-1]) is ValueRef:  # a key, which is as large as its name
+        used.append(names[-1].name)
+        names = names[:-1]
+    sizes = [text_size(str(element)) for element in names]
+    return first + sum(sizes) + within * (len(path.elements) - 1)
 
 
 def _operand_size(operand: Operand, used: list[str]) -> int:
     if isinstance(operand, Path):
-        return _path_size(operand, _READ, _READ_WITHIN)
+        return _path_size(operand, _READ, _READ_WITHIN, used)
     if isinstance(operand, ValueRef):
         used.append(operand.name)
         return 0

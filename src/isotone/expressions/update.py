@@ -25,13 +25,14 @@ from isotone.expressions.nodes import (
     Add,
     Delete,
     Node,
-    Path,
     Remove,
+    ResolvedPath,
     Set,
     UpdateNode,
+    ValueRef,
     walk_up,
 )
-from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value
+from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value, lookup
 from isotone.expressions.parser import parse_update
 from isotone.expressions.path_tree import Branch, PathTree, path_tree
 from isotone.expressions.projection import Project, project_paths
@@ -44,7 +45,7 @@ from isotone.values.types import AttributeValue, Item, sorted_members
 Results: TypeAlias = Sequence[AttributeValue | None]
 """The results of the actions, in order; None removes the value."""
 
-Place: TypeAlias = Callable[[Any, Results], AttributeValue | None]
+Place: TypeAlias = Callable[[Any, Results, ValueMap], AttributeValue | None]
 """Puts results into an old value and returns the new one; None means no value on either side."""
 
 
@@ -78,12 +79,13 @@ class Update(Expression):
             _compile(tree, places) if sound else unchecked
         )
 
-    @property
-    def project(self) -> Project:
-        """Picks the addressed paths from the item before or after, for ReturnValues."""
+    def project(self, item: Item, values: ValueMap) -> Item:
+        """The values at the addressed paths of the item before or after, for ReturnValues."""
+        if any(type(path[-1]) is ValueRef for path in self._paths):
+            return project_paths([_with_key(path, values) for path in self._paths])(item)
         if self._project is None:
             self._project = project_paths(self._paths)
-        return self._project
+        return self._project(item)
 
 
 def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
@@ -110,7 +112,7 @@ def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], 
                 has_places = False
         if not has_places:
             raise ValidationException(messages.PATH_INVALID)
-        return _placed(item, places, results)
+        return _placed(item, places, results, values)
 
     return apply
 
@@ -136,17 +138,24 @@ def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]
 
 def _container(action: Action) -> Callable[[Item], bool] | None:
     """Whether an item has a place for the result of an action; None if each item has."""
+    outer: Any
     *outer, last = action.path.elements
     if not outer:
         return None
-    find = compile_operand(Path(tuple(outer)))
-    code = "M" if isinstance(last, str) else "L"
+    find = lookup(outer)
+    code = "L" if isinstance(last, int) else "M"
 
     def is_in(item: Item) -> bool:
-        container = find(item, {})
+        container = find(item)
         return container is not None and code in container
 
     return is_in
+
+
+def _with_key(path: ResolvedPath, values: ValueMap) -> ResolvedPath:
+    """A path with the key that is among the values of the request, if it has one."""
+    *outer, last = path
+    return (*outer, values[last.name]["S"]) if type(last) is ValueRef else path
 
 
 # Putting results into their places
@@ -160,13 +169,16 @@ def _place(tree: PathTree[int]) -> Place:
     if isinstance(tree, Branch):
         return _place_in_list(tree) if tree.by_index else _place_in_map(tree)
     position = tree.value
-    return lambda old, results: results[position]
+    return lambda old, results, values: results[position]
 
 
-def _placed(members: Item, places: Sequence[tuple[str, Place]], results: Results) -> Item:
+def _placed(
+    members: Item, places: Sequence[tuple[Any, Place]], results: Results, values: ValueMap
+) -> Item:
     changed = members.copy()
-    for name, place in places:
-        value = place(members.get(name), results)
+    for element, place in places:
+        name = values[element.name]["S"] if type(element) is ValueRef else element
+        value = place(members.get(name), results, values)
         if value is None:
             changed.pop(name, None)
         else:
@@ -176,20 +188,20 @@ def _placed(members: Item, places: Sequence[tuple[str, Place]], results: Results
 
 def _place_in_map(tree: Branch[int]) -> Place:
     places = _children(tree)
-    return lambda old, results: {"M": _placed(old["M"], places, results)}
+    return lambda old, results, values: {"M": _placed(old["M"], places, results, values)}
 
 
 def _place_in_list(tree: Branch[int]) -> Place:
     places = sorted(_children(tree), key=lambda child: child[0])
 
-    def place(old: Any, results: Results) -> AttributeValue:
+    def place(old: Any, results: Results, values: ValueMap) -> AttributeValue:
         changed: list[AttributeValue | None] = old["L"].copy()
         length = len(changed)
         for index, place_element in places:
             if index < length:
-                changed[index] = place_element(changed[index], results)
+                changed[index] = place_element(changed[index], results, values)
             else:
-                changed.append(place_element(None, results))
+                changed.append(place_element(None, results, values))
         return {"L": [element for element in changed if element is not None]}
 
     return place

@@ -37,24 +37,12 @@ from isotone.model.verification import FindingCount, Verification
 from isotone.model.warn_caller import warn_caller
 from isotone.model.writing.batches import Written
 from isotone.tables.batch_reads import Fetched
-from isotone.tables.steps import (
-    CONTENTION,
-    THROTTLING,
-    Backoff,
-    Batches,
-    Call,
-    Pause,
-    Steps,
-    capabilities_of,
-)
+from isotone.tables.steps import Batches, Call, Pause, Steps, capabilities_of
 
 __all__ = [
-    "CONTENTION",
-    "THROTTLING",
     "AsyncStore",
     "Attr",
     "Awaits",
-    "Backoff",
     "Batches",
     "Binary",
     "Call",

@@ -31,7 +31,8 @@ from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.declaring.previous_keys import previous_form
 from isotone.model.declaring.table import Table
 from isotone.model.expression_trees import equal, update_of
-from isotone.tables.steps import Call, Steps, write_when_free
+from isotone.tables.retries import write_when_free
+from isotone.tables.steps import Call, Steps
 from isotone.values.json import from_wire, to_wire
 from isotone.values.types import Item
 

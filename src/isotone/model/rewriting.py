@@ -46,7 +46,8 @@ from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
 from isotone.tables.batch_reads import fetch
-from isotone.tables.steps import Call, Steps, write_when_free
+from isotone.tables.retries import write_when_free
+from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item, is_same_item

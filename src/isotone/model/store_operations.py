@@ -360,7 +360,7 @@ class Operations(Host[M_co]):
         known = self.engine.known
         if known is None or not known.partition_transactions:
             known = self.capabilities  # asks a server that nobody has recognised yet
-            if not known.partition_transactions:
+            if not (known.transactions or known.partition_transactions):
                 known.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
 

@@ -25,7 +25,8 @@ from isotone.model.declaring.previous_keys import fits
 from isotone.model.declaring.table import Table
 from isotone.model.key_records import is_record
 from isotone.tables.description import describe_table
-from isotone.tables.steps import Call, Steps, poll_pauses
+from isotone.tables.retries import poll_pauses
+from isotone.tables.steps import Call, Steps
 from isotone.values.json import item_from_wire, with_empty_maps
 from isotone.values.types import Item
 

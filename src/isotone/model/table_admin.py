@@ -39,7 +39,8 @@ from isotone.tables.description import (
     describe_table,
     expiry_of,
 )
-from isotone.tables.steps import Call, Steps, capabilities_of, poll_pauses
+from isotone.tables.retries import poll_pauses
+from isotone.tables.steps import Call, Steps, capabilities_of
 
 _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
 """The temporary statuses of a table or an index."""

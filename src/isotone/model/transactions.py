@@ -46,7 +46,8 @@ from isotone.model.writing.write import (
     schema_of,
 )
 from isotone.shown_signature import show_signatures
-from isotone.tables.steps import CONTENTION, Call, Steps
+from isotone.tables.retries import CONTENTION
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +40,8 @@ from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
-from isotone.tables.steps import CONTENTION, Call, Steps, write_when_free
+from isotone.tables.retries import CONTENTION, Lost, write_when_free
+from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item, is_same_item
 
@@ -246,34 +248,33 @@ def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[
 
 def _undo(line: _Line) -> Steps[str]:
     """Take one write back; returns the counter of `Undone` for what happened."""
-    actions = [_restoring(line.table, each) for each in line.items]
-    for attempt in range(1, CONTENTION.attempts + 1):
-        try:
-            if len(actions) == 1:
-                ((kind, members),) = actions[0].items()
-                yield Call(f"{kind}Item", members)
-            else:
-                yield Call("TransactWriteItems", {"TransactItems": actions})
-        except (ConditionalCheckFailedException, TransactionCanceledException) as error:
-            if isinstance(error, TransactionCanceledException) and not any(reasons_of(error)):
-                raise
-            current = yield from _current(line)
-            if all(
-                _is_as(item, each.before) for item, each in zip(current, line.items, strict=True)
-            ):
-                return "restored" if error.follows_lost_answer else "unmade"
-            if not all(
-                _is_as(item, each.after) for item, each in zip(current, line.items, strict=True)
-            ):
-                return "changed"
-        except TransactionConflictException:
-            pass
-        else:
-            return "restored"
-        yield CONTENTION.pause(attempt)
-    raise Contended(
-        f"others changed {line.items[0].key} during each of {CONTENTION.attempts} attempts; try again later"
+    return CONTENTION.run(
+        partial(_attempt, line),
+        lambda attempts: Contended(
+            f"others changed {line.items[0].key} during each of {attempts} attempts; try again later"
+        ),
+        lost=(Lost, TransactionConflictException),
     )
+
+
+def _attempt(line: _Line) -> Steps[str]:
+    actions = [_restoring(line.table, each) for each in line.items]
+    try:
+        if len(actions) == 1:
+            ((kind, members),) = actions[0].items()
+            yield Call(f"{kind}Item", members)
+        else:
+            yield Call("TransactWriteItems", {"TransactItems": actions})
+    except (ConditionalCheckFailedException, TransactionCanceledException) as error:
+        if isinstance(error, TransactionCanceledException) and not any(reasons_of(error)):
+            raise
+        current = yield from _current(line)
+        if all(_is_as(item, each.before) for item, each in zip(current, line.items, strict=True)):
+            return "restored" if error.follows_lost_answer else "unmade"
+        if all(_is_as(item, each.after) for item, each in zip(current, line.items, strict=True)):
+            raise Lost from None
+        return "changed"
+    return "restored"
 
 
 def _restoring(table: str, change: _Change) -> dict[str, Any]:

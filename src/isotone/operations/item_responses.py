@@ -12,6 +12,7 @@ from isotone.engine.layout import SIZE_BYTES, body_of, item_of
 from isotone.expressions import Projection, Update
 from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
+from isotone.operations.request_expressions import Values
 from isotone.values.attribute_validation import Item
 
 LARGE: Final = 8 * limits.KB
@@ -68,15 +69,17 @@ def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
     return Later(finish) if waiting else answer
 
 
-def returned(wanted: str, update: Update | None, outcome: Outcome) -> Item | msgspec.Raw | None:
-    """The attributes that `ReturnValues` asks for; None if there are none."""
+def returned(
+    wanted: str, update: Update | None, outcome: Outcome, values: Values | None = None
+) -> Item | msgspec.Raw | None:
+    """The attributes that `ReturnValues` asks for, after an update with these values; None if there are none."""
     old, new = outcome
     if wanted == "ALL_NEW":
         return new
     if wanted == "ALL_OLD" and old is not None:
         return msgspec.Raw(body_of(old))
     if wanted == "UPDATED_NEW" and update is not None and new is not None:
-        return update.project(new)
+        return update.project(new, values or {})
     if wanted == "UPDATED_OLD" and update is not None and old is not None:
-        return update.project(item_of(old))
+        return update.project(item_of(old), values or {})
     return None

@@ -37,7 +37,7 @@ from isotone.operations.item_writes import (
     put_change,
     update_change,
 )
-from isotone.operations.request_expressions import Binding, Matches, bound
+from isotone.operations.request_expressions import Binding, Matches, Values, bound
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
 
@@ -103,11 +103,15 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
         binding.check_keys(table, update)
         if request.update_expression is not None:
             check_statement_size(update, binding)
-        return _execute_and_answer(engine, request, change, update)
+        return _execute_and_answer(engine, request, change, update, binding.values)
 
 
 def _execute_and_answer(
-    engine: Engine, request: Write, change: Change, update: Update | None = None
+    engine: Engine,
+    request: Write,
+    change: Change,
+    update: Update | None = None,
+    values: Values | None = None,
 ) -> Answer:
     """Execute a write; returns the members of the response that the request asks for."""
     # Most requests do not ask for it, and save the call.
@@ -116,7 +120,7 @@ def _execute_and_answer(
     outcome = execute(engine, change, meter)
     answer: dict[str, Any] = {}
     if request.return_values is not None:
-        attributes = returned(request.return_values, update, outcome)
+        attributes = returned(request.return_values, update, outcome, values)
         if attributes:
             answer["Attributes"] = attributes
     if asks or request.return_item_collection_metrics is not None:

@@ -367,12 +367,14 @@ class Selection:
     def answer(self, page: Page) -> dict[str, Any]:
         """The response's members for a page, whose items are made first."""
         self.reader.evaluate(page)
+        request = self.request
         answer: dict[str, Any] = {}
-        if self.request.select != "COUNT":
+        if request.select != "COUNT":
             answer["Items"] = JsonItems(page.items)
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
-        if page.last is not None and self._has_more():
+        # No other page follows that of a key without a sort key, which has one item.
+        if page.last is not None and (type(request) is Scan or not _has_one_item(self.source)):
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
         meter = self.meter
         if meter is not None:
@@ -380,10 +382,6 @@ class Selection:
         if type(meter) is Meter:
             answer["ConsumedCapacity"] = meter.report()
         return answer
-
-    def _has_more(self) -> bool:
-        """Whether there can be another page, so that a later request may begin at the end of this one."""
-        return isinstance(self.request, Scan) or not _has_one_item(self.source)
 
     def charge(self, meter: Charged, page: Page) -> None:
         """Charge the reads of a page."""

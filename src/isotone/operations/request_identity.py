@@ -31,7 +31,7 @@ def identity_of(entries: Sequence[Structure]) -> bytes:
 
 def _canonical(entry: Structure) -> bytes:
     text = _encode(entry)
-    if any(b'"%s":[' % name.encode() in text for name in _SETS):
+    if b'S":[' in text and any(b'"%s":[' % name.encode() in text for name in _SETS):
         text = _encode(_with_sorted_sets(msgspec.to_builtins(entry)))
     return text
 

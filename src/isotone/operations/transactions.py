@@ -459,7 +459,7 @@ def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
     fitting = [change for change in changes if change is not None]
-    _refuse_duplicates((change.table.name, change.key) for change in fitting)
+    _refuse_duplicates([(change.table.name, change.key) for change in fitting])
     if reasons:
         first = min(reasons)
         raise _cancelled({first: reasons[first]}, len(changes)) from None
@@ -482,7 +482,7 @@ def _write(
     )
     if reasons:
         raise _cancelled(reasons, len(changes))
-    size = sum(sized[1] for sized in new if sized is not None)
+    size = sum([sized[1] for sized in new if sized is not None])
     if size > limits.TRANSACTION_SIZE:
         raise ValidationException(
             f"Transaction payload size cannot exceed 4MB. Payload Size: {size}"

@@ -47,12 +47,12 @@ from isotone.structures.feed_timelines import (
 from isotone.structures.structure import S, Structure, bind_entity, operation
 from isotone.structures.worker import Worker
 from isotone.structures.worker_delivery import Context, Interrupted, WorkerSettings
+from isotone.tables.retries import OVERTAKEN, Lost
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
 _TIMELINES_LOCK: Final = threading.Lock()
 _NEIGHBOURS: Final = 100  # posts read at once in search of a free tick
-_ATTEMPTS: Final = 20  # to take a tick before another post does
 _FAN_OUT_PAGE: Final = 1000  # followers between two checks of the post, and two saved positions
 # A long fan-out resumes, so several processes may end during one without being crashed by it.
 _PATIENT: Final = WorkerSettings(attempts=25)
@@ -148,7 +148,9 @@ class Feed(Structure[S]):
         """
         has_channel = (yield from self._following.count(author)) > self.threshold
         tick = int(self.now() * TICKS)
-        for _ in range(_ATTEMPTS):
+
+        def attempt() -> Steps[FeedPost]:
+            nonlocal tick
             post = self.posts(
                 feed=self.name,
                 author=author,
@@ -162,7 +164,16 @@ class Feed(Structure[S]):
             if earlier := (yield from self._posted_with(token, post)):
                 return earlier
             tick = yield from self._free_tick(author, tick)
-        raise Contended(f"{author!r} posts from too many places at once; try again later")
+            raise Lost
+
+        return (
+            yield from OVERTAKEN.run(
+                attempt,
+                lambda _: Contended(
+                    f"{author!r} posts from too many places at once; try again later"
+                ),
+            )
+        )
 
     @operation
     def get(self, post: str) -> Steps[FeedPost | None]:

@@ -56,9 +56,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
-from operator import and_
 from typing import Final, NamedTuple, TypeVar
 
 from isotone.errors import Contended, TransactionFailed
@@ -69,6 +68,7 @@ from isotone.model import (
     Steps,
     Table,
     Transaction,
+    all_of,
     escape,
     number_of,
     ordered_number,
@@ -92,11 +92,11 @@ from isotone.structures.ranking_nodes import (
     walk,
 )
 from isotone.structures.ranking_rebuild import Batch, Progress
-from isotone.structures.ranking_tree import ATTEMPTS, Tree
+from isotone.structures.ranking_tree import OutOfDate, Tree
+from isotone.tables.retries import OVERTAKEN, Lost
 
 R = TypeVar("R")
 
-_BALANCE_ATTEMPTS: Final = 10  # to find or make room for a change, before the caller starts again
 _LEAVES_AT_ONCE: Final = 50  # that are read at one moment
 _SEPARATOR: Final = "#"
 _ABOVE_SEPARATOR: Final = "$"
@@ -133,7 +133,7 @@ def after_score(score: Decimal | int) -> str:
     return ordered_number(score) + _ABOVE_SEPARATOR
 
 
-class Overtaken(Exception):
+class Overtaken(Lost):
     """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
 
 
@@ -176,7 +176,11 @@ class Ranking:
 
         Reads as `rank` does.
         """
-        (path,), view = yield from self._tree.look_up(key)
+        return self._tree.until_current(partial(self.place_once, key))
+
+    def place_once(self, key: str) -> Steps[Place | None]:
+        """One attempt of `place`; raises `Lost` if what is remembered of the tree is out of date."""
+        (path,), view = yield from self._tree.look_up_once((key,))
         if key not in view.keys[path.end]:
             return None
         rank = view.rank(key, path)
@@ -213,18 +217,20 @@ class Ranking:
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until nobody interferes; raises `Contended` in the end."""
-        last: Exception | None = None
-        for number in range(1, ATTEMPTS + 1):
-            try:
-                return (yield from attempt())
-            except TransactionFailed as failure:
-                last = failure
-                self._tree.forget_all()  # a slot may belong to another child by now
-            except (Overtaken, Contended) as failure:
-                last = failure
-            if number < ATTEMPTS:
-                yield from self._tree.pause(number)
-        raise self._tree.contended(ATTEMPTS) from last
+        return OVERTAKEN.run(
+            attempt,
+            self._tree.contended,
+            lost=(Lost, Contended, TransactionFailed),
+            note=self._forget_failed,
+        )
+
+    def _forget_failed(self, error: Exception) -> None:
+        """Forget the shapes by which a transaction addressed the nodes whose conditions were false."""
+        if isinstance(error, TransactionFailed):
+            keys = [failure.key.fields for failure in error.failures]
+            self._tree.forget_paths_to(
+                {key["node"] for key in keys if key.get("ranking") == self.name}
+            )
 
     def change(
         self, tx: Transaction, *, leaving: str | None = None, entering: str | None = None
@@ -239,9 +245,7 @@ class Ranking:
         keys = {key: by for key, by in ((leaving, -1), (entering, +1)) if key is not None}
         moves = self._remembered_exchange(keys)
         if moves is None:
-            moves = yield from self._tree.until_current(
-                partial(self._moves, keys), _BALANCE_ATTEMPTS
-            )
+            moves = yield from self._tree.until_current(partial(self._moves, keys))
         if _is_exchange(moves):
             self._change_leaf(tx, moves)  # as many keys as before, so no count changes
             return
@@ -259,27 +263,25 @@ class Ranking:
         """Both moves, if both keys belong to one leaf as far as is remembered. Nothing is read.
 
         All that such a change relies on is in the leaf, so the conditions of its write suffice. If they do
-        not hold, `settle` forgets the tree, and the next attempt reads.
+        not hold, `settle` forgets the shape above the leaf, and the next attempt reads.
         """
         moves = [Move(key, by, walk(self._tree.shapes, key)) for key, by in keys.items()]
         return moves if _is_exchange(moves) and moves[0].path.reaches_leaf else None
 
-    def _moves(self, keys: Mapping[str, int]) -> Steps[list[Move] | None]:
-        """Where keys leave and enter. None if the tree was out of date, or was balanced first."""
+    def _moves(self, keys: Mapping[str, int]) -> Steps[list[Move]]:
+        """Where keys leave and enter. Raises `OutOfDate` also if the tree was balanced first."""
         tree = self._tree
         paths = yield from tree.paths([*keys])
-        if paths is None:
-            return None
         if paths[0] is NOWHERE:
             yield from self._balance.plant()
-            return None
+            raise OutOfDate
         leaves = yield from tree.leaves([path.end for path in paths])
         moves = [Move(key, by, path) for (key, by), path in zip(keys.items(), paths, strict=True)]
         for key, by, path in moves:
             leaf = leaves.get(path.end)
             if leaf is None or not leaf.low <= key < leaf.high:
                 tree.forget([turn.inner.node for turn in path.turns])
-                return None
+                raise OutOfDate
             is_there, is_leaving = key in leaf.keys, by < 0
             if is_there is not is_leaving:
                 raise Overtaken(key)
@@ -289,7 +291,7 @@ class Ranking:
             step = self._balance.next_step(path, leaves[path.end], by)
             if step is not None:
                 yield from step
-                return None
+                raise OutOfDate
         return moves
 
     def _change_leaf(self, tx: Transaction, moves: Sequence[Move]) -> None:
@@ -306,7 +308,7 @@ class Ranking:
         if len(moves) == 1:
             conditions.append(self._keeps_its_size(moves[0]))
         leaf = self._tree.item_key(moves[0].path.end)
-        tx.update(self._tree.leaf_kind, *changes, when=reduce(and_, conditions), **leaf)
+        tx.update(self._tree.leaf_kind, *changes, when=all_of(tuple(conditions)), **leaf)
 
     def _keeps_its_size(self, move: Move) -> Condition:
         size = RankingLeaf.keys.size

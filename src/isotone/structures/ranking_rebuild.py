@@ -32,7 +32,7 @@ from isotone.structures.ranking_nodes import (
     new_name,
     total,
 )
-from isotone.structures.ranking_tree import Tree
+from isotone.structures.ranking_tree import OutOfDate, Tree
 
 Batch = Callable[[], Steps[Sequence[str]]]
 """Reads the next keys in ascending order; an empty batch ends."""
@@ -69,8 +69,8 @@ def clear(tree: Tree) -> Steps[None]:
     yield from tree.until_current(partial(_clear, tree))
 
 
-def _clear(tree: Tree) -> Steps[bool | None]:
-    """Delete everything; None if another process has put its own root in the place of the mark."""
+def _clear(tree: Tree) -> Steps[None]:
+    """Delete everything; raises `OutOfDate` if another process has put its own root in the place of the mark."""
     mark = yield from _empty(tree)
     try:
         is_mine = RankingShape.shape == mark.shape
@@ -79,8 +79,7 @@ def _clear(tree: Tree) -> Steps[bool | None]:
         root = yield from tree.calls.get(tree.shape_kind, consistent=True, **tree.item_key(ROOT))
         if root is not None:  # parts of what it stands for may be deleted by now
             tree.forget_all()
-            return None
-    return True
+            raise OutOfDate from None
 
 
 def _empty(tree: Tree) -> Steps[RankingShape]:

@@ -7,21 +7,21 @@ date, and two rules make up for it:
   another shape than the remembered one, the result is dropped and the shape is read again.
 - A write has conditions on the leaf and the inner nodes that it relies on (`Ranking.change`, `Balance`).
 
-A method that finds its memory out of date forgets what is wrong and returns None. `until_current` runs it again:
-`_look_up` is one attempt of `look_up`, and so on.
+A method that finds its memory out of date forgets what is wrong and raises `OutOfDate`. `until_current` runs it
+again: `look_up_once` is one attempt of `look_up`, and so on.
 
 Here is only what to read for a rank. `ranking_nodes` adds the rank up (`View.rank`); the public calls are in `ranking`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
 from isotone.errors import Contended, RankingIncomplete
-from isotone.model import CONTENTION, Calls, Entity, Steps, Table
+from isotone.model import Calls, Entity, Steps, Table
 from isotone.structures.ranking_nodes import (
     NOWHERE,
     ROOT,
@@ -41,14 +41,17 @@ from isotone.structures.ranking_nodes import (
     walk,
 )
 from isotone.structures.structure import bind_entity
+from isotone.tables.retries import OVERTAKEN, Lost
 
 R = TypeVar("R")
 T = TypeVar("T")
 
-ATTEMPTS: Final = 40
-_WITHOUT_PAUSE: Final = 3  # attempts: after a failure, a second look usually suffices
 _MOST_LEVELS: Final = 50  # more than any tree has
 _MOST_REMEMBERED: Final = 1000  # shapes of ten kilobytes each, and as many lists of counts
+
+
+class OutOfDate(Lost):
+    """What is remembered of the tree is not what it is. The wrong part is forgotten: read again."""
 
 
 class Tree:
@@ -73,27 +76,25 @@ class Tree:
         for node in nodes:
             self.shapes.pop(node, None)
 
+    def forget_paths_to(self, nodes: Collection[str]) -> None:
+        """Forget the shapes of some nodes, and those that lead to them."""
+        self.forget(
+            [
+                name
+                for name, inner in [*self.shapes.items()]
+                if name in nodes or any(child.node in nodes for child in inner.children)
+            ]
+        )
+
     def forget_all(self) -> None:
         """Forget all shapes."""
         self.shapes.clear()
 
     # Attempts
 
-    def until_current(
-        self, attempt: Callable[[], Steps[R | None]], attempts: int = ATTEMPTS
-    ) -> Steps[R]:
+    def until_current(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt again while it finds the remembered tree out of date; raises `Contended` in the end."""
-        for number in range(1, attempts + 1):
-            result = yield from attempt()
-            if result is not None:
-                return result
-            yield from self.pause(number)
-        raise self.contended(attempts)
-
-    def pause(self, attempt: int) -> Steps[None]:
-        """Pause after failed attempt 1, 2, …"""
-        if attempt > _WITHOUT_PAUSE:
-            yield CONTENTION.pause(attempt - _WITHOUT_PAUSE)
+        return OVERTAKEN.run(attempt, self.contended, lost=OutOfDate)
 
     def contended(self, attempts: int) -> Contended:
         return Contended(
@@ -105,38 +106,31 @@ class Tree:
 
     def look_up(self, *keys: str) -> Steps[tuple[list[Path], View]]:
         """The paths to some keys, and what lies on them, at one moment."""
-        return self.until_current(partial(self._look_up, keys))
+        return self.until_current(partial(self.look_up_once, keys))
 
-    def _look_up(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View] | None]:
+    def look_up_once(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View]]:
         paths = yield from self.paths(keys)
-        if paths is None:
-            return None
         if paths[0] is NOWHERE:
             return paths, View({}, {NOWHERE.end: []})
         inners = {inner.node: inner for path in paths for inner, _ in path.turns}
-        view = yield from self._view(inners, [*{path.end for path in paths}])
-        return None if view is None else (paths, view)
+        return paths, (yield from self._view(inners, [*{path.end for path in paths}]))
 
     def keys_at(self, rank: int, count: int, *, reverse: bool) -> Steps[list[str]]:
         """Up to `count` keys from a rank on, at one moment."""
         return self.until_current(partial(self._keys_at, rank, count, reverse))
 
-    def _keys_at(self, rank: int, count: int, reverse: bool) -> Steps[list[str] | None]:
+    def _keys_at(self, rank: int, count: int, reverse: bool) -> Steps[list[str]]:
         plan = yield from self._plan(rank, count, reverse)
-        if plan is None:
-            return None
         if not plan.inners:
             return []
         view = yield from self._view(plan.inners, [piece.leaf for piece in plan.pieces])
-        if view is None:
-            return None
         plan = plan_ranks(plan.inners, view.counts, rank, count, reverse=reverse)
         if plan.unknown or any(piece.leaf not in view.keys for piece in plan.pieces):
-            return None  # by the present counts, the ranks are in other leaves
+            raise OutOfDate  # by the present counts, the ranks are in other leaves
         keys = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
         return keys[::-1] if reverse else keys
 
-    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan | None]:
+    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan]:
         """What to read for some ranks, by the counts remembered; an empty plan if there is no tree."""
         for _ in range(_MOST_LEVELS):
             plan = plan_ranks(self.shapes, self.counts, rank, count, reverse=reverse)
@@ -145,53 +139,64 @@ class Tree:
             for node in plan.unknown:
                 if (yield from self.learn(node)) is None:
                     self.forget_all()
-                    return Plan() if node == ROOT else None
-        return None
+                    if node == ROOT:
+                        return Plan()
+                    raise OutOfDate
+        raise OutOfDate
 
-    def _view(self, inners: Mapping[str, Inner], leaves: Sequence[str]) -> Steps[View | None]:
+    def _view(self, inners: Mapping[str, Inner], leaves: Sequence[str]) -> Steps[View]:
         """Counts of inner nodes and keys of leaves, at one moment."""
         targets: list[tuple[type[Entity], dict[str, Any]]] = [
             *[(self.counts_kind, self.item_key(node)) for node in inners],
             *[(self.leaf_kind, self.item_key(leaf)) for leaf in leaves],
         ]
         items: list[Any] = yield from self.calls.get_together(*targets)
-        view = View({}, {})
+        view, is_current = View({}, {}), True
         for inner, item in zip(inners.values(), items, strict=False):
             if item is None or item.shape != inner.shape:
                 self.forget([inner.node])
+                is_current = False
             else:
                 view.counts[inner.node] = _remember(self.counts, inner.node, item.counts)
         for leaf, item in zip(leaves, items[len(inners) :], strict=True):
-            if item is not None:
+            if item is None:
+                is_current = False
+            else:
                 view.keys[leaf] = sorted(item.keys)
-        return view if len(view.counts) + len(view.keys) == len(targets) else None
+        if not is_current:
+            raise OutOfDate
+        return view
 
     def size(self) -> Steps[int]:
         """The number of keys. Reads one item."""
         return self.until_current(self._size)
 
-    def _size(self) -> Steps[int | None]:
+    def _size(self) -> Steps[int]:
         counts = yield from self.calls.get(self.counts_kind, consistent=True, **self.item_key(ROOT))
         if counts is not None:
             return sum(counts.counts)
         self.forget_all()
         # No counts: either there is no tree, or it is rebuilt, and then this raises.
-        has_root = yield from self._read_shape(ROOT)
-        return None if has_root else 0
+        if (yield from self._read_shape(ROOT)):
+            raise OutOfDate
+        return 0
 
     # Reading single nodes
 
-    def paths(self, keys: Sequence[str]) -> Steps[list[Path] | None]:
+    def paths(self, keys: Sequence[str]) -> Steps[list[Path]]:
         """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
         while True:
             paths = [walk(self.shapes, key) for key in keys]
-            unknown = [path for path in paths if not path.reaches_leaf]
-            if not unknown:
+            for path in paths:
+                if not path.reaches_leaf:
+                    break
+            else:
                 return paths
-            path = unknown[0]
             if not (yield from self._read_shape(path.end)):
                 self.forget([turn.inner.node for turn in path.turns])
-                return None if path.turns else [NOWHERE for _ in keys]
+                if path.turns:
+                    raise OutOfDate
+                return [NOWHERE for _ in keys]
 
     def leaves(self, nodes: Sequence[str]) -> Steps[dict[str, RankingLeaf]]:
         """Leaves as they are now, each by itself, in one request; missing ones are left out."""

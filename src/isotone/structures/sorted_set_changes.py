@@ -36,7 +36,8 @@ from isotone.structures.sorted_set_reads import (
     SortedSetExpiry,
     SortedSetMember,
 )
-from isotone.structures.waits_and_retries import CONFLICTS, retry_on_conflict
+from isotone.structures.waits_and_retries import retry_on_conflict
+from isotone.tables.retries import CONFLICTS
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it gets; None is not a member."""

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from operator import gt, lt
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import (
-    CONTENTION,
     Attr,
     Calls,
     Entity,
@@ -54,13 +54,13 @@ from isotone.structures.sorted_set_ranges import (
     TextRange,
     matcher,
 )
+from isotone.tables.retries import OVERTAKEN, Lost
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
 SCORE: Final = "score"
 
 _STRIDE: Final = 100  # items that are read at once while members of one score are looked for
-_RANK_ATTEMPTS: Final = 20  # while others change the member's score
 
 
 class SortedSetMember(Entity):
@@ -292,20 +292,24 @@ class Members:
 
         With ranks, reads the score and the path in the ranking; otherwise the score and the members before.
         """
-        for attempt in range(1, _RANK_ATTEMPTS + 1):
-            score = yield from self.score(member)
-            if score is None:
-                return None
-            if self.ranking is None:
-                return (yield from self._count_before(member, score, reverse=reverse)), score
-            place = yield from self.ranking.place(ranking_key(score, member))
-            if place is not None:
-                return place.greater if reverse else place.smaller, score
-            yield CONTENTION.pause(attempt)  # others have changed the score meanwhile
-        raise RankingIncomplete(
-            f"{member!r} was not found among the ranks of {self.name!r} in {_RANK_ATTEMPTS} attempts: try again "
-            "if its score changes all the time; if it was written by other means, rerank() gives it a rank"
+        return OVERTAKEN.run(
+            partial(self._rank, member, reverse),
+            lambda attempts: RankingIncomplete(
+                f"{member!r} was not found among the ranks of {self.name!r} in {attempts} attempts: try again "
+                "if its score changes all the time; if it was written by other means, rerank() gives it a rank"
+            ),
         )
+
+    def _rank(self, member: str, reverse: bool) -> Steps[tuple[int, Decimal] | None]:
+        score = yield from self.score(member)
+        if score is None:
+            return None
+        if self.ranking is None:
+            return (yield from self._count_before(member, score, reverse=reverse)), score
+        place = yield from self.ranking.place_once(ranking_key(score, member))
+        if place is None:
+            raise Lost  # others have changed the score meanwhile
+        return place.greater if reverse else place.smaller, score
 
     def _count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:
         """The number of members before one with this score, or after it. Reads them."""

@@ -1,9 +1,4 @@
-"""How often and how fast structures retry after a conflict with another writer, poll for one, and wait.
-
-Three policies cover all of them: `CONFLICTS` for a read and conditional writes that depend on it
-(`retry_on_conflict`, if it is one), `CONTENTION` of the model for attempts at a ranking that another writer overtook,
-and `poll_intervals` between checks for other processes' work.
-"""
+"""How structures retry after a conflict with another writer, poll for one, and wait."""
 
 from __future__ import annotations
 
@@ -13,12 +8,11 @@ from typing import Final, TypeVar
 
 from isotone.clock import Clock
 from isotone.errors import Contended, WriteRefused
-from isotone.model import Backoff, Pause, Steps
+from isotone.model import Pause, Steps
+from isotone.tables.retries import CONFLICTS
 
 R = TypeVar("R")
 
-CONFLICTS: Final = Backoff(attempts=200, first=0.005, longest=0.08)
-"""Many attempts with short pauses: after long ones, newcomers would always win."""
 _SHORTEST_POLL: Final = 0.001  # seconds: a loop of looks must not keep the database busy
 _FIRST_POLL: Final = 0.05
 
@@ -33,13 +27,13 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
 
     Raises `Contended` after too many attempts.
     """
-    for number in range(1, CONFLICTS.attempts + 1):
-        try:
-            return (yield from attempt())
-        except WriteRefused:
-            if number < CONFLICTS.attempts:
-                yield CONFLICTS.pause(number)
-    raise Contended(f"others wrote {what} during each of {CONFLICTS.attempts} attempts; {advice}")
+    return CONFLICTS.run(
+        attempt,
+        lambda attempts: Contended(
+            f"others wrote {what} during each of {attempts} attempts; {advice}"
+        ),
+        lost=WriteRefused,
+    )
 
 
 def poll_intervals(longest: float) -> Iterator[float]:

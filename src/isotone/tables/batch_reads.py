@@ -21,7 +21,8 @@ from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
 from isotone.tables.pace import Pace
-from isotone.tables.steps import THROTTLING, Call, Steps
+from isotone.tables.retries import THROTTLING
+from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item
 

@@ -23,8 +23,9 @@ from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES, is_retryable
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
 from isotone.tables.pace import Pace, units_of
+from isotone.tables.retries import SLOWED, THROTTLING
 from isotone.tables.scan import ItemOrJson, decoded, json_length
-from isotone.tables.steps import THROTTLING, Call, Steps
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 Entry = dict[str, Any]
@@ -32,7 +33,6 @@ Entry = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_EMPTY_ATTEMPTS: Final = 60  # consecutive, without one entry written
 
 
 def put(item: ItemOrJson) -> Entry:
@@ -109,7 +109,7 @@ class BatchWriter:
             units += cost
             attempt = attempt + 1 if len(refused) == len(left) else 1
             left = refused
-            if attempt > _EMPTY_ATTEMPTS:
+            if attempt > SLOWED.attempts:
                 raise ProvisionedThroughputExceededException(
                     f"nothing of {attempt} batches for table {self._table} was processed"
                 )

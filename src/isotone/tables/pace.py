@@ -15,14 +15,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from isotone.backends.interface import Backend, Request, Response
-from isotone.backends.request_retries import full_jitter, is_retryable
+from isotone.backends.request_retries import is_retryable
 from isotone.errors import ApiError, ConnectionFailed, IsotoneError, StorageBusy, UsageError
+from isotone.tables.retries import SLOWED
 
 PATIENCE: Final = 300.0  # seconds without any progress after which a job gives up
 _SLOWER: Final = 2 / 3
 _FASTER: Final = 1.1  # each second
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 10.0
 _WINDOW: Final = 5.0  # seconds over which the present rate is measured
 
 
@@ -131,7 +130,7 @@ class Pace:
             present = measured if self._rate is None else min(self._rate, measured or self._rate)
             self._rate = max(present * _SLOWER, 1.0)
             self._raised_at = now
-        self._sleep(full_jitter(attempt, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE))
+        self._sleep(SLOWED.pause(attempt).seconds)
 
     def affordable(self, units_each: float, most: int, shared_by: int = 1) -> int:
         """How many items of `units_each` a request may have, so that it costs at most a second of the budget."""

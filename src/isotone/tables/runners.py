@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from isotone.backends.interface import AsyncBackend, Backend
 from isotone.errors import IsotoneError
 from isotone.shown_signature import show_signatures
-from isotone.tables.steps import Batches, Call, Deadline, Recognise, Steps, Together, with_hint
+from isotone.tables.retries import Deadline
+from isotone.tables.steps import Batches, Call, Recognise, Steps, Together, with_hint
 
 R = TypeVar("R")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,7 @@ from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
     ConnectionFailed,
+    DeadlineExceeded,
     InternalServerError,
     ProvisionedThroughputExceededException,
     ResourceInUseException,
@@ -218,6 +221,26 @@ def test_a_conditional_write_is_sent_once(azure: FakeAzure, failure: bytes) -> N
             backend.execute(*increment("orders", item("a", 1)))
     methods = [each.partition(b" ")[0] for each in server.requests]
     assert methods == [b"GET", b"GET", b"PUT"]
+
+
+def test_pauses_of_lost_writes_end_at_the_deadline() -> None:
+    """A write of an item that others always change went on for all its attempts, whatever the caller's time."""
+
+    def losing() -> Any:
+        for _ in range(50):
+            yield service.Pause(0.02)
+        return "all attempts"
+
+    passed: list[float] = []
+    sync = service.Service(client=None, sleep=passed.append)
+    assert sync.run(losing(), None) == "all attempts"
+    assert len(passed) == 50
+    soon = time.monotonic() + 0.01
+    with pytest.raises(DeadlineExceeded, match="longer deadline="):
+        sync.run(losing(), soon)
+    with pytest.raises(DeadlineExceeded, match="longer deadline="):
+        asyncio.run(service.AsyncService(lambda: (None, lambda: None)).run(losing(), soon))
+    assert len(passed) == 50
 
 
 def test_a_refused_creation_leaves_no_trace(azure: FakeAzure) -> None:

@@ -41,7 +41,7 @@ from isotone.backends.azure_table.service import (
 )
 from isotone.backends.azure_table.tables import Tables
 from isotone.backends.interface import Request, Response, as_text
-from isotone.backends.request_retries import THROTTLES, full_jitter
+from isotone.backends.request_retries import THROTTLES, Retries
 from isotone.errors import (
     ApiError,
     InternalServerError,
@@ -59,10 +59,10 @@ R = TypeVar("R")
 
 LARGEST_REVERSAL: Final = 10_000  # items that a descending query reads
 
-_ATTEMPTS: Final = 50  # of an optimistic write, before other writers have won
-_THROTTLED_ATTEMPTS: Final = 10  # of one that Azure throttles
-_FIRST_PAUSE: Final = 0.005
-_LONGEST_PAUSE: Final = 0.5
+_CONFLICTS: Final = Retries(attempts=50, base=0.005, longest=0.5)
+"""Of an optimistic write, before other writers have won."""
+_THROTTLED: Final = Retries(attempts=10, base=0.005, longest=0.5)
+"""Of a write that Azure throttles."""
 _PAGE: Final = 1000  # entities that Azure returns at once
 # Bytes of an entity group. Azure's 4 MB are of JSON, which may be three times as long.
 _LARGEST_COMMIT: Final = 1024 * 1024
@@ -136,12 +136,12 @@ class Actions:
             try:
                 yield Write(table.azure_name, change)
             except Conflict:
-                if attempt == _ATTEMPTS:
+                if attempt == _CONFLICTS.attempts:
                     raise ThrottlingException(
                         f"other writers changed an item of table {table.name!r} during each of {attempt} attempts"
                     ) from None
             except THROTTLES:
-                if attempt >= _THROTTLED_ATTEMPTS:
+                if attempt >= _THROTTLED.attempts:
                     raise
             else:
                 return response
@@ -236,7 +236,7 @@ class Actions:
     def transact_get_items(self, request: Request) -> Steps[Response]:
         places = yield from self._places_of_transaction("TransactGetItems", request)
         before = yield from _get_all(places)
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, _CONFLICTS.attempts + 1):
             found = yield from _get_all(places)
             if len(places) == 1 or list(map(_etag, before)) == list(map(_etag, found)):
                 return self._execute("TransactGetItems", request, places, found).response
@@ -252,7 +252,7 @@ class Actions:
                 f"a transaction has items of {len(partitions)} partitions, and Azure Table storage commits changes "
                 "of one partition of one table: give the items the same partition key, or write them one by one"
             )
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, _CONFLICTS.attempts + 1):
             found = yield from _get_all(places)
             response, after = self._execute(
                 "TransactWriteItems", request, places, found, watched=places
@@ -265,7 +265,7 @@ class Actions:
             except Conflict:
                 pass
             except THROTTLES:
-                if attempt >= _THROTTLED_ATTEMPTS:
+                if attempt >= _THROTTLED.attempts:
                     raise
             else:
                 return response
@@ -503,7 +503,7 @@ def _conflict(actions: int) -> TransactionCanceledException:
 
 
 def _pause(attempt: int) -> Pause:
-    return Pause(full_jitter(attempt, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE))
+    return Pause(_CONFLICTS.wait(attempt))
 
 
 # Entries of batches and transactions

@@ -22,6 +22,7 @@ from isotone.backends.azure_table.entities import PARTITION, ROW, Entity
 from isotone.errors import (
     AccessDeniedException,
     ConnectionFailed,
+    DeadlineExceeded,
     InternalServerError,
     ProvisionedThroughputExceededException,
     ResourceInUseException,
@@ -173,7 +174,9 @@ class Service:
                 return result
             answer = error = None
             if isinstance(step, Pause):
-                self._sleep(step.seconds)
+                error = _passed(deadline, step)
+                if error is None:
+                    self._sleep(step.seconds)
             elif isinstance(step, Many):
                 answer = self._execute_many(step.requests, deadline)
             else:
@@ -257,7 +260,9 @@ class AsyncService:
                 return result
             answer = error = None
             if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
+                error = _passed(deadline, step)
+                if error is None:
+                    await asyncio.sleep(step.seconds)
             elif isinstance(step, Many):
                 answer = await self._execute_many(step.requests, deadline)
             else:
@@ -319,6 +324,16 @@ class AsyncService:
             self._clients[loop] = (*self._connect(), {})
         client, _, tables = self._clients[loop]
         return client, tables
+
+
+def _passed(deadline: float | None, pause: Pause) -> DeadlineExceeded | None:
+    """The error to raise if an attempt after the pause would start after the deadline; None otherwise."""
+    if deadline is None or time.monotonic() + pause.seconds <= deadline:
+        return None
+    return DeadlineExceeded(
+        "gave up while other writers changed the same items: the time for retries is used up; try again later, "
+        "or connect with a longer deadline="
+    )
 
 
 def _options(request: Request, deadline: float | None) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class Condition:
         """The condition as an expression tree; without `absence`, of the stored attributes alone."""
 
     @abstractmethod
-    def fields(self) -> Iterator[Attr[Any]]:
+    def fields(self) -> Sequence[Attr[Any]]:
         """The fields in the condition."""
 
     def check(self) -> None:
@@ -302,8 +302,8 @@ class Comparison(Condition):
             return to_wire(value)
         return self.field.encode_at(self.path, value)
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        yield self.field
+    def fields(self) -> Sequence[Attr[Any]]:
+        return (self.field,)
 
     def __repr__(self) -> str:
         shown = self.values
@@ -392,11 +392,11 @@ class FieldComparison(Condition):
             else:
                 self.left._encode(each)
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        yield self.left._field
-        for each in self.right:
-            if isinstance(each, Operand):
-                yield each._field
+    def fields(self) -> Sequence[Attr[Any]]:
+        return [
+            self.left._field,
+            *(each._field for each in self.right if isinstance(each, Operand)),
+        ]
 
     def __repr__(self) -> str:
         return _comparison_text(self.left._text(), self.operator, self.right)
@@ -470,8 +470,8 @@ class FunctionTest(Condition):
         if self.path:
             self.field.place(self.path)
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        yield self.field
+    def fields(self) -> Sequence[Attr[Any]]:
+        return (self.field,)
 
     def __repr__(self) -> str:
         method = _METHODS.get(self.function, self.function)
@@ -524,8 +524,8 @@ class SizeComparison(Condition):
         if self.path:
             self.field.place(self.path)
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        yield self.field
+    def fields(self) -> Sequence[Attr[Any]]:
+        return (self.field,)
 
     def __repr__(self) -> str:
         sign = _SIGNS.get(self.operator, self.operator)
@@ -546,9 +546,8 @@ class _Joined(Condition):
             flat.extend(operand.operands if isinstance(operand, type(self)) else (operand,))
         self.operands = tuple(flat)
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        for operand in self.operands:
-            yield from operand.fields()
+    def fields(self) -> Sequence[Attr[Any]]:
+        return [field for operand in self.operands for field in operand.fields()]
 
     def check(self) -> None:
         for operand in self.operands:
@@ -589,8 +588,8 @@ class Negation(Condition):
     def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
         return nodes.Not(self.operand.node(absence))
 
-    def fields(self) -> Iterator[Attr[Any]]:
-        yield from self.operand.fields()
+    def fields(self) -> Sequence[Attr[Any]]:
+        return self.operand.fields()
 
     def check(self) -> None:
         self.operand.check()

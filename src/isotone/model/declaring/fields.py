@@ -514,6 +514,8 @@ class Attr(_Place[T]):
 
     def path(self, *inner: str | int) -> nodes.Path:
         """The path to the field in an item, or to a place inside it."""
+        if inner and len(inner) == 1 and type(inner[0]) is str and ((), ...) in self._places:
+            return nodes.MemberPath((self.attribute, *inner))
         return nodes.Path((self.attribute, *inner))
 
     # Conditions

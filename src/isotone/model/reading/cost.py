@@ -123,11 +123,6 @@ class Meter:
                 self.when_invalid(error)
         return errors if self.when_invalid == "collect" else []
 
-    @property
-    def bytes_read(self) -> int:
-        """The bytes for these units."""
-        return int(self.units * limits.READ_UNIT * (1 if self.consistent else 2))
-
     def stats(self) -> Stats:
         """The cost so far."""
         return Stats(
@@ -135,7 +130,7 @@ class Meter:
             self.returned,
             self.units,
             self.requests,
-            self.bytes_read,
+            int(self.units * limits.READ_UNIT * (1 if self.consistent else 2)),
             self.exhausted,
             self.invalid,
         )

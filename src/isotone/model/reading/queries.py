@@ -105,7 +105,7 @@ class Read(Generic[E_co]):
         """The index that is read; None for the table itself."""
         return self.keys[0].index
 
-    @property
+    @cached_property
     def is_empty(self) -> bool:
         """Whether the conditions exclude one another, so that there is nothing to read."""
         return self.bounds is not None and self.bounds.is_empty

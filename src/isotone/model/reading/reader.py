@@ -225,7 +225,8 @@ class Reader:
         # Backwards one more is read, which tells whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
-        found, end = yield from collect_after(collecting, wanted, at.key, meter, self.clock)
+        collect = _collect if at.key is None else collect_after
+        found, end = yield from collect(collecting, wanted, at.key, meter, self.clock)
         if is_back and len(found) > size:
             del found[size:]
             end = position(read, found[-1][1])
@@ -241,8 +242,8 @@ class Reader:
             invalid.reverse()
         return Page(
             items,
-            self._cursor(read, after),
-            self._cursor(read, before),
+            None if after is None else self._cursor(read, after),
+            None if before is None else self._cursor(read, before),
             stats,
             invalid,
         )
@@ -256,9 +257,7 @@ class Reader:
             is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
         return Position(is_back, None if parts is None else position_in(read, parts))
 
-    def _cursor(self, read: Read[Any], at: Position | None) -> str | None:
-        if at is None:
-            return None
+    def _cursor(self, read: Read[Any], at: Position) -> str:
         parts = None if at.key is None else packed(read, at.key)
         return self.cursors.write((at.is_back, parts), read.identity)
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isotone.errors import Contended, UsageError
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import read_item
-from isotone.tables.steps import CONTENTION, Steps
+from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.steps import Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def get_by_unique_value(
             f"{schema.tag}: many may have no {field.name!r}; give a value, or use a query with .filter(…)"
         )
     last: Item | None = None
-    for _ in range(CONTENTION.attempts):
+
+    def attempt() -> Steps[E | None]:
+        nonlocal last
         marker = yield from read_item(schema, uniqueness.marker_key(schema, text))
         owner = uniqueness.owner_in(marker)
         if owner is None or marker == last:
@@ -57,7 +60,14 @@ def get_by_unique_value(
         if found is not None and text in uniqueness.claims(schema, found.__dict__):
             return found
         last = marker
-    raise Contended(
-        f"the {schema.tag} with this {field.name} changed during each of {CONTENTION.attempts} attempts to "
-        "read it; try again later"
+        raise Lost
+
+    return (
+        yield from OVERTAKEN.run(
+            attempt,
+            lambda attempts: Contended(
+                f"the {schema.tag} with this {field.name} changed during each of {attempts} attempts to "
+                "read it; try again later"
+            ),
+        )
     )

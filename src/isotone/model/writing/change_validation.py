@@ -96,7 +96,7 @@ def _set(schema: EntitySchema, change: Set) -> Change:
     value = schema.validator.one(change.field.name, change.value)
     if value is None or value == set():
         return _removal(schema, change.field)
-    return replace(change, value=value)
+    return Set(change.field, value)
 
 
 def _set_inside(schema: EntitySchema, change: Set) -> Change:
@@ -106,7 +106,7 @@ def _set_inside(schema: EntitySchema, change: Set) -> Change:
         raise UsageError(f"{name} cannot be set: it is computed from other fields, so set those")
     if place.annotation is Any:
         return change
-    return replace(change, value=schema.validator.inside(name, place, change.value))
+    return Set(change.field, schema.validator.inside(name, place, change.value), change.path)
 
 
 def _compute(schema: EntitySchema, change: Compute) -> Change:

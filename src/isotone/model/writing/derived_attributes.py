@@ -63,8 +63,7 @@ def derive(schema: EntitySchema, known: Known, changes: Sequence[Change] | None)
     changed = schema.fields.keys() if changes is None else {change.field.name for change in changes}
     for name in schema.computations:
         known[name] = _compute(schema, name, known)
-    affected = _affected(schema, changed | schema.computations.keys())
-    keys = [key for key in affected if not _is_written_by_fields(schema, key)]
+    keys = _keys_to_write(schema, frozenset(changed | schema.computations.keys()))
     attributes: Item = {}
     for key in keys:
         attributes.update(schema.key_attributes(key, known, _condition_values(schema, key, known)))
@@ -107,7 +106,8 @@ def absent_by(condition: Condition) -> set[str]:
     }
 
 
-def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
+@lru_cache(maxsize=4096)
+def _keys_to_write(schema: EntitySchema, changed: frozenset[str]) -> Sequence[BoundKey]:
     """The index keys to rewrite: those that use the fields, and those that share an attribute with them."""
     found = [key for key in schema.indexes if _depends(schema, key) & changed]
     attributes = {slot.attribute.name for key in found for slot in key.slots}
@@ -115,7 +115,8 @@ def _affected(schema: EntitySchema, changed: set[str]) -> list[BoundKey]:
     return [
         key
         for key in schema.indexes
-        if key in found or any(slot.attribute.name in attributes for slot in key.slots)
+        if (key in found or any(slot.attribute.name in attributes for slot in key.slots))
+        and not _is_written_by_fields(schema, key)
     ]
 
 

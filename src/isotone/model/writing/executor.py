@@ -38,7 +38,8 @@ from isotone.model.writing.write import (
     read_item,
     with_hint,
 )
-from isotone.tables.steps import CONTENTION, Call, Steps
+from isotone.tables.retries import CONTENTION
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 R = TypeVar("R")
@@ -165,7 +166,8 @@ def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Plan]) -> None
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
         for action in plan.actions:
             members = action.members
-            key = key_in(write.schema, members["Item"] if action.kind == "Put" else members["Key"])
+            put = action.kind == "Put"
+            key = key_in(write.schema, members["Item"]) if put else members["Key"]
             where = place_of(write.schema, key)
             if where in seen:
                 raise UsageError(
