@@ -257,6 +257,8 @@ def possible_values(
         if values is not None and (best is None or len(values) < len(best[0])):
             keeps = isinstance(condition, Or) and not _is_about_only(condition, name)
             best = values, -1 if keeps else place
+            if len(values) == 1:
+                break
     return best
 
 
