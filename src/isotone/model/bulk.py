@@ -18,13 +18,14 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition, all_of
 from isotone.model.expression_trees import conjunction, present, unchanged
 from isotone.model.reading.families import FamilyQuery
-from isotone.model.reading.item_selection import Found, decoded
+from isotone.model.reading.item_selection import Found
 from isotone.model.reading.queries import Read, owner_of
 from isotone.model.reading.reader import Reader
 from isotone.model.writing.change_validation import validated
 from isotone.model.writing.put_and_delete import Delete
 from isotone.model.writing.updates import Update
 from isotone.model.writing.write import Write, condition_node, place_of
+from isotone.tables.scan import decoded
 from isotone.tables.steps import Steps, Together
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import IsotoneError, UsageError
+from isotone.tables.pace import units_of
 from isotone.text_table import counted
 
 
@@ -133,7 +134,7 @@ class _Watch:
             tables=tables_of(self._request),
             index=self._request.get("IndexName"),
             seconds=seconds,
-            units=_units(response.get("ConsumedCapacity")),
+            units=units_of(response) or 0.0,
             scanned=response.get("ScannedCount") or returned,
             returned=returned,
             error=error,
@@ -155,13 +156,6 @@ def tables_of(request: Request) -> tuple[str, ...]:
         for action in entry.values()
     }
     return tuple(named)
-
-
-def _units(consumed: Any) -> float:
-    if not consumed:
-        return 0.0
-    each = consumed if isinstance(consumed, list) else [consumed]
-    return float(sum(one.get("CapacityUnits", 0.0) for one in each))
 
 
 # Observers

@@ -44,14 +44,6 @@ Note = Callable[[InvalidItem, int], None]
 """Notes an invalid item, and how many results come before it."""
 
 
-def decoded(item: Item | msgspec.Raw) -> Item:
-    """The item of a response, which may be in JSON."""
-    if not isinstance(item, msgspec.Raw):
-        return item
-    whole: Item = _decode(item)
-    return whole
-
-
 class ItemSelection:
     """Which items of a read become entities, and of which fields.
 

@@ -50,7 +50,7 @@ from isotone.model.reading.index_projections import (
     projected_attributes,
     projection_of,
 )
-from isotone.model.reading.item_selection import ItemSelection, cached_selection, decoded
+from isotone.model.reading.item_selection import ItemSelection, cached_selection
 from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
@@ -59,6 +59,7 @@ from isotone.model.reading.key_bounds import (
     may_share,
     range_of,
 )
+from isotone.tables.scan import decoded
 from isotone.values.types import Item
 
 if TYPE_CHECKING:

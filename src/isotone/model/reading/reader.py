@@ -31,7 +31,7 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.families import Family, FamilyQuery
-from isotone.model.reading.item_selection import Found, decoded
+from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
 from isotone.model.reading.queries import (
     Query,
@@ -51,6 +51,7 @@ from isotone.model.reading.two_key_forms import (
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
 from isotone.tables.batch_reads import FetchProgress, fetch
+from isotone.tables.scan import decoded
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.size import item_size

@@ -27,7 +27,7 @@ from isotone.model.declaring.conditions import Comparison, Condition
 from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
 from isotone.model.declaring.previous_keys import converted
 from isotone.model.reading.cost import Meter
-from isotone.model.reading.item_selection import Found, decoded
+from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
@@ -37,6 +37,7 @@ from isotone.model.reading.key_bounds import (
     intersection,
 )
 from isotone.model.reading.queries import Query, Read, unpacked
+from isotone.tables.scan import decoded
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item, sort_key
 
