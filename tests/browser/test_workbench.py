@@ -447,6 +447,35 @@ def test_what_an_index_leaves_out_is_shown_and_brought_back(bench, database):
     assert get(database, "Marked", pk={"S": "one"}) == item
 
 
+def test_an_item_of_an_index_stays_whole_when_it_is_clicked_again(bench, database):
+    """The row has the part that the index has: a click must not put it in the place of the whole item."""
+    index = {
+        "IndexName": "marks",
+        "KeySchema": [{"AttributeName": "mark", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    create(database, "Marked", sort=None, GlobalSecondaryIndexes=[index], mark="S")
+    item = {"pk": {"S": "one"}, "mark": {"S": "m"}, "body": {"S": "the text"}}
+    put(database, "Marked", item)
+    bench.open("#/t/Marked/items?index=marks")
+    bench.wait_for_items()
+    shown = bench.page.locator(".inspector").get_by_text("the text")
+    bench.rows.first.click()
+    shown.wait_for()
+    bench.rows.first.click()
+    bench.settle()
+    assert shown.is_visible()
+    bench.rows.first.dblclick()
+    bench.settle()
+    assert shown.is_visible()
+    bench.page.keyboard.press("Delete")
+    bench.page.locator(".confirm").get_by_role("button", name="Delete").click()
+    bench.page.get_by_text("Deleted").wait_for()
+    bench.page.get_by_role("button", name="Undo").click()
+    bench.page.get_by_text("Undone").wait_for()
+    assert get(database, "Marked", pk={"S": "one"}) == item
+
+
 def test_several_items_are_changed_and_brought_back(bench, database):
     bench.open("#/t/Scores/items")
     bench.wait_for_items(8)

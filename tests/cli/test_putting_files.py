@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
@@ -78,10 +79,12 @@ def test_ctrl_c_says_what_is_written(
     file.write_text(lines_of(60, {}))
     execute = embedded.Database.execute
 
-    def interrupted(self: embedded.Database, operation: str, request: dict[str, object]) -> object:
+    def interrupted(
+        self: embedded.Database, operation: str, request: Any, deadline: float | None = None
+    ) -> object:
         if operation == "BatchWriteItem" and stored_by(self) == 25:
             raise KeyboardInterrupt
-        return execute(self, operation, request)
+        return execute(self, operation, request, deadline)
 
     def stored_by(database: embedded.Database) -> int:
         return database.client().scan(TableName="Orders", Select="COUNT")["Count"] - 5
@@ -93,6 +96,33 @@ def test_ctrl_c_says_what_is_written(
         "isotone: interrupted; it stopped at line or item 26 of the input; "
         "the 25 items before it are written; continue with --resume 26\n",
     )
+
+
+def test_a_table_that_processes_nothing_ends_the_command(
+    isotone: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text(lines_of(30, {}))
+    execute = embedded.Database.execute
+    attempts: list[int] = []
+
+    def busy(
+        self: embedded.Database, operation: str, request: Any, deadline: float | None = None
+    ) -> object:
+        if operation != "BatchWriteItem":
+            return execute(self, operation, request, deadline)
+        attempts.append(len(request["RequestItems"]["Orders"]))
+        assert len(attempts) < 50, "the batch is sent for ever"
+        return {"UnprocessedItems": request["RequestItems"]}
+
+    pauses: list[float] = []
+    monkeypatch.setattr(embedded.Database, "execute", busy)
+    monkeypatch.setattr("isotone.tables.runners.time.sleep", pauses.append)
+    outcome = isotone("put", shop, "Orders", f"@{file}")
+    assert outcome.code == 1
+    assert "25 of 25 entries of a batch are not written" in outcome.err
+    assert outcome.err.endswith("nothing is written; continue with --resume 1\n")
+    assert len(attempts) == len(pauses) + 1
 
 
 @pytest.mark.parametrize("line", [0, -3, 4])

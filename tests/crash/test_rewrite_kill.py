@@ -50,7 +50,7 @@ def test_a_killed_rewrite_loses_nothing_and_continues(tmp_path: Path) -> None:
             process.wait()
             assert count(store) == ITEMS
         process = rewriting(file, log)
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=900) == 0
 
         for customer in range(10):
             orders = store.all(Order.primary.where(Order.customer == customer))

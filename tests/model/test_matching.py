@@ -33,6 +33,7 @@ from isotone import (
     updated,
 )
 from isotone.errors import Unanswerable, UsageError
+from isotone.model import Stats, waste_of
 
 orders = Table(
     "orders",
@@ -123,6 +124,50 @@ def test_what_excludes_itself_is_not_read(store: Store) -> None:
     assert store.all(query) == []
     assert "nothing: the conditions exclude one another" in query.explain()
     assert store.page(Order.match(Order.total > 5, Order.total < 3), size=3).items == []
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        (Order.customer == "x",),
+        (OPEN, ~Order.closed, Order.total > 5),  # of a sparse index, whose condition they imply
+        (Order.status.is_in(["OPEN"]), Order.closed != True),  # noqa: E712
+        (Order.agent == "Ann", Order.agent.exists(), OPEN),
+        (Order.customer == "x", Order.number == 4, Order.number > 3),
+        (OPEN, SENT),
+    ],
+    ids=repr,
+)
+def test_find_takes_what_match_takes_without_a_filter(store: Store, conditions: Any) -> None:
+    found, matched = Order.find(*conditions), Order.match(*conditions)
+    assert (found.name, found.is_empty) == (matched.name, matched.is_empty)
+    assert store.all(found) == store.all(matched)
+
+
+def test_find_takes_no_filter() -> None:
+    for conditions in ((OPEN, Order.total > 5), (Order.customer == "x", Order.total > 5)):
+        with pytest.raises(Unanswerable, match="no key of Order answers these conditions"):
+            Order.find(*conditions)
+
+
+def test_advice_names_the_index_that_exists() -> None:
+    customer = Order.primary.where(Order.customer == "x")
+    stats = Stats(scanned=1000, returned=1)
+    assert waste_of(customer.filter(OPEN, ~Order.closed, Order.total > 5), stats).advice == (
+        'an index would read no other items: Index("…", customer).sort(status, closed, total)'
+    )
+    sent = Order.by_agent.where(Order.agent == "Ann", SENT)
+    assert waste_of(sent.filter(Order.total > 5), stats).advice == (
+        'an index would read no other items: Index("…", agent).sort(status, total)'
+    )
+    everything = Order.primary.scan()
+    assert waste_of(everything.filter(OPEN, ~Order.closed, Order.total > 5), stats).advice == (
+        "Order.by_status answers it by its key"
+    )
+    assert waste_of(everything.filter(OPEN, Order.total > 5), stats).advice == (
+        "Order.by_status has the key for it, but it has only entities with closed == False, which the conditions "
+        "do not imply"
+    )
 
 
 def test_no_key_says_what_each_lacks() -> None:

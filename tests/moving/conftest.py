@@ -27,5 +27,4 @@ def dynamodb_local() -> Iterator[str]:
 @pytest.fixture
 def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs report after each chunk, so that a test can stop them there however fast the machine is."""
-    monkeypatch.setattr("isotone.tables.jobs.TICK", 0.0)
-    monkeypatch.setattr("isotone.moving.copying.TICK", 0.001)
+    monkeypatch.setattr("isotone.tables.jobs.TICK", 0.0001)

@@ -269,7 +269,7 @@ def stop_after(items: int) -> Any:
 def test_an_interrupted_copy_continues(
     tmp_path: Path, segments: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isotone.moving.copying.TICK", 0.001)
+    monkeypatch.setattr("isotone.tables.jobs.TICK", 0.001)
     with two_files(tmp_path) as (source, _):
         create(source)
         fill(source, 1500)
@@ -308,7 +308,7 @@ def test_an_interrupted_copy_continues(
 def test_a_target_that_was_deleted_is_copied_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isotone.moving.copying.TICK", 0.001)
+    monkeypatch.setattr("isotone.tables.jobs.TICK", 0.001)
     with two_files(tmp_path) as (source, _):
         create(source)
         fill(source, 800)

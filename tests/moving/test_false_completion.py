@@ -309,3 +309,38 @@ def test_a_live_copy_goes_on_after_its_last_items_were_deleted() -> None:
             database.execute(action, {"TableName": "Orders", members: {"id": {"S": "late"}}})
         assert moving.copy("old.db", "new.db", live=True).is_caught_up
     assert count_of("new.db") == 100
+
+
+@pytest.mark.parametrize("job", ["import", "export", "copy"])
+def test_a_job_whose_table_is_made_again_meanwhile_is_not_complete(
+    job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isotone.moving.copying._ITEMS_A_PAGE", 500)
+    write_rows()
+    moving.import_items("rows.jsonl", "new.db", "Orders", key="id")
+    with isotone.open("new.db") as database, isotone.open() as target:
+        made: list[str] = []
+
+        def make_again(_: moving.Progress) -> None:
+            if made:
+                return
+            described = database.execute("DescribeTable", {"TableName": "Orders"})["Table"]
+            database.execute("DeleteTable", {"TableName": "Orders"})
+            names = ("TableName", "KeySchema", "AttributeDefinitions")
+            request = {name: described[name] for name in names}
+            database.execute("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
+            made.append("Orders")
+
+        def run(progress: Any) -> Any:
+            if job == "import":
+                return moving.import_items("rows.jsonl", database, "Orders", progress=progress)
+            if job == "export":
+                return moving.export_items(
+                    database, "Orders", "out.jsonl", progress=progress, segments=1, force=True
+                )
+            return moving.copy(database, target, into_existing=True, progress=progress)
+
+        with pytest.raises(UsageError, match=f"was deleted during this {job}"):
+            run(make_again)
+        assert made
+        assert run(lambda _: None).is_complete

@@ -68,7 +68,7 @@ def test_a_copy_with_a_writer_at_work_ends_equal(
     ):
         patch.setattr("isotone.moving.copying._ITEMS_A_SENT_PAGE", 7)
         patch.setattr("isotone.moving.copying._IDLE", 0.0)
-        patch.setattr("isotone.moving.copying.TICK", 0.001)
+        patch.setattr("isotone.tables.jobs.TICK", 0.001)
         create(source, **(stream if view else {}))
         fill(source, count)
         state = Path(folder) / "state.json"

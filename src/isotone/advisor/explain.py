@@ -453,7 +453,7 @@ def _parts_of(operation: str, request: Request) -> list[tuple[str, Request]]:
 
 def _title(plan: ReadPlan) -> str:
     where = f"index {plan.index} of table {plan.table}" if plan.index else f"table {plan.table}"
-    several = len(plan.partitions) if plan.operation == "Query" else 1
+    several = len(plan.collections) if plan.operation == "Query" else 1
     return f"{f'{several} Queries' if several > 1 else plan.operation} of {where}"
 
 

@@ -34,7 +34,7 @@ def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, fl
     """The cost of a read, and the units that were read to find out."""
     if contents.is_whole or _has_all_of(plan, contents):
         return exact_cost(plan, contents), 0.0
-    if plan.operation != "Query" or len(plan.partitions) != 1 or not contents.items:
+    if plan.operation != "Query" or len(plan.collections) != 1 or not contents.items:
         return scaled_cost(plan, contents), 0.0
     operation, request = plan.request
     if operation != "Query":
@@ -71,7 +71,7 @@ def _without_filter(request: dict[str, Any]) -> dict[str, Any]:
 def _has_all_of(plan: ReadPlan, contents: TableSample) -> bool:
     """Whether the sample has all items of the collections that are read."""
     return plan.operation != "Scan" and all(
-        contents.has_all_of(plan.index, partition) for partition in plan.partitions
+        contents.has_all_of(plan.index, partition) for partition in plan.collections.values()
     )
 
 
@@ -166,7 +166,7 @@ def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
 
 def _cost(plan: ReadPlan, contents: TableSample, found: Sequence[Item], basis: str) -> Cost:
     """The cost of reading these entries, page by page."""
-    if plan.operation == "Query" and len(plan.partitions) > 1:
+    if plan.operation == "Query" and len(plan.collections) > 1:
         return _cost_of_several(plan, found, basis)
     fetched = _fetched(plan, contents, found)
     cost, limit = Cost(), None
@@ -214,7 +214,7 @@ def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:
     """The cost of a statement that reads several collections: pages of ten items, each collection charged for itself."""
     groups = [
         [entry for entry in found if _is_of(plan, entry, partition)]
-        for partition in plan.partitions
+        for partition in plan.collections.values()
     ]
     requests, units, size, left = 1, 0.0, 0, _STATEMENT_PAGE
     for group in groups:

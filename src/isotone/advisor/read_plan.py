@@ -7,9 +7,9 @@ alike, and any other key of the table can be tried with the same condition.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from isotone.advisor.table_sample import place
@@ -20,6 +20,7 @@ from isotone.expressions.key_planning import (
     KeyPlan,
     KeyTerm,
     Values,
+    compiled,
     joined,
     mentions,
     plan_key,
@@ -40,13 +41,6 @@ Operation = Literal["GetItem", "Query", "Scan"]
 READS: Final = frozenset({"GetItem", "Query", "Scan"})
 _LEGACY: Final = ("KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet")
 _PLACEHOLDER: Final = re.compile(r":[A-Za-z0-9_]+")
-_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": lambda one, other: one == other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
-}
 
 
 @dataclass(frozen=True)
@@ -80,16 +74,15 @@ class ReadPlan:
 
     # The key
 
-    @property
-    def partitions(self) -> list[tuple[AttributeValue, ...]]:
-        """The partitions that a Query reads: one, or several for a statement with IN."""
-        known = [
-            [value_of(term, self.values) for term in terms] for terms in self.key_plan.partition
-        ]
-        found: dict[Any, tuple[AttributeValue, ...]] = {}
-        for values in product(*known):
-            found.setdefault(tuple(map(sort_key, values)), values)
-        return list(found.values())
+    @cached_property
+    def collections(self) -> dict[tuple[Any, ...], tuple[AttributeValue, ...]]:
+        """The partition keys that a Query reads, by what they sort by: one, or several for a statement with IN."""
+        return self.key_plan.collections(self.values)
+
+    @cached_property
+    def _answered(self) -> Condition | None:
+        """The conditions that the key answers."""
+        return compiled(self.key_plan.answered)
 
     @property
     def terms(self) -> tuple[KeyTerm, ...]:
@@ -106,16 +99,16 @@ class ReadPlan:
         """Whether an entry is in a collection that is read."""
         if self.operation == "Scan":
             return True
-        names = self.key.partition_names
-        its = tuple(sort_key(entry[name]) for name in names)
-        return any(its == tuple(map(sort_key, each)) for each in self.partitions)
+        its = tuple(sort_key(entry[name]) for name in self.key.partition_names)
+        return its in self.collections
 
     def is_in_range(self, entry: Item) -> bool:
         """Whether an entry is read, filter or not."""
         if self.operation == "Scan":
             return True
-        return self.is_in_partition(entry) and all(
-            _satisfies(entry, term, term.values(self.values)) for term in self.terms
+        answered = self._answered
+        return self.is_in_partition(entry) and (
+            answered is None or answered.matches(entry, self.values)
         )
 
     def keeps(self, entry: Item) -> bool:
@@ -173,8 +166,7 @@ class ReadPlan:
         """The same condition, read by another key: a Query if the key can answer it, else a Scan."""
         plan = _planned((self.where,), key)
         action: Any = plan.action(index)
-        node = joined(plan.rest)
-        condition = None if node is None else Condition.from_node(node, parameter="")
+        condition = compiled(plan.rest)
         return replace(
             self,
             operation=action,
@@ -199,21 +191,6 @@ class ReadPlan:
 
 def _identity(item: Item, names: Item) -> tuple[str, ...]:
     return tuple(repr(item.get(name)) for name in sorted(names))
-
-
-def _satisfies(entry: Item, term: KeyTerm, operands: Sequence[AttributeValue]) -> bool:
-    value = entry[term.attribute]
-    if any(value.keys() != operand.keys() for operand in operands):
-        return False
-    if term.operator == "begins_with":
-        ((code, content),) = value.items()
-        if code == "S":
-            return str(content).startswith(operands[0]["S"])
-        return bool(sort_key(value).startswith(sort_key(operands[0])))
-    its = sort_key(value)
-    if term.operator == "BETWEEN":
-        return bool(sort_key(operands[0]) <= its <= sort_key(operands[1]))
-    return _COMPARE[term.operator](its, sort_key(operands[0]))
 
 
 # From requests
@@ -388,8 +365,3 @@ def terms_of(plan: ReadPlan) -> Iterator[tuple[str, str, tuple[AttributeValue, .
         yield name, "=" if len(values) == 1 else "IN", values
     for term in plan.terms:
         yield term.attribute, term.operator, term.values(plan.values)
-
-
-def sorted_in(plan: ReadPlan, entries: Sequence[Item]) -> list[Item]:
-    """Entries in the order of the plan's key."""
-    return sorted(entries, key=lambda entry: place(plan.key, entry))

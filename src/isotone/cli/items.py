@@ -21,13 +21,14 @@ from isotone.errors import (
     UsageError,
     ValidationException,
 )
+from isotone.limits import BATCH_WRITE_ITEMS
+from isotone.tables.batches import put, write_batch
+from isotone.tables.runners import Runner
 from isotone.text_table import counted
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
 # put
-
-_BATCH: Final = 25  # what one BatchWriteItem takes
 
 
 def _put_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,14 +84,14 @@ def _put_from_file(
     connection: Backend, table: str, items: Sequence[Placed], output: ProgressOutput
 ) -> int:
     """Write items in batches, in their order; returns their number. An error says which are written."""
-    for first in range(0, len(items), _BATCH):
-        batch = items[first : first + _BATCH]
+    for first in range(0, len(items), BATCH_WRITE_ITEMS):
+        batch = items[first : first + BATCH_WRITE_ITEMS]
         text = f"{table}: {first:,} of {counted(len(items), 'item')}"
         members = {"table": table, "items": first, "of_items": len(items)}
         output.show(text, members, state="writing")
         try:
             try:
-                _put_batch(connection, table, [item for _, item in batch])
+                Runner(connection).run(write_batch([(table, put(item)) for _, item in batch]))
             except ValidationException:
                 # One of them is wrong, or two have the same key: a batch does not say which.
                 for _, item in batch:
@@ -108,13 +109,6 @@ def _what_is_written(items: Sequence[Placed], failed: int) -> str:
     before = f"{counted(failed, 'item')} before it {'is' if failed == 1 else 'are'}"
     written = f"the {before} written" if failed else "nothing is written"
     return f"it stopped at line or item {place} of the input; {written}; continue with --resume {place}"
-
-
-def _put_batch(connection: Backend, table: str, items: list[Item]) -> None:
-    requests: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in items]}
-    while requests:
-        answer = connection.execute("BatchWriteItem", {"RequestItems": requests})
-        requests = answer.get("UnprocessedItems") or {}
 
 
 def _read(source: str) -> str:

@@ -209,7 +209,7 @@ class _Plan:
 
 def _read_lines(plan: ReadPlan) -> list[str]:
     """The operation, its index, and the conditions on keys."""
-    count = len(plan.partitions) if plan.operation == "Query" else 1
+    count = len(plan.collections) if plan.operation == "Query" else 1
     operation = f"{count} Queries" if count > 1 else plan.operation
     index = [] if plan.index is None else [f"index {plan.index}"]
     return [f"{operation} of {plan.table}", *index, *(_term(*term) for term in terms_of(plan))]

@@ -18,10 +18,12 @@ All that choose a key decide by these plans: statements, `match` of a model, the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from isotone.expressions.condition import Condition
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -38,7 +40,7 @@ from isotone.expressions.nodes import (
     references,
     walk_up,
 )
-from isotone.values.types import AttributeValue
+from isotone.values.types import AttributeValue, sort_key
 
 Values: TypeAlias = Mapping[str, AttributeValue]
 Term: TypeAlias = Literal | ValueRef
@@ -81,6 +83,11 @@ class KeyPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         if self.is_scan:
             return "Scan"
         return "GetItem" if self.is_one_key and index is None else "Query"
+
+    def collections(self, values: Values) -> dict[tuple[Any, ...], tuple[AttributeValue, ...]]:
+        """The partition key of each item collection that is read, by what it is sorted by."""
+        known = [[value_of(term, values) for term in terms] for terms in self.partition]
+        return {tuple(map(sort_key, each)): each for each in product(*known)}
 
     @property
     def is_scan(self) -> bool:
@@ -185,6 +192,12 @@ def joined(conditions: Sequence[ConditionNode]) -> ConditionNode | None:
     return And(tuple(conditions))
 
 
+def compiled(conditions: Sequence[ConditionNode]) -> Condition | None:
+    """The conditions as one, to be evaluated; None for none."""
+    node = joined(conditions)
+    return None if node is None else Condition.from_node(node, parameter="")
+
+
 def distinct(conditions: Iterable[ConditionNode]) -> list[ConditionNode]:
     """The conditions that must all be true, each once."""
     found: list[ConditionNode] = []
@@ -244,6 +257,8 @@ def possible_values(
         if values is not None and (best is None or len(values) < len(best[0])):
             keeps = isinstance(condition, Or) and not _is_about_only(condition, name)
             best = values, -1 if keeps else place
+            if len(values) == 1:
+                break
     return best
 
 

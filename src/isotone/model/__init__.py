@@ -20,7 +20,6 @@ from isotone.model.entity import Entity, upgrade
 from isotone.model.inspection import entity_of_item
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
-from isotone.model.reading.batch_get import Fetched
 from isotone.model.reading.cost import Stats, waste_of
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.matching import queries_for
@@ -37,6 +36,7 @@ from isotone.model.transactions import Transaction
 from isotone.model.verification import FindingCount, Verification
 from isotone.model.warn_caller import warn_caller
 from isotone.model.writing.batches import Written
+from isotone.tables.batch_reads import Fetched
 from isotone.tables.steps import Batches, Call, Pause, Steps, capabilities_of
 
 __all__ = [

@@ -15,7 +15,6 @@ from isotone.clock import Clock
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.previous_keys import previous_key
-from isotone.model.reading.batch_get import FetchProgress
 from isotone.model.reading.reader import Reader
 from isotone.model.writing.executor import execute
 from isotone.model.writing.item_rewrite import Rewrite
@@ -24,6 +23,7 @@ from isotone.model.writing.write import (
     owner_of,
     read_item,
 )
+from isotone.tables.batch_reads import FetchProgress
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 

@@ -39,13 +39,13 @@ from isotone.errors import (
 from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
 from isotone.model.inspection import Finding, Inspector
 from isotone.model.key_records import KeyRecords, forms
-from isotone.model.reading.batch_get import fetch
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.executor import execute, execute_together
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.write import key_in, read_item, schema_of
+from isotone.tables.batch_reads import fetch
 from isotone.tables.retries import write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
@@ -352,7 +352,7 @@ class _Visiting:
         """For each item, whether it lacks the marker of a unique value. Cost: a read for each value."""
         schema = self._schema
         keys = [uniqueness.marker_key(schema, text) for _, texts in claims for text in texts]
-        markers = yield from fetch(schema.table, keys, consistent=True, count=self._walk.count)
+        markers = yield from fetch(schema.table.name, keys, consistent=True, count=self._walk.count)
         owners = iter([uniqueness.owner_in(marker) for marker in markers])
         return [
             [next(owners) for _ in texts] != [key_in(schema, item)] * len(texts)

@@ -27,7 +27,6 @@ from isotone.model.entity import Entity
 from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Host, M_co, iteration, operation
 from isotone.model.reading import merging
-from isotone.model.reading.batch_get import FetchProgress
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.nearest import Neighbor, VectorPattern, VectorSearch, nearest
@@ -57,6 +56,7 @@ from isotone.model.writing.write import (
     schema_of_instance,
 )
 from isotone.shown_signature import show_signatures
+from isotone.tables.batch_reads import FetchProgress
 from isotone.tables.steps import Batches, Steps
 
 E = TypeVar("E", bound=Entity)

@@ -33,10 +33,10 @@ from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Finding, Inspection, Inspector
-from isotone.model.reading.batch_get import fetch
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
+from isotone.tables.batch_reads import fetch
 from isotone.tables.steps import Steps
 from isotone.text_table import aligned, cell, counted
 from isotone.values.json import from_wire, item_from_wire
@@ -482,7 +482,7 @@ class _Visiting:
         return self._inspector.inspect(item, self._clock.now())
 
     def _fetch(self, keys: Sequence[Item]) -> Steps[list[Item | None]]:
-        return fetch(self._table, keys, consistent=True, count=self._walk.count)
+        return fetch(self._table.name, keys, consistent=True, count=self._walk.count)
 
     # Markers of unique values
 

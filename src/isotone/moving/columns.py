@@ -113,9 +113,13 @@ def _code(codes: Counter[str]) -> str:
     return code if code in SCALARS and count >= _NEARLY_ALL * codes.total() else JSON
 
 
-def rest_of(text: str) -> Item:
-    """The attributes in a last column. Raises `UsageError` for anything else."""
-    return read_item(parse_json(text))
+def add_rest(item: Item, text: str) -> None:
+    """Add the attributes in a last column. Raises `UsageError` for anything else, and for one that has a column of its own."""
+    rest = read_item(parse_json(text))
+    twice = sorted(item.keys() & rest.keys())
+    if twice:
+        raise UsageError(f"it has {', '.join(twice)}, which the row has in another column as well")
+    item.update(rest)
 
 
 def value_of(text: str) -> AttributeValue:

@@ -28,7 +28,6 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.key_reads import read_items
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
@@ -36,9 +35,10 @@ from isotone.moving.table_making import (
     read_definition,
     setting_differences,
 )
+from isotone.tables.batch_reads import read_items
 from isotone.tables.description import table_names
-from isotone.tables.jobs import check_number, in_thread
-from isotone.tables.pace import Pace, Stopped
+from isotone.tables.jobs import check_number, in_thread, wait_for
+from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter, Report
 from isotone.tables.scan import Segment, decoded, pages
 from isotone.text_table import counted
@@ -305,7 +305,7 @@ class _Scan:
         self.pace = pace
         self.names = definition.table.key.names
         self.segments = segments or (1 if hasattr(self.backend, "send_many") else _SEGMENTS)
-        self._stop = stop
+        self.stop = stop
         self._lock = threading.Lock()
 
     def read(self, pool: ThreadPoolExecutor, take: Take, tick: Callable[[int, float], None]) -> Any:
@@ -324,15 +324,13 @@ class _Scan:
                 for bucket, key, digest in found:
                     take(bucket, key, digest)
             tick(len(found), page.units)
-            if self._stop.is_set():
-                raise Stopped
 
 
 def _scan_both(
     scans: Sequence[_Scan], takes: Sequence[Take], meter: Meter, report: Report | None
 ) -> None:
     """Read both tables at the same time."""
-    stop = scans[0]._stop
+    stop = scans[0].stop
 
     def tick(items: int, units: float) -> None:
         meter.add(items, read_units=units)
@@ -343,22 +341,7 @@ def _scan_both(
             for scan, take in zip(scans, takes, strict=True)
             for future in scan.read(pool, take, tick)
         ]
-        try:
-            for future in futures:
-                while True:
-                    try:
-                        future.result(0.2)
-                    except TimeoutError:
-                        if future.done():
-                            raise
-                    else:
-                        break
-                    finally:
-                        if report is not None:
-                            report(meter.progress())
-        except BaseException:
-            stop.set()
-            raise
+        wait_for(futures, stop, lambda: None if report is None else report(meter.progress()))
 
 
 class _Differences:

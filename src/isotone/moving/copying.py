@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from os import PathLike
@@ -43,13 +43,13 @@ from isotone.moving.table_making import (
     plan_table,
     read_definition,
 )
-from isotone.moving.witnesses import check_witnesses
+from isotone.moving.witnesses import check_same_table, check_witnesses
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
 from isotone.tables.description import table_names
 from isotone.tables.job_state import JobState, address_text, state_output
-from isotone.tables.jobs import TICK, check_number, in_thread, silent, state_of
+from isotone.tables.jobs import check_number, in_thread, silent, state_of, wait_for
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter, Progress, Report
 from isotone.tables.scan import Position, pages, segments_at
@@ -464,25 +464,9 @@ class _TableCopy:
         with ThreadPoolExecutor(len(left), "isotone-copy") as pool:
             stop = threading.Event()
             futures = [pool.submit(self._copy_segment, number, stop) for number in left]
-            self._wait_for(futures, stop)
-
-    def _wait_for(self, futures: list[Future[None]], stop: threading.Event) -> None:
-        """Report until all are done; the first error, or Ctrl-C, stops the others after their page."""
-        job = self._job
-        try:
-            pending = set(futures)
-            while pending:
-                done, pending = wait(pending, timeout=TICK)
-                job.report(self.meter.progress())
-                if any(each.exception() for each in done):
-                    break
-        finally:
-            stop.set()
-            wait(futures)
-        failed = [error for each in futures if (error := each.exception())]
-        real = [error for error in failed if not isinstance(error, Stopped)]
-        if failed:
-            raise (real or failed)[0]
+            wait_for(futures, stop, lambda: self._job.report(self.meter.progress()))
+        check_same_table(self._job.source, self.name, entry.source, job="copy")
+        check_same_table(self._job.target, self.to, entry.target, job="copy")
 
     def _copy_segment(self, number: int, stop: threading.Event) -> None:
         job, entry = self._job, self._started

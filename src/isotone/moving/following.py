@@ -36,7 +36,6 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.moving.item_identity import key_text
-from isotone.moving.key_reads import read_items
 from isotone.moving.table_making import (
     TableDefinition,
     read_definition,
@@ -44,6 +43,7 @@ from isotone.moving.table_making import (
     wait_until_active,
 )
 from isotone.moving.witnesses import MOST
+from isotone.tables.batch_reads import read_items
 from isotone.tables.batches import BatchWriter, Entry, delete, put
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter

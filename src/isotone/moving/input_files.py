@@ -33,6 +33,7 @@ from isotone.exchange.item_files import (
     Unreadable,
 )
 from isotone.moving.file_names import (
+    TABLE_FILE,
     FileKind,
     Place,
     is_folder,
@@ -406,10 +407,28 @@ def _check_digest(file: _File) -> None:
 
 
 def _files_in(folder: Path, form: str | None) -> list[_File]:
-    exports = [_read_export(path) for path in sorted(folder.rglob(SUMMARY))]
+    try:
+        paths = sorted(_walked(folder))
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename}: {error.strerror}") from None
+    exports = [_read_export(path) for path in paths if path.name == SUMMARY]
     if not exports:
-        return _plain_files(folder, form)
+        return _plain_files(folder, paths, form)
     return [file for export in _in_order(folder, exports) for file in _files_of(export)]
+
+
+def _walked(folder: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[Path]:
+    """The files of a folder and those in it, also behind links; `above` are the folders to which a link may lead back.
+
+    A folder that cannot be read is an error: its items would be missing.
+    """
+    found = folder.stat()
+    place = found.st_dev, found.st_ino
+    for path in folder.iterdir() if place not in above else ():
+        if path.is_dir():
+            yield from _walked(path, above | {place})
+        else:
+            yield path
 
 
 def _read_export(path: Path) -> _Export:
@@ -499,17 +518,23 @@ def _digest_of(content: bytes) -> bytes:
     return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest())
 
 
-_IS_DATA: Final = re.compile(r".*\.(?:jsonl|ndjson|json|ion|csv|parquet)(?:\.gz|\.zst)?\Z").match
+_IS_DATA: Final = re.compile(
+    r".*\.(?:jsonl|ndjson|json|ion|csv|parquet)(?:\.gz|\.zst)?\Z", re.IGNORECASE
+).match
 
 
-def _plain_files(folder: Path, form: str | None) -> list[_File]:
+def _plain_files(folder: Path, paths: list[Path], form: str | None) -> list[_File]:
     """The files of a folder without manifests, in the order of their names."""
     found = [
         _File(path, None)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and (form is not None or _IS_DATA(path.name))
-        if not path.name.endswith(".table.json")
+        for path in paths
+        if (form is not None or _IS_DATA(path.name)) and not path.name.endswith(TABLE_FILE)
     ]
+    for file in found:
+        if not file.path.is_file():
+            raise UsageError(
+                f"cannot read {file.path}: it is no regular file, or a link to nothing"
+            )
     if not found:
         raise UsageError(f"{folder} has neither an export nor files of items")
     return found

@@ -35,7 +35,7 @@ from isotone.exchange.item_files import (
     json_reader,
     shown,
 )
-from isotone.moving.columns import CODES, JSON, REST, Columns, checked_types, rest_of, value_of
+from isotone.moving.columns import CODES, JSON, REST, Columns, add_rest, checked_types, value_of
 from isotone.moving.file_names import FileFormat
 from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.notation import item_text, parse_json, read_item
@@ -80,7 +80,11 @@ _ENCODERS: Final[dict[FileFormat, Encoder]] = {
 def csv_header(columns: Columns) -> bytes:
     """The first line of a CSV file."""
     names = [_header(column.name, column.code) for column in columns.columns]
-    return _csv_text([[*names, *([REST] if columns.has_rest else [])]])
+    text = _csv_text([[*names, *([REST] if columns.has_rest else [])]])
+    return _MARK + text if text.startswith(_MARK) else text  # readers take one away
+
+
+_MARK: Final = "\ufeff".encode()
 
 
 def _header(name: str, code: str) -> str:
@@ -216,7 +220,10 @@ class _CsvReader:
         self, lines: Lines, types: Mapping[str, str], key_types: Mapping[str, str]
     ) -> None:
         self._rows = CsvRows(",")
-        header = self._rows.fields(next(self._rows(lines), "").removeprefix("\ufeff"))
+        first = next(self._rows(lines), "").removeprefix("\ufeff")
+        header = self._rows.fields(first)
+        if "\r" in first and '"' not in first:
+            raise UsageError("the lines of the file end with CR alone; write it with LF or CRLF")
         if not header or header == [""]:
             raise UsageError(
                 "the file has no header; the first line of a CSV file names the columns"
@@ -252,7 +259,7 @@ class _CsvReader:
                 continue
             try:
                 if name == REST and code == REST:
-                    item.update(rest_of(cell))
+                    add_rest(item, cell)
                 else:
                     item[name] = _READ_CELL[code](cell)
             except (UsageError, ValueError) as error:

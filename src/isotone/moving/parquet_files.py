@@ -24,7 +24,7 @@ from uuid import UUID
 from isotone.errors import UsageError
 from isotone.exchange.item_files import Put, Record, Unreadable
 from isotone.file_lock import open_locked
-from isotone.moving.columns import JSON, REST, Columns, rest_of, value_of
+from isotone.moving.columns import JSON, REST, Columns, add_rest, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free, name_part
 from isotone.tables.scan import ItemOrJson, decoded
@@ -204,6 +204,9 @@ class ParquetInput:
         except self._failures as error:
             raise UsageError(f"cannot read {self._name} as Parquet: {error}") from None
         schema = self._file.schema_arrow
+        if len(set(schema.names)) < len(schema.names):
+            names = ", ".join(schema.names)
+            raise UsageError(f"two columns of {self._name} have the same name: {names}")
         self._codes = {
             field.name: (field.metadata or {}).get(_CODE, b"").decode() for field in schema
         }
@@ -252,6 +255,10 @@ class ParquetInput:
                 raise UsageError(
                     f"{self._name} is damaged after row {self.position}: {error}"
                 ) from None
+            except ValueError as error:  # a time with nanoseconds, which no time of Python has
+                raise UsageError(
+                    f"{self._name} cannot be read after row {self.position}: {error}"
+                ) from None
             if row is None:
                 self.ended = True
                 return
@@ -265,7 +272,7 @@ class ParquetInput:
                 continue
             try:
                 if self._codes[name] == REST:
-                    item.update(rest_of(content))
+                    add_rest(item, content)
                 else:
                     item[name] = _value(self._codes[name], content)
             except (UsageError, ValueError, TypeError) as error:

@@ -1,7 +1,7 @@
-"""Keys of the items that a job wrote last: a run that continues it looks for them in the target.
+"""Whether the tables of a job are still what they were: the items that it wrote last are there, and no table is new.
 
 A state says how far a job is, but not whether the target still has what was written. After a restore to an earlier state, a job
-that went on from there would end as complete, with a gap.
+that went on from there would end as complete, with a gap. So would one whose table is deleted and made again meanwhile.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from isotone.backends.interface import Backend
-from isotone.errors import UsageError
-from isotone.moving.key_reads import read_items
+from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.tables.batch_reads import read_items
+from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.values.types import Item
 
@@ -28,4 +29,16 @@ def check_witnesses(
         raise UsageError(
             f"none of the items that an earlier run of this {job} wrote last is in table {table!r}: it was restored to an "
             f"earlier state, or emptied; --restart (restart=True) begins the {job} again"
+        )
+
+
+def check_same_table(backend: Backend, table: str, identity: str, *, job: str) -> None:
+    """Raise `UsageError` at the end of a job if its table was deleted, or made again, since it began."""
+    try:
+        found = read_description(backend, table).identity
+    except ResourceNotFoundException:
+        found = "none"
+    if identity not in ("", found):
+        raise UsageError(
+            f"table {table!r} was deleted during this {job}, so it is not complete: the same call begins again"
         )

@@ -8,9 +8,9 @@ Settings are checked, recorded and described. They change no throughput, because
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -199,19 +199,17 @@ def update_table_replica_auto_scaling(
     """Change the scaling of writes in all regions, and of reads in some."""
     with engine.writing:
         schema = changed_table(engine, request.table_name).schema
-
-        def absent(region: str) -> ValidationException:
-            return ValidationException(
+        members = dict(replication.members(engine, schema))
+        replicas = {each.region_name: each for each in request.replica_updates or ()}
+        for region in _without_replica(members, replicas):
+            raise ValidationException(
                 f"Replica not found: table {schema.name} has none in {region}"
             )
-
-        def change(
-            _: Engine, old: TableSchema, replica: ReplicaAutoScalingUpdate | None
-        ) -> TableSchema:
-            return _with_settings(_with_settings(old, request), replica)
-
-        group = replication.members(engine, schema)
-        changed = _change_regions(group, request.replica_updates, absent, change)
+        changed = {
+            member: _with_settings(_with_settings(old, request), replicas.get(member.region))
+            for member, old in members.items()
+        }
+        _save(changed)
         return _scaling_answer(engine, changed[engine], "UPDATING")
 
 
@@ -226,56 +224,37 @@ def describe_global_table_settings(engine: Engine, request: DescribeGlobalTableS
 def update_global_table_settings(engine: Engine, request: UpdateGlobalTableSettings) -> Answer:
     """Change the billing and the writes of all regions, and the reads of some."""
     name = request.global_table_name
-
-    def absent(region: str) -> ReplicaNotFoundException:
-        return ReplicaNotFoundException(
-            f"Global table with name: '{name}' has no replica in '{region}'."
-        )
-
-    def change(
-        member: Engine, old: TableSchema, replica: ReplicaSettingsUpdate | None
-    ) -> TableSchema:
-        now = member.clock.now()
-        billed = _with_billing(old, request.global_table_billing_mode, now)
-        new = _with_settings(_with_settings(billed, request), replica)
-        _check_capacity(new)
-        if replica is None or replica.replica_table_class is None:
-            return new
-        settings = with_table_class(new.settings, replica.replica_table_class, now)
-        return msgspec.structs.replace(new, settings=settings)
-
     with engine.writing:
-        group = replication.members(*find_group(engine, name))
-        _change_regions(group, request.replica_settings_update, absent, change)
+        members = dict(replication.members(*find_group(engine, name)))
+        replicas = {each.region_name: each for each in request.replica_settings_update or ()}
+        for region in _without_replica(members, replicas):
+            raise ReplicaNotFoundException(
+                f"Global table with name: '{name}' has no replica in '{region}'."
+            )
+        changed = {}
+        for member, schema in members.items():
+            replica = replicas.get(member.region)
+            schema = _with_billing(member, schema, request.global_table_billing_mode)
+            schema = _with_settings(_with_settings(schema, request), replica)
+            _check_capacity(schema)
+            changed[member] = _with_class(member, schema, replica)
+        _save(changed)
         return _settings_answer(engine, name, "UPDATING")
 
 
-Replica = TypeVar("Replica", ReplicaAutoScalingUpdate, ReplicaSettingsUpdate)
+# Changes
 
 
-def _change_regions(
-    group: Iterable[tuple[Engine, TableSchema]],
-    replicas: list[Replica] | None,
-    absent: Callable[[str], Exception],
-    change: Callable[[Engine, TableSchema, Replica | None], TableSchema],
-) -> dict[Engine, TableSchema]:
-    """Change the table in all regions, if it can be changed in each; raises `absent` for a region that has none."""
-    members = dict(group)
-    regional = {each.region_name: each for each in replicas or ()}
-    for region in regional:
-        if region not in {member.region for member in members}:
-            raise absent(region)
-    changed = {
-        member: change(member, schema, regional.get(member.region))
-        for member, schema in members.items()
-    }
+def _without_replica(members: Iterable[Engine], wanted: Iterable[str]) -> list[str]:
+    """The wanted regions that have no replica."""
+    present = {member.region for member in members}
+    return [region for region in wanted if region not in present]
+
+
+def _save(changed: Mapping[Engine, TableSchema]) -> None:
     for member, schema in changed.items():
         with member.writing:
             member.catalog.save(schema)
-    return changed
-
-
-# Changes
 
 
 class _Members(NamedTuple):
@@ -375,7 +354,17 @@ def _present(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _with_billing(schema: TableSchema, mode: BillingMode | None, now: float) -> TableSchema:
+def _with_class(
+    engine: Engine, schema: TableSchema, replica: ReplicaSettingsUpdate | None
+) -> TableSchema:
+    if replica is None or replica.replica_table_class is None:
+        return schema
+    now = engine.clock.now()
+    settings = with_table_class(schema.settings, replica.replica_table_class, now)
+    return msgspec.structs.replace(schema, settings=settings)
+
+
+def _with_billing(engine: Engine, schema: TableSchema, mode: BillingMode | None) -> TableSchema:
     if mode is None or mode == schema.billing:
         return schema
     if mode == "PROVISIONED":
@@ -388,7 +377,7 @@ def _with_billing(schema: TableSchema, mode: BillingMode | None, now: float) -> 
             msgspec.structs.replace(index, throughput=Throughput()) for index in schema.indexes
         ),
         scaling={},
-        on_demand_since=round(now, 3),
+        on_demand_since=round(engine.clock.now(), 3),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise, product
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -52,7 +52,6 @@ from isotone.operations.item_validation import (
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
 from isotone.operations.query_and_scan import Scan, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
-from isotone.values.types import SORT_KEYS
 
 Values = Mapping[str, AttributeValue]
 
@@ -298,17 +297,11 @@ def _ranges(
     """The ranges of keys to read, in order."""
     if key_plan.is_scan:
         return [_EVERYTHING]
-    known = [[value_of(term, values) for term in terms] for terms in key_plan.partition]
-    partitions = list(dict.fromkeys(map(_sort_key, product(*known))))
-    if len(partitions) > limits.STATEMENT_COLLECTIONS:
+    collections = key_plan.collections(values)
+    if len(collections) > limits.STATEMENT_COLLECTIONS:
         raise ValidationException(messages.TOO_MANY_READS)
-    by_key = {_sort_key(each): each for each in product(*known)}
-    order = sorted(by_key, reverse=_descends(select, keyspace.partition_names))
-    return [_range(keyspace, by_key[each], key_plan, values) for each in order]
-
-
-def _sort_key(partition: Sequence[AttributeValue]) -> tuple[Any, ...]:
-    return tuple(SORT_KEYS[code](content) for ((code, content),) in map(dict.items, partition))
+    order = sorted(collections, reverse=_descends(select, keyspace.partition_names))
+    return [_range(keyspace, collections[each], key_plan, values) for each in order]
 
 
 def _range(

@@ -3,24 +3,29 @@
     writer = BatchWriter(backend, "Orders", pace)
     units = writer.write([put(item) for item in items] + [delete(key)])
 
-A batch has at most 25 entries, each with another key. A backend that commits several requests at once (`send_many`, of a
+    yield from write_batch([("Orders", put(order)), ("Customers", delete(key))])
+
+A batch has at most 25 entries, each with another key. The service writes as much of it as throughput allows and returns the
+rest, which is sent again after a pause. A writer has one table, a pace, and many threads. To it, a backend that commits several requests at once (`send_many`, of a
 database in this process) gets all batches of a call together, so that the disk is waited for once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from isotone import limits
-from isotone.backends.interface import Backend
-from isotone.backends.request_retries import is_retryable
-from isotone.errors import ProvisionedThroughputExceededException
+from isotone.backends.interface import Backend, Response
+from isotone.backends.request_retries import THROTTLES, is_retryable
+from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
 from isotone.tables.pace import Pace, units_of
-from isotone.tables.retries import SLOWED
+from isotone.tables.retries import SLOWED, THROTTLING
 from isotone.tables.scan import ItemOrJson, decoded, json_length
+from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
 Entry = dict[str, Any]
@@ -38,6 +43,41 @@ def put(item: ItemOrJson) -> Entry:
 def delete(key: Item) -> Entry:
     """The entry that deletes the item with a key."""
     return {"DeleteRequest": {"Key": key}}
+
+
+def write_batch(entries: Sequence[tuple[str, Entry]]) -> Steps[None]:
+    """Write up to 25 entries, each with its table. Raises `BatchIncomplete` with those that the service keeps leaving out."""
+    pending: dict[str, list[Entry]] = {}
+    for table, entry in entries:
+        pending.setdefault(table, []).append(entry)
+    attempt = 0
+    while left := (yield from _unprocessed_of(pending)):
+        attempt = attempt + 1 if _count(left) == _count(pending) else 0
+        pending = left
+        if attempt == THROTTLING.attempts:
+            raise BatchIncomplete(
+                f"after {attempt} attempts that wrote nothing, {_count(left)} of {len(entries)} "
+                "entries of a batch are not written; the table has too little throughput",
+                [entry for each in left.values() for entry in each],
+            )
+        yield THROTTLING.pause(max(attempt, 1))
+
+
+def _count(pending: Mapping[str, Sequence[Entry]]) -> int:
+    return sum(map(len, pending.values()))
+
+
+def _unprocessed_of(pending: dict[str, list[Entry]]) -> Steps[dict[str, list[Entry]]]:
+    """Send one request; returns the unprocessed entries."""
+    try:
+        return _unprocessed((yield Call("BatchWriteItem", {"RequestItems": pending})))
+    except THROTTLES:
+        return pending
+
+
+def _unprocessed(response: Response) -> dict[str, list[Entry]]:
+    left: dict[str, list[Entry]] = response.get("UnprocessedItems") or {}
+    return left
 
 
 class BatchWriter:
@@ -94,8 +134,8 @@ class BatchWriter:
                 left += batch
                 continue
             response = _decode(answer)
-            units += self._cost(response, batch)
-            left += self._unprocessed(response)
+            units += _cost(batch, response)
+            left += self._left(response)
         self._pace.spend(units)
         return units, left, failure
 
@@ -104,28 +144,26 @@ class BatchWriter:
         for batch in batches:
             if not self._takes_json:
                 batch = [_plain(entry) for entry in batch]
-            response = self._pace.execute(self._backend, "BatchWriteItem", self._request(batch))
-            cost = self._cost(response, batch)
-            if units_of(response) is None:
-                self._pace.spend(cost)
-            units += cost
-            left += self._unprocessed(response)
+            write = partial(self._backend.execute, "BatchWriteItem", self._request(batch))
+            response = self._pace.send(write, partial(_cost, batch))
+            units += _cost(batch, response)
+            left += self._left(response)
         return units, left
 
     def _request(self, batch: list[Entry]) -> dict[str, Any]:
         return {"RequestItems": {self._table: batch}, "ReturnConsumedCapacity": "TOTAL"}
 
-    def _unprocessed(self, response: dict[str, Any]) -> list[Entry]:
-        found: list[Entry] = (response.get("UnprocessedItems") or {}).get(self._table, [])
-        return found
+    def _left(self, response: Response) -> list[Entry]:
+        return _unprocessed(response).get(self._table, [])
 
-    def _cost(self, response: dict[str, Any], batch: list[Entry]) -> float:
-        """The units of a response; an estimate if the engine does not report them."""
-        units = units_of(response)
-        if units is not None:
-            return units
-        sizes = (json_length(next(iter(next(iter(each.values())).values()))) for each in batch)
-        return float(sum(max(1, -(-size // limits.WRITE_UNIT)) for size in sizes))
+
+def _cost(batch: list[Entry], response: Response) -> float:
+    """The units of a batch; an estimate if the engine does not report them."""
+    units = units_of(response)
+    if units is not None:
+        return units
+    sizes = (json_length(next(iter(next(iter(each.values())).values()))) for each in batch)
+    return float(sum(max(1, -(-size // limits.WRITE_UNIT)) for size in sizes))
 
 
 def _plain(entry: Entry) -> Entry:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, wait
 from functools import partial
 from os import PathLike
 from typing import Any, Final, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, Final, TypeVar
 from isotone.errors import UsageError
 from isotone.output_paths import STANDARD
 from isotone.tables.job_state import JobState, default_path
+from isotone.tables.pace import Stopped
 from isotone.tables.progress import Meter, Report
 
 R = TypeVar("R")
@@ -49,6 +51,25 @@ def check_number(name: str, value: int | None, of: str) -> None:
     """Raise `UsageError` unless a number of segments or threads is None, or 1 or more; each is a thread of its own."""
     if value is not None and (type(value) is not int or not 1 <= value <= _MOST_THREADS):
         raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 to {_MOST_THREADS}")
+
+
+def wait_for(
+    futures: Collection[Future[None]], stop: threading.Event, report: Callable[[], object]
+) -> None:
+    """Wait for the threads of a job, and report meanwhile. The first error, or Ctrl-C, stops the others."""
+    pending, failed = set(futures), False
+    try:
+        while pending and not failed:
+            done, pending = wait(pending, timeout=TICK)
+            report()
+            failed = any(each.exception() for each in done)
+    finally:
+        if pending or failed:
+            stop.set()
+        wait(futures)
+    errors = [error for each in futures if (error := each.exception())]
+    if errors:  # those that were only stopped say less
+        raise next((each for each in errors if not isinstance(each, Stopped)), errors[0])
 
 
 def silent(_: object) -> None:

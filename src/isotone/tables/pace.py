@@ -75,12 +75,11 @@ class Pace:
         return self.send(lambda: backend.execute(operation, request))
 
     def send(
-        self, send: Callable[[], Response], cost: Callable[[Response], float] | None = None
+        self,
+        send: Callable[[], Response],
+        cost: Callable[[Response], float] = lambda response: units_of(response) or 0.0,
     ) -> Response:
-        """`execute` for any function that sends a request and returns the response.
-
-        `cost` estimates the units of a response that reports none.
-        """
+        """`execute` for any function that sends a request and returns the response, and one that knows its units."""
         attempt, failing_since = 0, 0.0
         while True:
             self.wait()
@@ -96,10 +95,7 @@ class Pace:
                     raise
                 self.throttled(attempt)
             else:
-                units = units_of(response)
-                if units is None:
-                    units = 0.0 if cost is None else cost(response)
-                self.spend(units)
+                self.spend(cost(response))
                 return response
 
     def wait(self) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from isotone.tables.pace import units_of
+from isotone.tables.scan import Position, ScannedPage, segments_at
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
@@ -38,25 +39,17 @@ def sample_items(
     """Read up to `most` items of a table, up to `a_page` in a request; all of them if it is None."""
     items: list[Item] = []
     units = 0.0
-    waiting = deque(_first_requests(table, segments))
+    waiting = deque(segments_at(table, [Position()] * segments))
     while waiting and (most is None or len(items) < most):
-        request = waiting.popleft()
-        sizes = [] if most is None else [-(-(most - len(items)) // (len(waiting) + 1))]
-        sizes += [] if a_page is None else [a_page]
-        response = yield Call("Scan", {**request, "Limit": min(sizes)} if sizes else request)
-        items += response["Items"]
+        segment = waiting.popleft()
+        share = None if most is None else -(-(most - len(items)) // (len(waiting) + 1))
+        limit = min(filter(None, (share, a_page)), default=None)
+        response = yield Call("Scan", segment.request(limit, consistent=False))
+        page = ScannedPage.of(response)
+        items += page.items
         units += units_of(response) or 0.0
         if progress is not None:
             progress(len(items))
-        if "LastEvaluatedKey" in response:
-            waiting.append({**request, "ExclusiveStartKey": response["LastEvaluatedKey"]})
+        if page.after is not None:
+            waiting.append(segment.moved_to(page.after))
     return SampledItems(items, not waiting, units)
-
-
-def _first_requests(table: str, segments: int) -> list[dict[str, Any]]:
-    request = {"TableName": table, "ReturnConsumedCapacity": "TOTAL"}
-    if segments == 1:
-        return [request]
-    return [
-        {**request, "Segment": segment, "TotalSegments": segments} for segment in range(segments)
-    ]

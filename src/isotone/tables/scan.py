@@ -58,14 +58,13 @@ class Segment:
         """Where it continues, as it is saved."""
         return Position(self.after, self.is_over)
 
-    def request(self, limit: int) -> dict[str, Any]:
-        """The request for the next page."""
-        request: dict[str, Any] = {
-            "TableName": self.table,
-            "ConsistentRead": True,
-            "ReturnConsumedCapacity": "TOTAL",
-            "Limit": limit,
-        }
+    def request(self, limit: int | None, *, consistent: bool = True) -> dict[str, Any]:
+        """The request for the next page, of up to `limit` items."""
+        request: dict[str, Any] = {"TableName": self.table, "ReturnConsumedCapacity": "TOTAL"}
+        if consistent:
+            request["ConsistentRead"] = True
+        if limit is not None:
+            request["Limit"] = limit
         if self.total > 1:
             request |= {"Segment": self.number, "TotalSegments": self.total}
         if self.after is not None:
@@ -96,12 +95,7 @@ class ScannedPage:
     @classmethod
     def of(cls, response: Response) -> ScannedPage:
         """The page that answers `Segment.request`."""
-        units = units_of(response)
-        return cls(
-            response["Items"],
-            response.get("LastEvaluatedKey"),
-            _units_by_size(response) if units is None else units,
-        )
+        return cls(response["Items"], response.get("LastEvaluatedKey"), _cost(response))
 
     @property
     def position(self) -> Position:
@@ -125,7 +119,7 @@ def pages(
     while not segment.is_over:
         most = items_a_page() if callable(items_a_page) else items_a_page
         request = segment.request(pace.affordable(item_units, most, segment.total))
-        page = ScannedPage.of(pace.send(partial(read, "Scan", request), _units_by_size))
+        page = ScannedPage.of(pace.send(partial(read, "Scan", request), _cost))
         if page.items:
             item_units = page.units / len(page.items)
         yield page
@@ -180,9 +174,10 @@ def pages_together(
             thread.join()
 
 
-def _units_by_size(response: Response) -> float:
-    """The units of a page from an engine that does not report them."""
-    return sum(map(json_length, response["Items"])) / limits.READ_UNIT
+def _cost(response: Response) -> float:
+    """The units of a page; an estimate if the engine does not report them."""
+    units = units_of(response)
+    return sum(map(json_length, response["Items"])) / limits.READ_UNIT if units is None else units
 
 
 def decoded(item: ItemOrJson) -> Item:

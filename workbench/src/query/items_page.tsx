@@ -41,11 +41,13 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     setSelected(null);
     setChecked(new Map());
   }, [address]);
-  // An index may have a part of the item; what is edited, copied and duplicated is the whole.
+  // An index may have a part of the item; what is edited, copied, duplicated and deleted is the whole. It is kept apart from what
+  // is selected: a click on the row selects the part again.
   const projection = (view.index ?? beside)?.projection ?? "ALL";
   const shownId = open === "item" ? selected?.id : undefined;
-  const [whole, setWhole] = useState<{ id: string; failure: CallError | null } | null>(null);
+  const [whole, setWhole] = useState<{ id: string; item: Item | null; failure: CallError | null } | null>(null);
   const part: Part = !shownId || projection === "ALL" ? null : whole?.id === shownId ? whole.failure : "reading";
+  const entry = selected && whole?.item && whole.id === selected.id ? { ...selected, item: whole.item } : selected;
   useEffect(() => {
     setWhole(null);
     if (!selected || !shownId || projection === "ALL") return;
@@ -55,10 +57,9 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       ({ response }) => {
         if (cancel.signal.aborted) return;
         const gone = new CallError("ItemIsGone", "The table has no such item any more; the index will follow.");
-        setWhole({ id: shownId, failure: response.Item ? null : gone });
-        if (response.Item) setSelected((now) => (now?.id === shownId ? { ...now, item: response.Item! } : now));
+        setWhole({ id: shownId, item: response.Item ?? null, failure: response.Item ? null : gone });
       },
-      (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, failure }),
+      (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, item: null, failure }),
     );
     return () => cancel.abort();
   }, [shownId, projection]);
@@ -91,6 +92,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       return;
     }
     shown.current?.replace(id, item);
+    setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
   };
   const select = (entry: Entry | null) => {
@@ -141,7 +143,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
           <Inspector
             key={open === "new" ? "new" : selected!.id}
             table={table}
-            entry={open === "new" ? null : selected}
+            entry={open === "new" ? null : entry}
             part={open === "new" ? null : part}
             writable={writable}
             onClose={() => setOpen(null)}

@@ -21,8 +21,8 @@ from isotone.expressions.key_planning import (
     KeyTerm,
     Term,
     Values,
+    compiled,
     distinct,
-    joined,
     key_term,
     mentions,
     name_of,
@@ -103,17 +103,11 @@ def _plan(
     reads, can_overlap = ((), False) if plan.is_scan else _reads(where[0], partition, sort)
     return WherePlan(
         **msgspec.structs.asdict(plan),
-        filter=_compiled(plan.rest),
+        filter=compiled(plan.rest),
         reads=reads,
         has_alternatives=any(map(_has_alternatives, where)),
         can_overlap=can_overlap,
     )
-
-
-def _compiled(conditions: Sequence[ConditionNode]) -> Condition | None:
-    """Conditions that must all be true, compiled; None for none."""
-    node = joined(conditions)
-    return None if node is None else Condition.from_node(node, parameter="")
 
 
 def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
@@ -139,7 +133,7 @@ def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
 
 
 def _beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
-    return _compiled([each for each in distinct((where.node,)) if not _is_equality(each, names)])
+    return compiled([each for each in distinct((where.node,)) if not _is_equality(each, names)])
 
 
 def _is_equality(node: ConditionNode, names: tuple[str, ...]) -> bool:

@@ -6,7 +6,7 @@ drops most of its items is reported, with the index that would answer it by its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,8 @@ from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import InvalidItem, UsageError
 from isotone.model.declaring.conditions import All, Comparison, Condition
-from isotone.model.reading.matching import find
+from isotone.model.declaring.entity_schema import EntitySchema
+from isotone.model.reading.matching import find, lacking
 from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
 from isotone.text_table import counted
@@ -170,17 +171,19 @@ def waste_of(read: Read[Any], stats: Stats) -> Waste:
 
 def _advice(read: Read[Any]) -> str:
     """The key that would answer the read, or the index to declare."""
-    conditions = list(_plain((*read.asked, *read.filters)))
-    if len(read.schemas) > 1 or not conditions:
+    conditions = (*read.asked, *read.filters)
+    plain = list(_plain(conditions))
+    if len(read.schemas) > 1 or not plain:
         return _NARROWER
     (schema,) = read.schemas
-    try:
-        better = find(schema.entity, tuple(conditions)).name
-    except UsageError:
-        return f"an index would read no other items: {_index(conditions)}"
-    if better == read.name:  # no key answers the conditions that drop items
-        return _NARROWER
-    return f"{better} answers it by its key"
+    for asked in (conditions, plain):
+        try:
+            better = find(schema.entity, asked).name
+        except UsageError:
+            continue
+        # If it is the same, no key answers the conditions that drop items.
+        return _NARROWER if better == read.name else f"{better} answers it by its key"
+    return _index(schema, conditions, plain)
 
 
 def _plain(conditions: Iterable[Condition]) -> Iterator[Comparison]:
@@ -196,13 +199,19 @@ def _plain(conditions: Iterable[Condition]) -> Iterator[Comparison]:
             yield condition
 
 
-def _index(conditions: list[Comparison]) -> str:
-    """The declaration of an index that would answer the conditions."""
-    equal = list(dict.fromkeys(c.field.name for c in conditions if c.operator == "="))
-    ranged = [c.field.name for c in conditions if c.operator != "="]
-    partition, rest = (equal[:1], equal[1:]) if equal else ([], [])
-    sort = [*rest, *ranged[:1]]
+def _index(
+    schema: EntitySchema, conditions: Sequence[Condition], plain: Sequence[Comparison]
+) -> str:
+    """The index that has the key for the conditions, and what it lacks; or the declaration of one to make."""
+    equal = list(dict.fromkeys(each.field.name for each in plain if each.operator == "="))
+    ranged = [each.field.name for each in plain if each.operator != "="]
+    partition, sort = equal[:1], [*equal[1:], *ranged[:1]]
+    for key in schema.indexes if partition else ():
+        names = [component.field.name for component in key.components]
+        why = lacking(schema, key, conditions)
+        if why and names[: 1 + len(sort)] == [*partition, *sort]:
+            return f"{schema.patterns[key.name]} has the key for it, but {why}"
     literal = ['"ALL"'] if not partition else []
-    return f'Index("…", {", ".join(literal + partition)})' + (
+    return f'an index would read no other items: Index("…", {", ".join(literal + partition)})' + (
         f".sort({', '.join(sort)})" if sort else ""
     )

@@ -10,7 +10,7 @@ DynamoDB charges for what it drops. Without such a key there is only a scan, whi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,7 +44,7 @@ class _Candidate:
 
     query: Query[Any]
     rank: tuple[object, ...]
-    answered: int
+    answers: str
 
 
 def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E] | Scan[E]:
@@ -56,12 +56,8 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
     candidates, reasons = _candidates(schema, conditions)
     if candidates:
         best, *others = candidates
-        rejected = [
-            f"{each.query.name}: answers {_of(each.answered, conditions)} by its key"
-            for each in others
-        ]
-        because = f"it answers {_of(best.answered, conditions)} by its key"
-        return replace(best.query, because=(because, *rejected, *reasons))
+        rejected = [f"{each.query.name}: {each.answers}" for each in others]
+        return replace(best.query, because=(f"it {best.answers}", *rejected, *reasons))
     if not scan:
         raise Unanswerable(
             f"no key of {entity.__name__} can find what satisfies {_listed(conditions)}:\n  "
@@ -71,7 +67,7 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
     return _scan(schema, conditions, reasons)
 
 
-def find(entity: type[E], given: tuple[Condition, ...]) -> Query[E]:
+def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
     """The query by the first key that answers all conditions by itself; see `Entity.find`.
 
     A key that answers them as they stand needs no comparison with the others. Otherwise it is the one that `match` takes,
@@ -82,14 +78,14 @@ def find(entity: type[E], given: tuple[Condition, ...]) -> Query[E]:
     for key in (schema.primary, *schema.indexes):
         try:
             query: Query[E] = schema.patterns[key.name].where(*given)
-            _check_complete(schema, key, given)
         except Unanswerable as error:
             reasons.append(str(error))
-        except _Unusable as error:
-            what = "does not project all attributes" if unprojected_fields(schema, key) else error
-            reasons.append(f"{key.name} {what}; if you mean that index, use it by name")
-        else:
+            continue
+        why = lacking(schema, key, given)
+        if why is None:
             return query
+        what = "does not project all attributes" if unprojected_fields(schema, key) else why
+        reasons.append(f"{key.name} {what}; if you mean that index, use it by name")
     try:
         best = match(entity, given, scan=False)
     except Unanswerable:
@@ -113,8 +109,7 @@ def queries_for(
     if conditions is None:
         return [], []
     candidates, reasons = _candidates(schema, conditions)
-    told = [f"answers {_of(each.answered, conditions)} by its key" for each in candidates]
-    return list(zip((each.query for each in candidates), told, strict=True)), reasons
+    return [(each.query, each.answers) for each in candidates], reasons
 
 
 def _conditions(schema: EntitySchema, given: Sequence[Condition]) -> list[Condition] | None:
@@ -133,19 +128,16 @@ def _candidates(
     """The queries by all keys that can be used, the best first, and why each of the others cannot."""
     candidates, reasons = [], []
     trees = list(map(_tree, conditions))
+    by_tree = {id(tree): each for tree, each in zip(trees, conditions, strict=True)}
     planner = KeyPlanner(trees)
     for key in (schema.primary, *schema.indexes):
         try:
-            candidates.append(_candidate(schema, key, conditions, trees, planner))
+            candidates.append(_candidate(schema, key, planner, by_tree))
         except _Unusable as error:
             reasons.append(f"{schema.patterns[key.name]}: {error}")
     best = max(candidates, key=lambda each: each.rank, default=None)  # the first of equal ones
     candidates.sort(key=lambda each: each is not best)
     return candidates, reasons
-
-
-def _of(answered: int, conditions: Sequence[Condition]) -> str:
-    return f"{answered} of {counted(len(conditions), 'condition')}"
 
 
 def _listed(conditions: Sequence[Condition]) -> str:
@@ -193,15 +185,18 @@ def _nothing(schema: EntitySchema, given: Sequence[Condition]) -> Query[Any]:
 def _candidate(
     schema: EntitySchema,
     key: BoundKey,
-    conditions: Sequence[Condition],
-    trees: Sequence[nodes.ConditionNode],
     planner: KeyPlanner,
+    by_tree: Mapping[int, Any],
 ) -> _Candidate:
-    """The query by a key; `trees` are those of the conditions. Raises `_Unusable`."""
-    _check_complete(schema, key, conditions)
+    """The query by a key for the conditions, each of which is known by the tree that the planner has of it.
+
+    Raises `_Unusable`.
+    """
+    conditions = [*by_tree.values()]
+    if why := lacking(schema, key, conditions):
+        raise _Unusable(why)
     plan = _plan(schema, key, planner)
-    given: dict[int, Any] = {id(tree): each for tree, each in zip(trees, conditions, strict=True)}
-    asked: list[Comparison] = [given[id(tree)] for tree in plan.answered]
+    asked: list[Comparison] = [by_tree[id(tree)] for tree in plan.answered]
     try:
         bounds(key, asked)
     except UsageError:  # a range of values in a form that does not sort, or in another order
@@ -215,21 +210,20 @@ def _candidate(
     equal = {each.field.name for each in asked if each.operator == "="}
     is_whole = key.index is None and key.component_names <= equal
     rank = plan.rank(len(filters), is_whole=is_whole)
-    return _Candidate(query, rank, len(conditions) - len(filters))
+    answered = f"{len(conditions) - len(filters)} of {counted(len(conditions), 'condition')}"
+    return _Candidate(query, rank, f"answers {answered} by its key")
 
 
-def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> None:
-    """Raise unless a key has all entities that satisfy the conditions, with all their fields."""
+def lacking(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> str | None:
+    """Why a key may not have all entities that satisfy the conditions, with all their fields; None if it has."""
     if key.index is None:
-        return
+        return None
     missing = unprojected_fields(schema, key)
     if missing:
-        raise _Unusable(f"the index does not project {', '.join(sorted(missing))}")
+        return f"the index does not project {', '.join(sorted(missing))}"
     exact = [each for each in conditions if not _ignores_case(each)]
     if key.when is not None and not implies(exact, key.when):
-        raise _Unusable(
-            f"it has only entities with {key.when!r}, which the conditions do not imply"
-        )
+        return f"it has only entities with {key.when!r}, which the conditions do not imply"
     asked = {
         each.field.name
         for each in conditions
@@ -237,7 +231,8 @@ def _check_complete(schema: EntitySchema, key: BoundKey, conditions: Sequence[Co
     }
     for name, has_value in _presence(key).items():
         if name not in asked and not implies(exact, has_value):
-            raise _Unusable(f"it lacks entities without {name}")
+            return f"it lacks entities without {name}"
+    return None
 
 
 @lru_cache(maxsize=1024)
@@ -305,8 +300,9 @@ def _scan(
     """The scan of the table, or of the sparse index with all that the conditions ask for."""
     sparse = [key for key in schema.indexes if key.when is not None]
     for key in (*sparse, schema.primary):
+        if lacking(schema, key, conditions):
+            continue
         try:
-            _check_complete(schema, key, conditions)
             scanned = schema.patterns[key.name].scan().filter(*_filters(schema, key, conditions))
         except (_Unusable, UsageError) as error:
             if key is schema.primary:

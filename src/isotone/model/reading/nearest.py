@@ -20,8 +20,8 @@ from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.declaring.vector_index import BoundVectorIndex
 from isotone.model.expiry import is_missing
-from isotone.model.reading.batch_get import fetch
 from isotone.model.reading.reader import Reader
+from isotone.tables.batch_reads import fetch
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
@@ -220,7 +220,7 @@ def _read_whole(
 ) -> Steps[list[Neighbor[E]]]:
     """The entities of items of which the keys are known. One that was deleted meanwhile is left out."""
     pattern = search.pattern
-    items = yield from fetch(pattern.schema.table, [key for key, _ in found])
+    items = yield from fetch(pattern.schema.table.name, [key for key, _ in found])
     entities = [reader.entity_of(pattern.entity, item) for item in items]
     return [
         Neighbor(entity, score)

@@ -28,7 +28,6 @@ from isotone.model.declaring.pydantic_type import page_core_schema, page_json_sc
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
-from isotone.model.reading.batch_get import FetchProgress, fetch
 from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, Position
 from isotone.model.reading.families import Family, FamilyQuery
@@ -51,6 +50,7 @@ from isotone.model.reading.two_key_forms import (
     with_previous_tags,
 )
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
+from isotone.tables.batch_reads import FetchProgress, fetch
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.size import item_size
@@ -397,7 +397,9 @@ class Reader:
         if schema.primary not in self.records.checked:
             yield from self.records.check((schema,), (schema.primary,))
         wanted = [schema.identify(key) for key in keys]
-        items = yield from fetch(schema.table, wanted, consistent=consistent, progress=progress)
+        items = yield from fetch(
+            schema.table.name, wanted, consistent=consistent, progress=progress
+        )
         return [self.entity_of(entity, item) for item in items]
 
     def get_by_keys(
@@ -417,7 +419,7 @@ class Reader:
         found: list[E | None] = [None] * len(keys)
         for table, here in places.items():
             wanted = [keys[place].__schema__.identify(keys[place].fields) for place in here]
-            items = yield from fetch(table, wanted, consistent=consistent, progress=progress)
+            items = yield from fetch(table.name, wanted, consistent=consistent, progress=progress)
             for place, item in zip(here, items, strict=True):
                 found[place] = self.entity_of(keys[place].entity, item)
         return found

@@ -1,7 +1,6 @@
-"""Batches of writes: BatchWriteItem, repeated until a batch is complete; `BatchIncomplete`.
+"""Batches of entities to put or delete, as entries of BatchWriteItem (`tables/batches.py`).
 
-The service writes as much of a batch as throughput allows and returns the rest, which is sent again after a
-pause. While keys are being widened, an entry also deletes the item under the previous key.
+While keys are being widened, an entry also deletes the item under the previous key.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone import limits
-from isotone.backends.request_retries import THROTTLES
 from isotone.clock import Clock
 from isotone.errors import (
-    BatchIncomplete,
     UsageError,
 )
 from isotone.model.declaring.entity_key import EntityKey
@@ -22,9 +19,11 @@ from isotone.model.declaring.previous_keys import previous_key
 from isotone.model.key_records import KeyRecords
 from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
-from isotone.model.writing.write import key_in, key_of, place_of, schema_of, schema_of_instance
-from isotone.tables.retries import THROTTLING
-from isotone.tables.steps import Call, Steps
+from isotone.model.writing.write import key_of, place_of, schema_of, schema_of_instance
+from isotone.tables.batch_reads import fetch
+from isotone.tables.batches import Entry as BatchEntry
+from isotone.tables.batches import delete, put, write_batch
+from isotone.tables.steps import Steps
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class _Entry(NamedTuple):
     schema: EntitySchema
     key: Item
     place: bytes
-    requests: tuple[dict[str, Any], ...]
+    requests: tuple[BatchEntry, ...]
     settle: Callable[[], None]
 
     @property
@@ -105,7 +104,7 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
         entity.__dict__.update(values)
         entity.after_put()
 
-    return _entry(schema, schema.primary_key(values), {"PutRequest": {"Item": item}}, settle)
+    return _entry(schema, schema.primary_key(values), put(item), settle)
 
 
 def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]) -> _Entry:
@@ -114,14 +113,14 @@ def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, 
     where = key_of(schema, target, key)
     if not isinstance(target, type | EntityKey):
         target.before_delete()
-    return _entry(schema, where, {"DeleteRequest": {"Key": where}}, lambda: None)
+    return _entry(schema, where, delete(where), lambda: None)
 
 
 def _entry(
-    schema: EntitySchema, key: Item, request: dict[str, Any], settle: Callable[[], None]
+    schema: EntitySchema, key: Item, request: BatchEntry, settle: Callable[[], None]
 ) -> _Entry:
     previous = previous_key(schema, key)
-    requests = (request,) if previous is None else (request, {"DeleteRequest": {"Key": previous}})
+    requests = (request,) if previous is None else (request, delete(previous))
     return _Entry(schema, key, place_of(schema, key), requests, settle)
 
 
@@ -154,7 +153,7 @@ def _write(
         yield from _check_versions(last)
         requests = [(entry.table, request) for entry in last for request in entry.requests]
         for start in range(0, len(requests), limits.BATCH_WRITE_ITEMS):
-            yield from _write_together(requests[start : start + limits.BATCH_WRITE_ITEMS])
+            yield from write_batch(requests[start : start + limits.BATCH_WRITE_ITEMS])
         for entry in chunk:
             entry.settle()
         done += len(chunk)
@@ -165,60 +164,12 @@ def _write(
 
 def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
     """Raise `NewerVersion` if a later version of an entity that declares its version wrote an item."""
-    versioned = {entry.place: entry for entry in entries if entry.schema.declares_version}
-    pending: dict[str, Any] = {}
-    for entry in versioned.values():
-        pending.setdefault(entry.table, {"Keys": [], "ConsistentRead": True})
-        pending[entry.table]["Keys"].append(entry.key)
-    schemas = {entry.table: entry.schema for entry in versioned.values()}
-    attempt = 0
-    while pending:
-        try:
-            response = yield Call("BatchGetItem", {"RequestItems": pending})
-        except THROTTLES:
-            response = {"Responses": {}, "UnprocessedKeys": pending}
-        for table, items in response["Responses"].items():
-            for item in items:
-                place = place_of(schemas[table], key_in(schemas[table], item))
-                versioned[place].schema.checked(item)
-        pending = response.get("UnprocessedKeys") or {}
-        if pending:
-            attempt += 1
-            if attempt == THROTTLING.attempts:
-                raise BatchIncomplete(
-                    f"after {attempt} attempts, the versions of some items are not read; the table has too "
-                    "little throughput",
-                    [key for table in pending.values() for key in table["Keys"]],
-                )
-            yield THROTTLING.pause(attempt)
-
-
-def _write_together(requests: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
-    pending: dict[str, list[Any]] = {}
-    for table, request in requests:
-        pending.setdefault(table, []).append(request)
-    attempt = 0
-    while left := (yield from _send(pending)):
-        attempt = attempt + 1 if _count(left) == _count(pending) else 0
-        pending = left
-        if attempt == THROTTLING.attempts:
-            raise BatchIncomplete(
-                f"after {attempt} attempts that wrote nothing, {_count(left)} of {len(requests)} "
-                "entries of a batch are not written; the table has too little throughput",
-                [request for requests in left.values() for request in requests],
-            )
-        yield THROTTLING.pause(max(attempt, 1))
-
-
-def _count(pending: Mapping[str, Sequence[Any]]) -> int:
-    return sum(map(len, pending.values()))
-
-
-def _send(pending: dict[str, list[Any]]) -> Steps[dict[str, list[Any]]]:
-    """Send one request; returns the unprocessed entries."""
-    try:
-        response = yield Call("BatchWriteItem", {"RequestItems": pending})
-    except THROTTLES:
-        return pending
-    left: dict[str, list[Any]] = response.get("UnprocessedItems") or {}
-    return left
+    by_table: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        if entry.schema.declares_version:
+            by_table.setdefault(entry.table, []).append(entry)
+    for table, versioned in by_table.items():
+        items = yield from fetch(table, [each.key for each in versioned], consistent=True)
+        for entry, item in zip(versioned, items, strict=True):
+            if item is not None:
+                entry.schema.checked(item)

@@ -1,4 +1,12 @@
-"""Many items by their keys: BatchGetItem, repeated until every key is answered; `BatchIncomplete`."""
+"""Many items by their keys: BatchGetItem, repeated until every key is answered.
+
+    items = yield from fetch("Orders", keys)                # in the order of the keys
+    items = read_items(backend, "Orders", keys, pace)       # from a thread, those that exist
+
+The service answers as much of a batch as its limits allow, and returns the other keys. They are requested again; after a
+request that returned nothing, there is a pause that doubles each time, of random length so that many clients do not retry
+at once.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from isotone import limits
-from isotone.backends.interface import Response
+from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
-from isotone.model.declaring.table import Table
+from isotone.tables.pace import Pace
 from isotone.tables.retries import THROTTLING
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
@@ -30,7 +38,7 @@ FetchProgress = Callable[[Fetched], None]
 
 
 def fetch(
-    table: Table,
+    table: str,
     keys: Sequence[Item],
     *,
     consistent: bool = False,
@@ -39,12 +47,8 @@ def fetch(
 ) -> Steps[list[Item | None]]:
     """The items with these keys, in the order of the keys; None for each that is missing.
 
-    `count` takes each response, with the units that it cost.
-
-    The service answers as much of a batch as its limits allow, and returns the other keys. They are
-    requested again; after a request that returned nothing, there is a pause that doubles each time, of
-    random length so that many clients do not retry at once. Raises `BatchIncomplete` with the keys that the
-    service kept leaving out.
+    `count` takes each response, with the units that it cost. Raises `BatchIncomplete` with the keys that the service
+    kept leaving out.
     """
     texts = [_text_of_key(key) for key in keys]
     pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch refuses a key twice
@@ -62,7 +66,7 @@ def fetch(
         attempt = attempt + 1 if len(left) == len(batch) else 0
         if attempt == THROTTLING.attempts:
             raise BatchIncomplete(
-                f"{table.name}: after {attempt} attempts that returned nothing, {len(pending)} of "
+                f"{table}: after {attempt} attempts that returned nothing, {len(pending)} of "
                 f"{counted(total, 'key')} are not read; the table has too little throughput",
                 list(pending),
             )
@@ -72,7 +76,7 @@ def fetch(
 
 
 def _answer(
-    table: Table,
+    table: str,
     batch: list[Item],
     consistent: bool,
     count: Callable[[Response], None] | None,
@@ -81,7 +85,7 @@ def _answer(
     members: dict[str, Any] = {"Keys": batch}
     if consistent:
         members["ConsistentRead"] = True
-    request: dict[str, Any] = {"RequestItems": {table.name: members}}
+    request: dict[str, Any] = {"RequestItems": {table: members}}
     if count is not None:
         request["ReturnConsumedCapacity"] = "TOTAL"
     try:
@@ -90,8 +94,25 @@ def _answer(
         return [], batch
     if count is not None:
         count(response)
-    left = response.get("UnprocessedKeys", {}).get(table.name, {}).get("Keys", [])
-    return response.get("Responses", {}).get(table.name, []), left
+    left = response.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+    return response.get("Responses", {}).get(table, []), left
+
+
+def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> list[Item]:
+    """The items with these keys that exist, read consistently; at most 100 keys."""
+    found: list[Item] = []
+    wanted: dict[str, Any] = {table: {"Keys": keys, "ConsistentRead": True}}
+    attempt = 0
+    while wanted:
+        request = {"RequestItems": wanted, "ReturnConsumedCapacity": "TOTAL"}
+        response = pace.execute(backend, "BatchGetItem", request)
+        items = response.get("Responses", {}).get(table, [])
+        found += items
+        wanted = response.get("UnprocessedKeys") or {}
+        attempt = 0 if items else attempt + 1
+        if wanted and attempt:
+            pace.throttled(attempt)
+    return found
 
 
 def _text_of_key(key: Item) -> bytes:
