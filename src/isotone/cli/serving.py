@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
@@ -27,10 +27,11 @@ from isotone.cli.workbench import port as port_number
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
+from isotone.server.listener import ServerOptions
+from isotone.server.monitor import BODY_BUDGET
 
 if TYPE_CHECKING:
     from isotone.server.dispatcher import Service
-    from isotone.server.listener import ServerOptions
 
 # serve
 _MOST_SHARDS: Final = 16  # of a new stream
@@ -106,6 +107,7 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     )
     parser.add_argument(
         "--allow-host",
+        dest="allow_hosts",
         action="append",
         default=[],
         metavar="NAME",
@@ -113,6 +115,7 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     )
     parser.add_argument(
         "--allow-origin",
+        dest="allow_origins",
         action="append",
         default=[],
         metavar="ORIGIN",
@@ -144,15 +147,17 @@ def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--body-budget",
         type=_body_budget,
-        default=256 << 20,
+        default=BODY_BUDGET,
         metavar="MB",
-        help="megabytes of request bodies that may wait for their answers, over all connections (default 256)",
+        help="megabytes of request bodies that may wait for their answers, over all connections "
+        f"(default {BODY_BUDGET >> 20})",
     )
     parser.add_argument(
         "--access-log", action="store_true", help="log each request to standard error"
     )
     parser.add_argument(
         "--metrics",
+        dest="metrics_for_all",
         action="store_true",
         help="show /metrics to other machines, too, with the names of tables (default: to clients on this one)",
     )
@@ -196,20 +201,9 @@ def _lag(text: str) -> float:
 
 
 def _options(arguments: argparse.Namespace) -> ServerOptions:
-    """For whom to serve, and what to note."""
-    return {
-        "allow_hosts": arguments.allow_host,
-        "allow_origins": arguments.allow_origin,
-        "credentials": arguments.credentials,
-        "insecure": arguments.insecure,
-        "tls_cert": arguments.tls_cert,
-        "tls_key": arguments.tls_key,
-        "audit_log": arguments.audit_log,
-        "body_budget": arguments.body_budget,
-        "access_log": arguments.access_log,
-        "metrics_for_all": arguments.metrics,
-        "otel": arguments.otel,
-    }
+    """The options of a server that are arguments, by the same names."""
+    names = ServerOptions.__annotations__.keys() & vars(arguments).keys()
+    return cast(ServerOptions, {name: getattr(arguments, name) for name in names})
 
 
 def _check_files(arguments: argparse.Namespace) -> None:

@@ -135,7 +135,7 @@ class Expression(ABC):
         """Raise `ValidationException` for undefined values and values of a wrong type. O(values)."""
         given = values or {}
         # Where all values are defined, the checks that they are cost no call.
-        checks = self._type_checks if self.values_used <= given.keys() else self._checks
+        checks = self._type_checks if self.values_used.issubset(given) else self._checks
         try:
             for check in checks:
                 check(given)

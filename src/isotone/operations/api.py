@@ -77,7 +77,8 @@ Rest: TypeAlias = Callable[[], bytes]
 """Does what is left of a request, in any thread."""
 Answered: TypeAlias = bytes | ApiError | Rest
 """The result of one of several requests."""
-_FULLY: Final = Wait.FULLY  # an attribute of an Enum takes longer
+_FULLY: Final = Wait.FULLY  # looking up an attribute of an Enum takes longer
+_ONE_TURN: Final = Wait.ONE_TURN
 
 GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 """The actions whose requests may be committed together with others."""
@@ -107,33 +108,34 @@ class Api:
 
         A caller that waits for `ONE_TURN` may get a function that does the rest, in any thread.
         """
-        turn = None
-        begins = False
+        begun = None  # the turn, unless a group has begun it
         if wait is not _FULLY:
-            if wait is Wait.GIVING_WAY:
+            if wait is not _ONE_TURN:
                 return self._give_way(operation, body)
             turn = this_thread.turn
-            if turn.left == inf:  # otherwise it has begun, with another request of a group
-                begins = True
+            if turn.left == inf:
+                begun = turn
                 turn.left = turn.limit
         try:
-            action = ACTIONS.get(operation)
-            if action is None:
+            if operation not in ACTIONS:
                 raise UnknownOperationException
+            action = ACTIONS[operation]
             try:
                 answer = action.run(self.engine, decode(action.request, body))
             except (ValidationException, ResourceNotFoundException) as error:
                 raise _reported(self.engine, action, body, error) from None
             if type(answer) is not Later:
                 return encode_response(answer)
-            return encode_response(answer.finish()) if turn is None else partial(_finish, answer)
+            if wait is _FULLY:
+                return encode_response(answer.finish())
+            return partial(_finish, answer)
         except Postponed:
-            if turn is None:
+            if wait is _FULLY:
                 raise
             return partial(self._give_way, operation, body)
         finally:
-            if turn is not None and begins:
-                turn.left = inf
+            if begun is not None:
+                begun.left = inf
 
     def _give_way(self, operation: str, body: bytes) -> bytes:
         """Execute one request while others work; what it computes for long leaves the engine's lock free."""
@@ -223,13 +225,16 @@ class Api:
         may not wait.
         """
         turn = this_thread.turn
-        if wait is Wait.ONE_TURN:
+        if wait is _ONE_TURN:
             turn.left = turn.limit
         try:
             if len(requests) > 1:
                 try:
                     with self.engine.writing:
-                        return [self._answer(*request, wait) for request in requests]
+                        return [
+                            self._answer(operation, body, wait, False)
+                            for operation, body in requests
+                        ]
                 except StorageBusy as error:
                     if self.engine.file_waits.are_forbidden:
                         raise
@@ -240,14 +245,12 @@ class Api:
                     # The whole group was undone. Run one by one, each request gets its own answer.
                     self.engine.abandon()
                     log.debug("a group of %d writes was undone", len(requests), exc_info=True)
-            return [self._answer(*request, wait, is_alone=True) for request in requests]
+            return [self._answer(operation, body, wait, True) for operation, body in requests]
         finally:
-            if wait is Wait.ONE_TURN:
+            if wait is _ONE_TURN:
                 turn.left = inf
 
-    def _answer(
-        self, operation: str, body: bytes, wait: Wait, *, is_alone: bool = False
-    ) -> Answered:
+    def _answer(self, operation: str, body: bytes, wait: Wait, is_alone: bool) -> Answered:
         """The result of one request of several; an unexpected error undoes all of them, unless it `is_alone`."""
         try:
             return self.send(operation, body, wait)

@@ -61,7 +61,7 @@ T = TypeVar("T")
 Address = tuple[str, int]
 """The host and the port of a node."""
 
-_ONE_TURN: Final = Wait.ONE_TURN  # an attribute of an Enum takes longer
+_ONE_TURN: Final = Wait.ONE_TURN  # looking up an attribute of an Enum takes longer
 LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
 _LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
 _LARGE_GROUP: Final = (

@@ -21,7 +21,7 @@ from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
 from isotone.tables.pace import Pace
-from isotone.tables.retries import THROTTLING
+from isotone.tables.retries import SLOWED, THROTTLING
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import counted
 from isotone.values.types import Item
@@ -99,7 +99,10 @@ def _answer(
 
 
 def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> list[Item]:
-    """The items with these keys that exist, read consistently; at most 100 keys."""
+    """The items with these keys that exist, read consistently; at most 100 keys.
+
+    Raises `BatchIncomplete` if the service keeps leaving keys out.
+    """
     found: list[Item] = []
     wanted: dict[str, Any] = {table: {"Keys": keys, "ConsistentRead": True}}
     attempt = 0
@@ -110,6 +113,13 @@ def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> li
         found += items
         wanted = response.get("UnprocessedKeys") or {}
         attempt = 0 if items else attempt + 1
+        if wanted and attempt > SLOWED.attempts:
+            left = wanted[table]["Keys"]
+            raise BatchIncomplete(
+                f"{table}: after {attempt} attempts that returned nothing, {counted(len(left), 'key')} of "
+                f"{len(keys)} are not read; the table has too little throughput",
+                left,
+            )
         if wanted and attempt:
             pace.throttled(attempt)
     return found
