@@ -18,8 +18,8 @@ import isotone
 from bench import requests
 from bench.measuring import Effort, Row, Target
 from bench.wired import WiredServer
-from isotone.server.connection import Connection
-from isotone.server.request import Call
+from isotone.server.connection import ServerConnection
+from isotone.server.request import ServiceCall
 from isotone.server.response import render_result
 
 COST, TIME = "cost of counting", "server time of a request"
@@ -34,12 +34,12 @@ _WARM: Final = 5  # before that, as tables are new where counting begins or ends
 _PAIRS: Final = 300  # of a round
 
 
-class _Uncounted(Connection):
+class _Uncounted(ServerConnection):
     """A connection that counts neither requests nor latencies, and is the same otherwise."""
 
     def _start(self, request: Any, keep_alive: bool, read_since: float = 0.0) -> None:
         keep_alive = keep_alive and not self._is_last()
-        if type(request) is Call:
+        if type(request) is ServiceCall:
             result = self._dispatcher.submit(request, self._answer)
             if result is None:
                 self._outstanding = request.style, keep_alive, request.operation, 0.0

@@ -11,7 +11,7 @@ from bench import peers
 from bench.measuring import Effort, Row, Target, alternately
 from isotone.structures import Feed
 from isotone.structures.feed_followers import FeedFollow, FeedFollower
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 FAN_OUT = "Feed: followers' entries written by one worker, in a file"
 READ = "Feed.read of 20 posts in a file"
@@ -31,7 +31,7 @@ def _follow(feed: Feed, author: str, number: int) -> None:
     )
 
 
-def _fan_out(feed: Feed, worker: Member, author: str) -> float:
+def _fan_out(feed: Feed, worker: WorkerMember, author: str) -> float:
     """Entries written in a second, from the moment at which the posts are there."""
     for number in range(_POSTS[author]):
         feed.post(author, f"post {number}")
@@ -53,7 +53,7 @@ def run(effort: Effort) -> list[Row]:
                 _follow(feed, author, number)
         with isotone.connect(path) as store:
             feed = Feed(store)
-            worker = Member(feed.worker().plan, store)
+            worker = WorkerMember(feed.worker().plan, store)
             worker.coordinate()
             while worker.work():
                 pass  # what was followed

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import isotone
 from isotone.server.admission import Admission
-from isotone.server.connection import Connection
+from isotone.server.connection import ServerConnection
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.monitor import Monitor
 
@@ -30,7 +30,7 @@ class WiredServer:
         self.commit = self._dispatcher.commit
         self.close = self._dispatcher.stop
 
-    def connect(self, kind: type[Connection] = Connection) -> Connection:
+    def connect(self, kind: type[ServerConnection] = ServerConnection) -> ServerConnection:
         """A new connection. Its transport is made of C functions, as that of uvloop is."""
         connection = kind(self._dispatcher, Admission(), id, id, self._monitor)
         transport: Any = SimpleNamespace(

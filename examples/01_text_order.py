@@ -13,7 +13,7 @@ import sys
 
 import isotone
 from isotone import Attr, Entity, Key, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 words = Table("words", partition="book", sort="word")
 names = Table("names")
@@ -50,12 +50,12 @@ books = load.population("book", 100_000, activity=0.8)
 
 
 @load.action(by=books, per_day=20)
-def add_a_word(call: Call) -> None:
+def add_a_word(call: WorkloadCall) -> None:
     call.store.put(Word(book=call.member.id, word=f"word {call.chance.randrange(10**6)}"))
 
 
 @load.action(by=books, per_day=100)
-def open_the_book(call: Call) -> None:
+def open_the_book(call: WorkloadCall) -> None:
     call.store.page(Word.primary.where(Word.book == call.member.id), size=20)
 
 

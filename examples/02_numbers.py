@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import isotone
 from isotone import Attr, Entity, Key, Number, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 measurements = Table("measurements", partition="series", sort=Number("value"))
@@ -58,13 +58,13 @@ sensors = load.population("series", 50_000)
 
 
 @load.action(by=sensors, per_minute=1)
-def measure(call: Call) -> None:
+def measure(call: WorkloadCall) -> None:
     value = Decimal(call.chance.randrange(10**6)) / 100
     call.store.put(Measurement(series=call.member.id, value=value))
 
 
 @load.action(by=sensors, per_hour=1)
-def find_the_greatest(call: Call) -> None:
+def find_the_greatest(call: WorkloadCall) -> None:
     query = Measurement.primary.where(Measurement.series == call.member.id)
     call.store.page(query.reversed(), size=10)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Number, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 events = Table("events", indexes={"by-epoch": Global("calendar", Number("at"))})
@@ -47,18 +47,18 @@ load = Workload("calendars", tables=[events])
 calendars = load.population("calendar", 2_000_000, activity=0.5)
 
 
-def now(call: Call) -> datetime:
+def now(call: WorkloadCall) -> datetime:
     return datetime.fromtimestamp(call.clock.now(), UTC)
 
 
 @load.action(by=calendars, per_day=3)
-def enter(call: Call) -> None:
+def enter(call: WorkloadCall) -> None:
     at = now(call) + timedelta(minutes=call.chance.randrange(10_000))
     call.store.put(Event(calendar=call.member.id, name="Meeting", at=at))
 
 
 @load.action(by=calendars, per_day=20)
-def show_the_week(call: Call) -> None:
+def show_the_week(call: WorkloadCall) -> None:
     week = Event.at.between(now(call), now(call) + timedelta(days=7))
     call.store.page(Event.primary.where(Event.calendar == call.member.id, week), size=50)
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import isotone
 from isotone import KSUID, ULID, Attr, Entity, Key, Table, created_id, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 logs = Table("logs")
 
@@ -52,12 +52,12 @@ runs = load.population("run", 1_000)
 
 
 @load.action(by=runs, per_second=5)
-def log(call: Call) -> None:
+def log(call: WorkloadCall) -> None:
     call.store.put(Line(run=call.member.id, text="all is well"))
 
 
 @load.action(by=runs, per_minute=1)
-def read_the_last(call: Call) -> None:
+def read_the_last(call: WorkloadCall) -> None:
     call.store.page(Line.primary.where(Line.run == call.member.id).reversed(), size=100)
 
 

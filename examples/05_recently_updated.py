@@ -25,7 +25,7 @@ from isotone import (
     field,
     updated,
 )
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 tickets = Table("tickets", indexes={"recent": Global("BOARD", "UPDATED")})
@@ -47,19 +47,19 @@ boards = load.population("board", 200_000, activity=0.5)
 
 
 @boards.starts_with
-def open_tickets(call: Call) -> None:
+def open_tickets(call: WorkloadCall) -> None:
     for number in range(20):
         call.store.put(Ticket(board=call.member.id, number=number, title="A ticket"))
 
 
 @load.action(by=boards, per_day=30)
-def change(call: Call) -> None:
+def change(call: WorkloadCall) -> None:
     board, number = call.member.id, call.chance.randrange(20)
     call.store.update(Ticket, Ticket.title.set("Another title"), board=board, number=number)
 
 
 @load.action(by=boards, per_day=100)
-def show_recent(call: Call) -> None:
+def show_recent(call: WorkloadCall) -> None:
     call.store.page(Ticket.recent.where(Ticket.board == call.member.id).reversed(), size=10)
 
 

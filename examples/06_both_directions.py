@@ -29,7 +29,7 @@ from isotone import (
     desc,
     field,
 )
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 readings = Table("readings")
 results = Table(
@@ -116,13 +116,13 @@ sensors = load.population("sensor", 500_000)
 
 
 @load.action(by=sensors, per_minute=1)
-def read(call: Call) -> None:
+def read(call: WorkloadCall) -> None:
     at = datetime.fromtimestamp(int(call.clock.now()), UTC)
     call.store.put(Reading(sensor=call.member.id, at=at, celsius=Decimal("20.5")))
 
 
 @load.action(by=sensors, per_day=20)
-def newest(call: Call) -> None:
+def newest(call: WorkloadCall) -> None:
     call.store.page(Reading.primary.where(Reading.sensor == call.member.id).reversed(), size=10)
 
 

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 telemetry = Table("telemetry", indexes={"history": Global("GSI1PK", "GSI1SK")})
 
@@ -47,18 +47,18 @@ sensors = load.population("sensor", 500_000)
 
 
 @sensors.starts_with
-def install(call: Call) -> None:
+def install(call: WorkloadCall) -> None:
     call.store.put(Sensor(id=call.member.id, place="roof"))
 
 
 @load.action(by=sensors, per_minute=1)
-def read(call: Call) -> None:
+def read(call: WorkloadCall) -> None:
     at = datetime.fromtimestamp(int(call.clock.now()), UTC)
     call.store.put(Reading(sensor=call.member.id, at=at, celsius=Decimal("20.5")))
 
 
 @load.action(by=sensors, per_day=20)
-def show(call: Call) -> None:
+def show(call: WorkloadCall) -> None:
     with_readings = Sensor.primary.with_children(Reading.primary)
     call.store.family(with_readings.where(Sensor.id == call.member.id), children=10)
 

@@ -13,7 +13,7 @@ import sys
 
 import isotone
 from isotone import Attr, Entity, Key, Stats, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 app = Table("organizations")
@@ -54,7 +54,7 @@ organizations = load.population("organization", 100_000, activity=0.7)
 
 
 @organizations.starts_with
-def found(call: Call) -> None:
+def found(call: WorkloadCall) -> None:
     name = call.member.id
     call.store.put(Organization(name=name, plan="free"))
     for number in range(5):
@@ -63,12 +63,12 @@ def found(call: Call) -> None:
 
 
 @load.action(by=organizations, per_day=50)
-def show_users(call: Call) -> None:
+def show_users(call: WorkloadCall) -> None:
     call.store.family(with_users.where(Organization.name == call.member.id), children=25)
 
 
 @load.action(by=organizations, per_day=1)
-def invite(call: Call) -> None:
+def invite(call: WorkloadCall) -> None:
     name = f"user {call.chance.randrange(10**6)}"
     call.store.put(User(organization=call.member.id, name=name))
 

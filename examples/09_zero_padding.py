@@ -16,7 +16,7 @@ import warnings
 
 import isotone
 from isotone import Attr, Entity, Key, Rewritten, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import OutOfRange
 
 tracker = Table("issue-tracker")
@@ -63,13 +63,13 @@ repositories = load.population("repository", 1_000_000, activity=0.8)
 
 
 @load.action(by=repositories, per_day=5)
-def report(call: Call) -> None:
+def report(call: WorkloadCall) -> None:
     number = call.chance.randrange(10**7)
     call.store.put(Issue(repository=call.member.id, number=number))
 
 
 @load.action(by=repositories, per_day=50)
-def list_newest(call: Call) -> None:
+def list_newest(call: WorkloadCall) -> None:
     query = Issue.primary.where(Issue.repository == call.member.id)
     call.store.page(query.reversed(), size=25)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Store, Table, desc, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 github = Table(
     "github",
@@ -99,24 +99,24 @@ users = load.population("user", 5_000_000, activity=0.5)
 
 
 @repositories.starts_with
-def publish(call: Call) -> None:
+def publish(call: WorkloadCall) -> None:
     call.store.put(Repository(owner="octo", name=call.member.id))
 
 
 @load.action(by=users, per_day=0.5)
-def star(call: Call) -> None:
+def star(call: WorkloadCall) -> None:
     repository = call.draw(repositories).id
     call.store.put(Star(owner="octo", repository=repository, user=call.member.id))
 
 
 @load.action(by=users, per_day=0.2)
-def report(call: Call) -> None:
+def report(call: WorkloadCall) -> None:
     repository, number = call.draw(repositories).id, call.chance.randrange(20_000)
     call.store.put(Issue(owner="octo", repository=repository, number=number, title="It fails"))
 
 
 @load.action(by=users, per_day=10)
-def look(call: Call) -> None:
+def look(call: WorkloadCall) -> None:
     name = Repository.name == call.draw(repositories).id
     call.store.family(with_issues.where(Repository.owner == "octo", name), children=25)
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import Attr, Condition, Entity, Global, Index, Key, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 shop = Table("customer-orders", indexes={"by-status": Global("GSI1PK", "GSI1SK")})
@@ -66,13 +66,13 @@ customers = load.population("customer", 3_000_000, activity=0.6)
 
 
 @load.action(by=customers, per_day=0.2)
-def order(call: Call) -> None:
+def order(call: WorkloadCall) -> None:
     ordered_at = datetime.fromtimestamp(call.clock.now(), UTC)
     call.store.put(Order(customer=call.member.id, ordered_at=ordered_at, status="PLACED"))
 
 
 @load.action(by=customers, per_day=1)
-def find_placed(call: Call) -> None:
+def find_placed(call: WorkloadCall) -> None:
     placed = Order.status.begins_with("PLACED")
     call.store.page(Order.by_status.where(Order.customer == call.member.id, placed), size=10)
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import Unanswerable
 
 shop = Table(
@@ -71,7 +71,7 @@ customers = load.population("customer", 3_000_000, activity=0.6)
 
 
 @load.action(by=customers, per_day=0.2)
-def place(call: Call) -> None:
+def place(call: WorkloadCall) -> None:
     number = call.chance.randrange(20_000)
     ordered_at = datetime.fromtimestamp(call.clock.now(), UTC)
     call.store.put(
@@ -80,7 +80,7 @@ def place(call: Call) -> None:
 
 
 @load.action(by=customers, per_day=1)
-def list_cancelled(call: Call) -> None:
+def list_cancelled(call: WorkloadCall) -> None:
     call.store.page(Order.by_status.where(Order.customer == call.member.id, cancelled), size=10)
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Observation, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 saas = Table("subscriptions", indexes={"admins": Global("GSI1PK", "GSI1SK")})
 
@@ -34,19 +34,19 @@ organizations = load.population("organization", 50_000, activity=0.7)
 
 
 @organizations.starts_with
-def subscribe(call: Call) -> None:
+def subscribe(call: WorkloadCall) -> None:
     call.store.put(User(organization=call.member.id, name="ann", role="Admin"))
     for number in range(20):
         call.store.put(User(organization=call.member.id, name=f"user {number}"))
 
 
 @load.action(by=organizations, per_day=10)
-def find_admins(call: Call) -> None:
+def find_admins(call: WorkloadCall) -> None:
     call.store.page(User.admins.where(User.organization == call.member.id), size=10)
 
 
 @load.action(by=organizations, per_day=2)
-def invite(call: Call) -> None:
+def invite(call: WorkloadCall) -> None:
     name = f"user {call.chance.randrange(10**6)}"
     call.store.put(User(organization=call.member.id, name=name))
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Stats, Table, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 
 shop = Table("everything", indexes={"customers": Global("CUSTOMER", one_kind=True)})
@@ -71,23 +71,23 @@ products = load.population("product", 20_000, popularity=0.8)
 
 
 @customers.starts_with
-def register(call: Call) -> None:
+def register(call: WorkloadCall) -> None:
     number = call.member.number
     call.store.put(Customer(id=number, email=f"customer-{number}@example.com"))
 
 
 @load.action(by=customers, per_day=1)
-def order(call: Call) -> None:
+def order(call: WorkloadCall) -> None:
     call.store.put(Order(customer=call.member.number, number=call.chance.randrange(20_000)))
 
 
 @load.action(by=customers, per_day=0.2)
-def review(call: Call) -> None:
+def review(call: WorkloadCall) -> None:
     call.store.put(Review(product=call.draw(products).number, customer=call.member.number))
 
 
 @load.action(per_hour=60)
-def list_customers(call: Call) -> None:
+def list_customers(call: WorkloadCall) -> None:
     call.store.page(Customer.everyone.scan(), size=100)
 
 

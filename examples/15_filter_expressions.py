@@ -16,7 +16,7 @@ from typing import Literal
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Stats, Table, expires, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 shop = Table("shop-orders")
 web = Table("web-sessions")
@@ -53,19 +53,19 @@ users = load.population("user", 2_000_000)
 
 
 @load.action(by=shops, per_hour=10)
-def order(call: Call) -> None:
+def order(call: WorkloadCall) -> None:
     number = call.chance.randrange(20_000)
     call.store.put(Order(shop=call.member.id, number=number, status="PLACED", note="x" * 200))
 
 
 @load.action(by=shops, per_hour=2)
-def list_placed(call: Call) -> None:
+def list_placed(call: WorkloadCall) -> None:
     query = Order.primary.where(Order.shop == call.member.id).filter(Order.status == "PLACED")
     call.store.page(query, size=10)
 
 
 @load.action(by=users, per_day=2)
-def log_in(call: Call) -> None:
+def log_in(call: WorkloadCall) -> None:
     ends_at = datetime.fromtimestamp(call.clock.now(), UTC) + timedelta(hours=1)
     token = f"{call.chance.randrange(10**12)}"
     call.store.put(Session(user=call.member.id, token=token, ends_at=ends_at))

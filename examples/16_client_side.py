@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import Attr, Entity, Key, Table, desc, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import TooLarge
 
 calendars = Table("calendars")
@@ -57,7 +57,7 @@ people = load.population("calendar", 500_000, activity=0.3)
 
 
 @load.action(by=people, per_day=2)
-def invite(call: Call) -> None:
+def invite(call: WorkloadCall) -> None:
     starts = at(9 + call.chance.randrange(8), call.chance.randrange(60))
     call.store.put(
         Appointment(calendar=call.member.id, starts=starts, ends=at(18), title="Call", room="Blue")
@@ -65,7 +65,7 @@ def invite(call: Call) -> None:
 
 
 @load.action(by=people, per_day=20)
-def show_the_day(call: Call) -> None:
+def show_the_day(call: WorkloadCall) -> None:
     call.store.page(Appointment.primary.where(Appointment.calendar == call.member.id), size=50)
 
 

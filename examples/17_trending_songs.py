@@ -17,7 +17,7 @@ from decimal import Decimal
 
 import isotone
 from isotone import Store
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.structures import SortedSet
 
 sets = SortedSet.layout("trending")
@@ -42,17 +42,17 @@ def begin(store: Store) -> SortedSet:
 
 
 @songs.starts_with
-def publish(call: Call) -> None:
+def publish(call: WorkloadCall) -> None:
     call.world.zadd({call.member.id: call.chance.randrange(10**6)})
 
 
 @load.action(by=listeners, per_day=20)
-def play(call: Call) -> None:
+def play(call: WorkloadCall) -> None:
     call.world.incr(call.draw(songs).id, 1)
 
 
 @load.action(by=listeners, per_day=2)
-def look(call: Call) -> None:
+def look(call: WorkloadCall) -> None:
     call.world.zrevrange(0, 19, withscores=True)
 
 

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 import isotone
 from isotone import Attr, Entity, Key, Query, Store, Table, field, raw, written
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.structures import Leaderboard, ScoreEvent, Standings, Windows
 
 cars = Table("drive-through-cars")
@@ -105,7 +105,7 @@ load = Workload("drive-throughs", tables=[cars, boards])
 restaurants = load.population("store", 8_000)
 
 
-def now(call: Call) -> datetime:
+def now(call: WorkloadCall) -> datetime:
     return datetime.fromtimestamp(int(call.clock.now()), UTC)
 
 
@@ -117,7 +117,7 @@ def open_the_board(store: Store) -> Leaderboard:
 
 
 @load.action(by=restaurants, per_hour=20)
-def serve(call: Call) -> None:
+def serve(call: WorkloadCall) -> None:
     menu1, menu2, qmenu1, qmenu2, window = (call.chance.randint(20, 40) for _ in range(5))
     car = Car(
         store_id=call.member.id,
@@ -134,7 +134,7 @@ def serve(call: Call) -> None:
 
 
 @load.action(by=restaurants, per_hour=4)
-def show_the_fastest(call: Call) -> None:
+def show_the_fastest(call: WorkloadCall) -> None:
     call.world.top(10, at=now(call))
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import isotone
 from isotone import ManualClock, Store
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.structures import Feed, FeedPost
 
 feeds = Feed.layout("content-site")
@@ -55,7 +55,7 @@ def launch(store: Store) -> Feed:
 
 
 @users.starts_with
-def follow(call: Call) -> None:
+def follow(call: WorkloadCall) -> None:
     for _ in range(3):
         author = call.draw(users)
         if author != call.member:
@@ -63,13 +63,13 @@ def follow(call: Call) -> None:
 
 
 @load.action(by=users, per_day=1)
-def post(call: Call) -> None:
+def post(call: WorkloadCall) -> None:
     call.world.post(call.member.id, "Hello")
     fan_out(call.world)
 
 
 @load.action(by=users, per_day=20)
-def read(call: Call) -> None:
+def read(call: WorkloadCall) -> None:
     call.world.read(call.member.id)
 
 

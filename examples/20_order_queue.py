@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.structures import (
     Adjacency,
     Counter,
@@ -127,12 +127,12 @@ def open_the_shop(store: Store) -> Desk:
 
 
 @load.action(by=customers, per_day=1)
-def buy(call: Call) -> None:
+def buy(call: WorkloadCall) -> None:
     call.world.place(call.member.id, call.chance.choice(["tea", "cup", "lamp"]), 9)
 
 
 @load.action(per_second=2)
-def deliver(call: Call) -> None:
+def deliver(call: WorkloadCall) -> None:
     for message in call.world.queue.claim(1):
         with call.world.queue.handling(message):
             call.world.fulfil(message)

@@ -127,6 +127,21 @@ ORDER_OF_THE_MODEL = ("declaring", "writing", "reading")
 # Layers that know the model by its door alone.
 THROUGH_THE_DOOR = {"structures", "inference", "advisor", "cli", "testing", "workbench"}
 
+# Names of classes that stand in two packages, and why. Any other name stands for one idea.
+SHARED_NAMES = {
+    "Condition": "a condition of the model, and the API's legacy one",
+    "CsvOptions": "the API's request, and the file's",
+    "Delete": "a node of the grammar, a write of the model, and the API's entry of a transaction",
+    "Put": "a write of the model, and the API's entry of a transaction",
+    "Update": "a write of the model, and the API's entry of a transaction",
+    "VectorIndex": "an index of the model, and the API's",
+    "Call": "a call in an expression, by its node's stored name, and a request that steps yield",
+    "Codec": "what users write for a field, and for a part of a readable key, by its stored name",
+    "Shard": "of a stream, and of a time series, by its stored name",
+}
+# Written from the structures of `operations`; and the entities of sample models, in their own words.
+NAMED_BY_OTHERS = ("client/request_types.py", "demo/")
+
 
 def modules() -> dict[str, Path]:
     found = {}
@@ -296,3 +311,17 @@ def test_a_file_says_what_it_decides_in_one_line() -> None:
         assert len(line) <= LONGEST_SUMMARY, (
             f"{path}: {len(line)} characters do not fit into a tooltip: {line!r}"
         )
+
+
+def test_a_name_of_a_class_stands_for_one_idea() -> None:
+    found: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        place = path.relative_to(SOURCE / "isotone")
+        if place.as_posix().startswith(NAMED_BY_OTHERS):
+            continue
+        for node in tree_of(module).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).add(place.parent.as_posix())
+    shared = {name: sorted(packages) for name, packages in found.items() if len(packages) > 1}
+    assert {name: shared[name] for name in shared.keys() - SHARED_NAMES.keys()} == {}
+    assert SHARED_NAMES.keys() <= shared.keys()

@@ -18,7 +18,15 @@ from tests.examples.printed import FOLDER, NAMES
 
 import isotone
 from isotone import Attr, Entity, Global, Key, Local, Number, Table, field
-from isotone.advisor.lint import RULES, Finding, LintReport, Place, Settings, Thresholds, lint
+from isotone.advisor.lint import (
+    RULES,
+    FindingPlace,
+    LintFinding,
+    LintReport,
+    Settings,
+    Thresholds,
+    lint,
+)
 from isotone.advisor.lint.settings import settings_of
 from isotone.errors import UsageError
 
@@ -193,8 +201,8 @@ def test_sarif_tells_comments_from_configuration() -> None:
 
 def test_sarif_has_addresses() -> None:
     def uri(file: str) -> str:
-        place = Place(file, 1)
-        (run,) = LintReport((Finding("ISO103", place, "r", "c", "m"),)).to_sarif()["runs"]
+        place = FindingPlace(file, 1)
+        (run,) = LintReport((LintFinding("ISO103", place, "r", "c", "m"),)).to_sarif()["runs"]
         (result,) = run["results"]
         found = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
         return str(found)

@@ -16,17 +16,17 @@ from tests.effort import LONG
 
 from isotone import Attr, Entity, Global, Index, Key, Query, Store, Table, field
 from isotone.advisor.simulation import (
-    Call,
     Forecast,
     SimulationInterrupted,
     Workload,
+    WorkloadCall,
     check,
     report,
     simulate,
 )
 from isotone.advisor.simulation.forecast import SURE, as_dict
 from isotone.advisor.simulation.partitions import (
-    Load,
+    PartitionLoad,
     number_of,
     partition_of,
     placed,
@@ -87,18 +87,18 @@ def workload(
         store.put(Chart(name="today"))
 
     @music.starts_with
-    def publish(call: Call) -> None:
+    def publish(call: WorkloadCall) -> None:
         call.store.put(Song(id=call.member.id))
 
     @load.action(by=people, per_day=40)
-    def play(call: Call) -> None:
+    def play(call: WorkloadCall) -> None:
         song = call.draw(music)
         number = call.chance.randrange(10**11)
         call.store.put(Play(listener=call.member.id, number=number, song=song.id))
         call.store.update(Chart, Chart.plays.add(1), name="today")
 
     @load.action(by=people, per_day=10)
-    def recent(call: Call) -> None:
+    def recent(call: WorkloadCall) -> None:
         call.store.page(plays_of(call.member.id), size=10)
 
     return load
@@ -114,7 +114,7 @@ def plain() -> Forecast:
     return forecast_of(workload())
 
 
-def keys_of(found: Forecast) -> dict[str, Load]:
+def keys_of(found: Forecast) -> dict[str, PartitionLoad]:
     return {key.label: key.load for key in found.hottest}
 
 
@@ -166,7 +166,7 @@ def test_throttling_is_what_exceeds_a_partition() -> None:
         store.put(Chart(name="today"))
 
     @load.action(per_second=4000)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         call.store.update(Chart, Chart.plays.add(1), name="today")
 
     found = forecast_of(load)
@@ -189,11 +189,11 @@ def test_reads_ask_all_shards() -> None:
         store.put(Chart(name="today"))
 
     @load.action(per_second=2000)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         call.store.update(Chart, Chart.plays.add(1), name="today")
 
     @load.action(per_second=1000)
-    def look(call: Call) -> None:
+    def look(call: WorkloadCall) -> None:
         call.store.get(Chart, name="today")
 
     found = forecast_of(load)
@@ -209,7 +209,7 @@ def test_an_index_amplifies_writes() -> None:
     music = load.population("song", 10_000)
 
     @load.action(by=music, per_day=1)
-    def publish(call: Call) -> None:
+    def publish(call: WorkloadCall) -> None:
         number = f"{call.chance.randrange(10**9)}"
         call.store.put(Song(id=number, label=call.member.id[-1]))
 
@@ -222,7 +222,7 @@ def test_a_key_of_the_minute_is_busy_while_it_lasts() -> None:
     load = Workload("minutes", tables=[songs], hours=FLAT)
 
     @load.action(per_second=600)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         part = int(call.clock.now()) // 15
         call.store.put(Chart(name=f"{part}", plays=call.chance.randrange(100)))
 
@@ -236,7 +236,7 @@ def test_keys_of_minutes_follow_one_another() -> None:
     load = Workload("minutes", tables=[songs], hours=FLAT)
 
     @load.action(per_second=2000)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         part = int(call.clock.now()) // 15
         call.store.put(Chart(name=f"{part}", plays=call.chance.randrange(100)))
 
@@ -249,7 +249,7 @@ def test_what_an_action_deletes_is_not_stored() -> None:
     load = Workload("fleeting", tables=[songs], hours=FLAT)
 
     @load.action(per_second=10)
-    def come_and_go(call: Call) -> None:
+    def come_and_go(call: WorkloadCall) -> None:
         name = f"{call.chance.random()}"
         call.store.put(Chart(name=name))
         call.store.delete(Chart, name=name)
@@ -261,7 +261,7 @@ def test_statements_are_refused() -> None:
     load = Workload("sql", tables=[songs])
 
     @load.action(per_second=10)
-    def select(call: Call) -> None:
+    def select(call: WorkloadCall) -> None:
         call.store.backend.execute("ExecuteStatement", {"Statement": "SELECT * FROM Songs"})
 
     with pytest.raises(UsageError, match="ExecuteStatement cannot be simulated"):
@@ -307,11 +307,11 @@ def test_what_grows_with_the_members_is_found() -> None:
     music = load.population("song", 100_000)
 
     @music.starts_with
-    def publish(call: Call) -> None:
+    def publish(call: WorkloadCall) -> None:
         call.store.put(Song(id=call.member.id, text="x" * 4000))
 
     @load.action(by=music, per_day=1)
-    def list_all(call: Call) -> None:
+    def list_all(call: WorkloadCall) -> None:
         list(call.store.scan(Song.primary.scan()))
 
     found = simulate(load, members=MEMBERS)
@@ -413,7 +413,7 @@ def test_more_members_make_a_figure_surer() -> None:
     music = load.population("song", 100_000)
 
     @load.action(by=music, per_day=1)
-    def publish(call: Call) -> None:
+    def publish(call: WorkloadCall) -> None:
         number = f"{call.chance.randrange(10**9)}"
         size = 300_000 if call.chance.random() < 0.05 else 100
         call.store.put(Song(id=number, text="x" * size))
@@ -469,7 +469,7 @@ def test_a_forecast_that_is_wrong_is_told() -> None:
     music = load.population("song", 100_000)
 
     @load.action(by=music, per_day=1)
-    def publish(call: Call) -> None:
+    def publish(call: WorkloadCall) -> None:
         label = "x" * (5000 if call.member.number > 50 else 10)
         call.store.put(Song(id=call.member.id, label=label[:900], plays=1))
         if call.member.number > 50:
@@ -501,16 +501,16 @@ def _of_sorted_set() -> Workload:
         return scores
 
     @people.starts_with
-    def join(call: Call) -> None:
+    def join(call: WorkloadCall) -> None:
         # Members with equal scores cost a read of them all, so as many scores as members can have are drawn.
         call.world.zadd({call.member.id: call.chance.randrange(10**9)})
 
     @load.action(by=people, per_day=10)
-    def win(call: Call) -> None:
+    def win(call: WorkloadCall) -> None:
         call.world.zincrby(1, call.member.id)
 
     @load.action(by=people, per_day=10)
-    def top(call: Call) -> None:
+    def top(call: WorkloadCall) -> None:
         call.world.zrange(0, 9, desc=True)
 
     return load
@@ -527,15 +527,15 @@ def _of_leaderboard() -> Workload:
         return board
 
     @people.starts_with
-    def join(call: Call) -> None:
+    def join(call: WorkloadCall) -> None:
         call.world.record(call.member.id, call.chance.randrange(1000))
 
     @load.action(by=people, per_day=100)
-    def serve(call: Call) -> None:
+    def serve(call: WorkloadCall) -> None:
         call.world.record(call.member.id, call.chance.randrange(1000))
 
     @load.action(by=people, per_day=10)
-    def top(call: Call) -> None:
+    def top(call: WorkloadCall) -> None:
         call.world.top(10)
 
     return load
@@ -554,18 +554,18 @@ def _of_feed() -> Workload:
         return feed
 
     @people.starts_with
-    def join(call: Call) -> None:
+    def join(call: WorkloadCall) -> None:
         for _ in range(3):
             author = call.draw(people)
             if author != call.member:
                 call.world.follow(call.member.id, author.id)
 
     @load.action(by=people, per_day=20)
-    def read(call: Call) -> None:
+    def read(call: WorkloadCall) -> None:
         call.world.read(call.member.id)
 
     @load.action(by=people, per_day=1)
-    def post(call: Call) -> None:
+    def post(call: WorkloadCall) -> None:
         call.world.post(call.member.id, "Hello")
 
     return load
@@ -576,7 +576,7 @@ def _of_queues() -> Workload:
     load = Workload("shops", hours=FLAT)
     shops = load.population("shop", 1_000_000)
 
-    def queue(call: Call) -> Queue:
+    def queue(call: WorkloadCall) -> Queue:
         return Queue(call.store, call.member.id)
 
     @load.prepare
@@ -584,15 +584,15 @@ def _of_queues() -> Workload:
         Queue(store, "any").create_table()
 
     @shops.starts_with
-    def begin(call: Call) -> None:
+    def begin(call: WorkloadCall) -> None:
         queue(call).put({"order": 0})
 
     @load.action(by=shops, per_day=10)
-    def order(call: Call) -> None:
+    def order(call: WorkloadCall) -> None:
         queue(call).put({"order": call.chance.randrange(1000)})
 
     @load.action(by=shops, per_day=10)
-    def deliver(call: Call) -> None:
+    def deliver(call: WorkloadCall) -> None:
         orders = queue(call)
         for message in orders.claim(1):
             orders.acknowledge(message)
@@ -639,7 +639,7 @@ def test_the_months_cost() -> None:
         store.put(Chart(name="today"))
 
     @load.action(per_second=100)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         call.store.update(Chart, Chart.plays.add(1), name="today")
 
     costs = forecast_of(load).costs
@@ -666,7 +666,7 @@ def test_dollars_are_no_mathematics(tmp_path: Path) -> None:
     load = Workload(r"in $\frac$", tables=[songs])
 
     @load.action(per_second=10)
-    def count(call: Call) -> None:
+    def count(call: WorkloadCall) -> None:
         call.store.put(Chart(name=r"$\frac$", plays=call.chance.randrange(9)))
 
     save(forecast_of(load), tmp_path / "prices.svg")
@@ -717,7 +717,7 @@ def test_an_action_without_members_has_none() -> None:
     load = Workload("x", tables=[songs])
 
     @load.action(per_second=1)
-    def look(call: Call) -> None:
+    def look(call: WorkloadCall) -> None:
         call.store.get(Song, id=call.member.id)
 
     with pytest.raises(UsageError, match="this action has no member"):
@@ -849,9 +849,9 @@ def test_partitions_have_equal_ranges() -> None:
 
 
 def test_partitions_by_load_and_size() -> None:
-    assert number_of(Load(), 0.0) == 4
-    assert number_of(Load(30_000.0, 10_000.0), 0.0) == 20
-    assert number_of(Load(), 1e12) == 100
-    loads = placed([("a", Load(0.0, 500.0))], Load(0.0, 1000.0), 10)
+    assert number_of(PartitionLoad(), 0.0) == 4
+    assert number_of(PartitionLoad(30_000.0, 10_000.0), 0.0) == 20
+    assert number_of(PartitionLoad(), 1e12) == 100
+    loads = placed([("a", PartitionLoad(0.0, 500.0))], PartitionLoad(0.0, 1000.0), 10)
     assert math.isclose(sum(load.writes for load in loads), 1500.0)
     assert max(load.writes for load in loads) == 600.0

@@ -14,7 +14,7 @@ import isotone
 from isotone.effort import Wait
 from isotone.errors import ResourceNotFoundException
 from isotone.server.dispatcher import Dispatcher
-from isotone.server.request import Call
+from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 
 TABLE = {
@@ -94,10 +94,12 @@ def test_the_rest_of_a_long_read_leaves_the_loop_and_the_lock_free(database):
         long: asyncio.Future[bytes] = loop.create_future()
         held = threading.Event()
         dispatcher._long_work.run(lambda: b"%d" % held.wait(5), lambda _: None)
-        call = Call("Query", query(), ORDINARY)
+        call = ServiceCall("Query", query(), ORDINARY)
         assert dispatcher.submit(call, long.set_result) is None
         key = {"p": {"S": "a"}, "s": {"N": "1"}}
-        get = Call("GetItem", json.dumps({"TableName": "tab", "Key": key}).encode(), ORDINARY)
+        get = ServiceCall(
+            "GetItem", json.dumps({"TableName": "tab", "Key": key}).encode(), ORDINARY
+        )
         found = dispatcher.submit(get, long.set_result)  # while the long read still waits
         assert isinstance(found, bytes)
         assert json.loads(found)["Item"]["v"] == {"N": "5"}
@@ -117,7 +119,7 @@ def test_a_large_request_is_decoded_in_the_thread(database):
 
     async def steps(dispatcher: Dispatcher) -> bytes:
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        assert dispatcher.submit(Call("Scan", body, ORDINARY), answered.set_result) is None
+        assert dispatcher.submit(ServiceCall("Scan", body, ORDINARY), answered.set_result) is None
         return await asyncio.wait_for(answered, 10)
 
     assert json.loads(on_a_loop(database, steps))["Items"] == [{"v": {"N": "5"}}] * ITEMS

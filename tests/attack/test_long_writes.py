@@ -27,7 +27,7 @@ from isotone.operations import long_writes, request_decoding
 from isotone.operations.action import ACTIONS
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.metrics import Metrics
-from isotone.server.request import Call
+from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 from isotone.values import json_pieces, request_body
 
@@ -327,15 +327,18 @@ def test_the_loop_answers_while_a_condition_is_evaluated(database, monkeypatch):
         try:
             long: asyncio.Future[Any] = loop.create_future()
             operation, content = LONG_WRITES["an update"]
-            assert dispatcher.submit(Call(operation, content, ORDINARY), long.set_result) is None
+            assert (
+                dispatcher.submit(ServiceCall(operation, content, ORDINARY), long.set_result)
+                is None
+            )
             await loop.run_in_executor(None, begun.wait, 10)
-            get = Call("GetItem", body(**on(Key=KEY, ProjectionExpression="p")), ORDINARY)
+            get = ServiceCall("GetItem", body(**on(Key=KEY, ProjectionExpression="p")), ORDINARY)
             read: asyncio.Future[Any] = loop.create_future()
-            quick = Call("GetItem", body(**on(Key={"p": {"S": "none"}})), ORDINARY)
+            quick = ServiceCall("GetItem", body(**on(Key={"p": {"S": "none"}})), ORDINARY)
             assert dispatcher.submit(quick, read.set_result) == b"{}"
             assert dispatcher.submit(get, read.set_result) is None  # a large item: after the write
             written: asyncio.Future[Any] = loop.create_future()
-            put = Call("PutItem", body(**on(Item={"p": {"S": "meanwhile"}})), ORDINARY)
+            put = ServiceCall("PutItem", body(**on(Item={"p": {"S": "meanwhile"}})), ORDINARY)
             assert dispatcher.submit(put, written.set_result) is None
             assert await asyncio.wait_for(written, 10) == b"{}"
             assert not long.done()
@@ -459,7 +462,7 @@ def test_a_large_put_is_executed_in_the_thread(database):
         dispatcher = Dispatcher(database, loop, metrics=metrics)
         try:
             answered: asyncio.Future[Any] = loop.create_future()
-            call = Call("PutItem", body(**on(Item=item)), ORDINARY)
+            call = ServiceCall("PutItem", body(**on(Item=item)), ORDINARY)
             assert dispatcher.submit(call, answered.set_result) is None
             assert not dispatcher._group
             answer: bytes = await asyncio.wait_for(answered, 10)

@@ -20,7 +20,7 @@ from isotone.expressions.partiql import statements
 from isotone.expressions.partiql.parser import parse
 from isotone.operations.api import ACTIONS
 from isotone.server import running_server
-from isotone.server.policies import Context, Permissions
+from isotone.server.policies import Permissions, PolicyContext
 from isotone.server.users import User
 
 LEAD = "arn:aws:dynamodb:us-east-1:000000000000"
@@ -181,7 +181,7 @@ def database() -> Iterator[Database]:
 
 
 def is_refused(database: Database, user: User, operation: str, request: dict[str, Any]) -> bool:
-    context = Context("eve", "000000000000", "us-east-1", "127.0.0.1", secure=True, now=0.0)
+    context = PolicyContext("eve", "000000000000", "us-east-1", "127.0.0.1", secure=True, now=0.0)
     needed = database.accesses(operation, json.dumps(request).encode())
     assert needed
     return any(Permissions(user).refusal(each, context) is not None for each in needed)

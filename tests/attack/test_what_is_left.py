@@ -75,7 +75,7 @@ def test_every_500_of_a_server_is_logged(caplog):
 
 def bodies(size: int) -> int:
     """The bytes that connections of this process hold, reachable or not."""
-    found: Any = [each for each in gc.get_objects() if type(each) is connection.Connection]
+    found: Any = [each for each in gc.get_objects() if type(each) is connection.ServerConnection]
     return sum(len(part) for each in found for part in each._body if size)
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Key, Retries, Table, Timeouts, field
-from isotone.backends.alternator import Address, Cluster, Node, address_of
-from isotone.backends.http_messages import Reply
+from isotone.backends.alternator import Address, Cluster, NodeAddress, address_of
+from isotone.backends.http_messages import HttpReply
 from isotone.backends.repeatable import is_repeatable
 from isotone.errors import ConnectionFailed, UsageError
 
@@ -81,9 +81,9 @@ def test_wrong_parameters_are_refused() -> None:
 # The order of nodes
 
 
-def reply_of(nodes: list[str], status: int = 200) -> Reply:
+def reply_of(nodes: list[str], status: int = 200) -> HttpReply:
     body = json.dumps(nodes).encode()
-    reply = Reply()
+    reply = HttpReply()
     reply.feed(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body))
     return reply
 
@@ -96,7 +96,7 @@ class Clock:
         return self.time
 
 
-SEEDS = (Node("a", 1), Node("b", 1), Node("c", 1))
+SEEDS = (NodeAddress("a", 1), NodeAddress("b", 1), NodeAddress("c", 1))
 
 
 def cluster(clock: Clock) -> Cluster:
@@ -117,7 +117,7 @@ def test_all_nodes_are_always_tried_and_those_in_trouble_last(
     asked.learn(reply_of(["b", "c", "d"]), SEEDS[0])
     until: dict[str, tuple[int, float]] = {}
     for host, what, seconds in steps:
-        node = Node(host, 1)
+        node = NodeAddress(host, 1)
         if what == "f":
             asked.failed(node)
             failures = until.get(host, (0, 0.0))[0] + 1
@@ -158,12 +158,12 @@ def test_the_list_is_read_now_and_then_and_soon_after_a_failure() -> None:
 )
 def test_a_list_of_nodes_is_taken_over(listed: list[str], nodes: list[tuple[str, int]]) -> None:
     asked = cluster(Clock())
-    assert asked.learn(reply_of(listed), Node("x", 7))
+    assert asked.learn(reply_of(listed), NodeAddress("x", 7))
     assert [tuple(node) for node in asked.nodes] == nodes
 
 
 @pytest.mark.parametrize("reply", [reply_of([]), reply_of(["a"], 404)])
-def test_an_empty_list_changes_nothing(reply: Reply) -> None:
+def test_an_empty_list_changes_nothing(reply: HttpReply) -> None:
     asked = cluster(Clock())
     assert not asked.learn(reply, SEEDS[0])
     assert asked.nodes == SEEDS

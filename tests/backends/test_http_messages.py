@@ -13,7 +13,7 @@ from isotone import errors
 from isotone.backends.credentials import PLACEHOLDER, fixed
 from isotone.backends.http_messages import (
     Conversation,
-    Reply,
+    HttpReply,
     encode_request,
     error_class,
     error_of,
@@ -32,8 +32,8 @@ def conversation() -> Conversation:
     return Conversation("localhost", signer, compressed=True)
 
 
-def received(*parts: bytes) -> Reply:
-    reply = Reply()
+def received(*parts: bytes) -> HttpReply:
+    reply = HttpReply()
     for part in parts:
         reply.feed(part)
     return reply
@@ -53,7 +53,7 @@ def test_an_answer_may_arrive_in_any_parts(content: dict[str, Any], data: st.Dat
 @given(raw=st.binary(max_size=200))
 @example(b"HTTP/1.0 100\r\n\r\n")
 def test_noise_is_never_an_answer(raw: bytes) -> None:
-    reply = Reply()
+    reply = HttpReply()
     try:
         reply.feed(raw)
     except ConnectionFailed:

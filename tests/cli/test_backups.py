@@ -107,13 +107,13 @@ def test_a_target_that_cannot_be_written_is_named(
 ) -> None:
     copy, new = tmp_path / "copy.db", tmp_path / "new.db"
     assert isotone("backup", shop, copy, "--quiet").code == 0
-    lock = file_copies._Part._lock
+    lock = file_copies._PartFile._lock
 
-    def fail(self: file_copies._Part) -> None:
+    def fail(self: file_copies._PartFile) -> None:
         lock(self)
         raise error
 
-    monkeypatch.setattr(file_copies._Part, "_lock", fail)
+    monkeypatch.setattr(file_copies._PartFile, "_lock", fail)
     for command in (("backup", shop, new), ("restore", copy, new)):
         code, out, err = isotone(*command)
         assert (code, out) == (1, "")

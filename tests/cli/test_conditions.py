@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.cli.conditions import Condition, parse_conditions
+from isotone.cli.conditions import ConditionWords, parse_conditions
 from isotone.cli.query_plan import plan_query, plan_scan
 from isotone.cli.table_keys import key_from
 from isotone.errors import UsageError
@@ -42,19 +42,19 @@ TABLE = description_of(
 @pytest.mark.parametrize(
     ("text", "condition"),
     [
-        ("customer=ann", Condition("customer", "=", ("ann",))),
-        (" customer =  ann b ", Condition("customer", "=", ("ann b",))),
-        ("customer=", Condition("customer", "=", ("",))),
-        ("a<=5", Condition("a", "<=", ("5",))),
-        ("a!=5", Condition("a", "<>", ("5",))),
-        ("a = b=c", Condition("a", "=", ("b=c",))),
-        ("at begins_with 2020", Condition("at", "begins_with", ("2020",))),
-        ("at BEGINS_WITH 2020", Condition("at", "begins_with", ("2020",))),
-        ("at between 1 and 2", Condition("at", "between", ("1", "2"))),
-        ("note exists", Condition("note", "exists", ())),
-        ("note missing", Condition("note", "missing", ())),
-        ('"my name" = x', Condition("my name", "=", ("x",))),
-        ("a.b = x", Condition("a.b", "=", ("x",))),
+        ("customer=ann", ConditionWords("customer", "=", ("ann",))),
+        (" customer =  ann b ", ConditionWords("customer", "=", ("ann b",))),
+        ("customer=", ConditionWords("customer", "=", ("",))),
+        ("a<=5", ConditionWords("a", "<=", ("5",))),
+        ("a!=5", ConditionWords("a", "<>", ("5",))),
+        ("a = b=c", ConditionWords("a", "=", ("b=c",))),
+        ("at begins_with 2020", ConditionWords("at", "begins_with", ("2020",))),
+        ("at BEGINS_WITH 2020", ConditionWords("at", "begins_with", ("2020",))),
+        ("at between 1 and 2", ConditionWords("at", "between", ("1", "2"))),
+        ("note exists", ConditionWords("note", "exists", ())),
+        ("note missing", ConditionWords("note", "missing", ())),
+        ('"my name" = x', ConditionWords("my name", "=", ("x",))),
+        ("a.b = x", ConditionWords("a.b", "=", ("x",))),
     ],
 )
 def test_one_condition(text, condition):
@@ -74,9 +74,9 @@ def test_one_condition(text, condition):
 )
 def test_conditions_come_in_words_or_joined(words):
     assert parse_conditions(words) == [
-        Condition("a", "=", ("1",)),
-        Condition("b", "between", ("2", "3")),
-        Condition("c", "exists", ()),
+        ConditionWords("a", "=", ("1",)),
+        ConditionWords("b", "between", ("2", "3")),
+        ConditionWords("c", "exists", ()),
     ]
 
 

@@ -13,7 +13,7 @@ from tests.effort import examples
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Local, Table, field
-from isotone.cli.conditions import Condition
+from isotone.cli.conditions import ConditionWords
 from isotone.cli.query_plan import plan_query
 from isotone.errors import Unanswerable, UsageError
 from isotone.tables.description import read_description
@@ -77,7 +77,7 @@ STATEMENT = {
 }
 
 
-def on(name: str) -> st.SearchStrategy[Condition]:
+def on(name: str) -> st.SearchStrategy[ConditionWords]:
     value = st.sampled_from(VALUES)
     one = st.tuples(
         st.sampled_from(["="] * 5 + sorted(MODEL.keys() - {"between"})), st.tuples(value)
@@ -85,7 +85,7 @@ def on(name: str) -> st.SearchStrategy[Condition]:
     two = st.tuples(
         st.just("between"), st.lists(value, min_size=2, max_size=2).map(sorted).map(tuple)
     )
-    return st.one_of(one, one, two).map(lambda drawn: Condition(name, *drawn))
+    return st.one_of(one, one, two).map(lambda drawn: ConditionWords(name, *drawn))
 
 
 # One condition for each attribute: `match` alone knows that one of two makes the other needless.
@@ -111,7 +111,7 @@ def names(found: Any) -> list[tuple[str, str]]:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(conditions)
-def test_all_choose_the_same_key(store: isotone.Store, asked: list[Condition]) -> None:
+def test_all_choose_the_same_key(store: isotone.Store, asked: list[ConditionWords]) -> None:
     wanted = sorted(
         (item["area"], item["name"])
         for item in ITEMS
@@ -145,7 +145,7 @@ def _check_find(query: Any, modelled: list[Any]) -> None:
 
 def _check_explanations(
     store: isotone.Store,
-    asked: list[Condition],
+    asked: list[ConditionWords],
     index: str | None,
     request: dict[str, Any],
     wanted: list[tuple[str, str]],

@@ -17,7 +17,7 @@ import msgspec
 import isotone.client
 from isotone.operations.action import Action
 from isotone.operations.api import ACTIONS
-from isotone.operations.request_members import AttributeValue, Structure
+from isotone.operations.request_members import ApiStructure, AttributeValue
 
 FILE: Final = Path(isotone.client.__file__).parent / "request_types.py"
 
@@ -59,7 +59,7 @@ else:
 '''
 
 
-class _Disassociation(Structure, frozen=True):
+class _Disassociation(ApiStructure, frozen=True):
     region_name: str
     disassociation_mode: str
 
@@ -78,7 +78,7 @@ class _Writer:
         self.declared: dict[str, str] = {}
         """The members of each structure by its name."""
 
-    def declare(self, structure: type[Structure], name: str) -> str:
+    def declare(self, structure: type[ApiStructure], name: str) -> str:
         """Declare a structure and those inside it, and return its name."""
         hints = get_type_hints(structure, include_extras=True)
         lines = []
@@ -103,7 +103,7 @@ class _Writer:
         if origin is dict:
             key, value = map(self.kind, arguments)
             return "AttributeMap" if value == "AttributeValue" else f"Mapping[{key}, {value}]"
-        if origin is None and issubclass(bare, Structure):
+        if origin is None and issubclass(bare, ApiStructure):
             return self.declare(bare, bare.__name__.removeprefix("_"))
         return self.scalar(bare, meta)
 

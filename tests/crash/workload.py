@@ -6,10 +6,10 @@ import copy
 from collections.abc import Callable, Iterator
 from random import Random
 
-from isotone.storage.interface import Store
+from isotone.storage.interface import OrderedStore
 
 State = dict[str, dict[bytes, bytes]]
-Step = Callable[[Store, State], None]
+Step = Callable[[OrderedStore, State], None]
 
 
 def history(length: int, seed: int = 1) -> Iterator[tuple[Step, State]]:
@@ -22,16 +22,16 @@ def history(length: int, seed: int = 1) -> Iterator[tuple[Step, State]]:
         yield step, copy.deepcopy(state)
 
 
-def run(step: Step, store: Store) -> None:
+def run(step: Step, store: OrderedStore) -> None:
     with store.transaction():
         step(store, {"a": {}, "b": {}, "c": {}})
 
 
-def content(store: Store) -> State:
+def content(store: OrderedStore) -> State:
     return {tree: dict(store.range(tree, b"", None)) for tree in store.trees()}
 
 
-def _create(store: Store, state: State) -> None:
+def _create(store: OrderedStore, state: State) -> None:
     for tree in ("a", "b"):
         store.create_tree(tree)
         state[tree] = {}
@@ -42,7 +42,7 @@ def _change(random: Random, number: int) -> Step:
     other = b"%03d" % random.randrange(30)
     value = b"%d" % number + random.randbytes(random.choice([10, 300, 3_000, 30_000]))
 
-    def step(store: Store, state: State) -> None:
+    def step(store: OrderedStore, state: State) -> None:
         # The same in both trees, so that half a transaction shows.
         for tree in ("a", "b"):
             store.put(tree, key, value)

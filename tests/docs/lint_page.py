@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.docs.pages import ROOT
 
-from isotone.advisor.lint import RULES, Rule
+from isotone.advisor.lint import RULES, LintRule
 
 PAGE = ROOT / "docs" / "lint.md"
 BEGIN = "<!-- The sections below are written from src/isotone/advisor/lint/catalogue.py: make files -->\n"
 
 
-def section(rule: Rule) -> str:
+def section(rule: LintRule) -> str:
     """What the page says of a rule."""
     return (
         f"## {rule.code}\n\n**{_capital(rule.title)}.** Found in {rule.where}"

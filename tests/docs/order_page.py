@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.docs.pages import ROOT
 
-from isotone.operations.check_order import Branch, Order
+from isotone.operations.check_order import Order, OrderBranch
 from isotone.operations.check_orders import ORDERS, OTHERS
 
 PAGE = ROOT / "docs" / "design" / "order-of-checks.md"
@@ -22,14 +22,14 @@ def section(action: str, order: Order) -> str:
 
 def _lines(order: Order) -> Iterator[str]:
     for place, layer in enumerate(order, 1):
-        if isinstance(layer, Branch):
+        if isinstance(layer, OrderBranch):
             yield f"{place}. If {layer.says}, only the older checks:"
             yield from _of_branch(layer, order)
         else:
             yield f"{place}. {layer.says}{' †' if layer.counted else ''}"
 
 
-def _of_branch(branch: Branch, order: Order) -> Iterator[str]:
+def _of_branch(branch: OrderBranch, order: Order) -> Iterator[str]:
     """The layers of a branch; those with which the order ends as well are not repeated."""
     said = [each.says for each in branch.layers]
     whole = [each.says for each in order]

@@ -107,7 +107,7 @@ def test_a_method_of_the_client_lists_its_parameters_those_that_it_needs_first()
 
 def test_progress_says_what_it_is_called_with() -> None:
     parameter = inspect.signature(isotone.Store.put_many).parameters["progress"]
-    assert str(parameter) == "progress: Callable[[Written], None] | None = None"
+    assert str(parameter) == "progress: Callable[[BatchProgress], None] | None = None"
 
 
 def test_the_source_of_a_method_is_found() -> None:

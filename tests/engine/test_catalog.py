@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.engine.catalog import COUNTS, Counts
+from isotone.engine.catalog import COUNTS, TreeCounts
 from isotone.storage.memory import MemoryStore
 
 
@@ -15,7 +15,7 @@ def store() -> MemoryStore:
 
 def test_what_is_flushed_is_there_for_others() -> None:
     shared = store()
-    ours, others = Counts(shared), Counts(shared)
+    ours, others = TreeCounts(shared), TreeCounts(shared)
     with shared.transaction():
         ours.add("t1", 1, 100)
         ours.add("t1", 1, 50)
@@ -31,7 +31,7 @@ def test_what_is_flushed_is_there_for_others() -> None:
 
 def test_what_is_forgotten_before_it_is_flushed_has_not_been() -> None:
     shared = store()
-    ours = Counts(shared)
+    ours = TreeCounts(shared)
     ours.add("t1", 1, 100)
     assert ours.changed
     ours.forget()
@@ -41,7 +41,7 @@ def test_what_is_forgotten_before_it_is_flushed_has_not_been() -> None:
 
 def test_a_dropped_tree_counts_nothing() -> None:
     shared = store()
-    ours = Counts(shared)
+    ours = TreeCounts(shared)
     with shared.transaction():
         ours.add("t1", 1, 100)
         ours.flush()

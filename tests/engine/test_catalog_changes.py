@@ -197,12 +197,12 @@ def test_a_table_of_another_handle_is_read_alone(tmp_path, monkeypatch):
             create(ours, f"many-{number}")
         theirs.execute("ListTables", {})
 
-        class Counted(catalogs.Table):
+        class Counted(catalogs.StoredTable):
             def __init__(self, schema: Any, *more: Any) -> None:
                 built.append(schema.name)
                 super().__init__(schema, *more)
 
-        monkeypatch.setattr(catalogs, "Table", Counted)
+        monkeypatch.setattr(catalogs, "StoredTable", Counted)
         create(ours, "new")
         delete(ours, "many-3")
         built.clear()

@@ -19,10 +19,10 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone.backends import embedded
 from isotone.engine import maintenance
-from isotone.engine.catalog import Counts
+from isotone.engine.catalog import TreeCounts
 from isotone.engine.engine import Engine
 from isotone.errors import ApiError, ResourceNotFoundException, StorageFull, ValidationException
-from isotone.storage.interface import Store
+from isotone.storage.interface import OrderedStore
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
@@ -235,7 +235,7 @@ def test_a_refusal_among_others_undoes_nothing(database: isotone.Database, call:
 class Full:
     """A store whose disk is full when `full` says so: at the writes, or only at the commit."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self.full = ""
 
@@ -408,16 +408,16 @@ def test_background_work_that_breaks_is_tried_again_and_blocks_nobody(
 ) -> None:
     monkeypatch.setattr(embedded, "_RETRY_INTERVAL", 0.001)
     tried = threading.Event()
-    flush = Counts.flush
+    flush = TreeCounts.flush
 
-    def breaks_once(counts: Counts) -> None:
+    def breaks_once(counts: TreeCounts) -> None:
         if threading.current_thread() is not threading.main_thread() and not tried.is_set():
             tried.set()
             raise Broken
         flush(counts)
 
     with isotone.open(":memory:") as database:
-        monkeypatch.setattr(Counts, "flush", breaks_once)
+        monkeypatch.setattr(TreeCounts, "flush", breaks_once)
         call = Asker(database, isotone.ManualClock())
         call.table(keys="p s")
         put(call, 1)

@@ -12,10 +12,10 @@ from tests.operations.conftest import Asker, key_schema
 from isotone.engine.layout import Keyspace, item_of, pack, size_of
 from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex
 from isotone.engine.table_schema import (
+    IndexProjection,
     IndexSchema,
     KeyPart,
     KeySchema,
-    Projection,
     TableSchema,
     TimeToLive,
 )
@@ -32,7 +32,7 @@ TABLE = TableSchema(
 GLOBAL_KEYS = KeySchema((KeyPart("g", "S"),), (KeyPart("n", "N"),))
 
 
-def index_of(projection: Projection, keys: KeySchema = GLOBAL_KEYS) -> SecondaryIndex:
+def index_of(projection: IndexProjection, keys: KeySchema = GLOBAL_KEYS) -> SecondaryIndex:
     schema = IndexSchema("by-g", "global", keys, projection, "i1")
     return SecondaryIndex(schema, TABLE)
 
@@ -60,13 +60,13 @@ ITEM = {
 @pytest.mark.parametrize(
     ("projection", "absent"),
     [
-        (Projection("ALL"), set()),
-        (Projection("KEYS_ONLY"), {"kept", "other"}),
-        (Projection("INCLUDE", ("kept", "missing")), {"other"}),
+        (IndexProjection("ALL"), set()),
+        (IndexProjection("KEYS_ONLY"), {"kept", "other"}),
+        (IndexProjection("INCLUDE", ("kept", "missing")), {"other"}),
     ],
 )
 def test_an_entry_has_the_keys_and_what_is_projected(
-    projection: Projection, absent: set[str]
+    projection: IndexProjection, absent: set[str]
 ) -> None:
     found = entry_of(index_of(projection), ITEM)
     assert found is not None
@@ -78,11 +78,11 @@ def test_an_entry_has_the_keys_and_what_is_projected(
 )
 def test_an_item_whose_attribute_cannot_be_the_key_has_no_entry(value: dict[str, Any]) -> None:
     item = {name: given for name, given in {**ITEM, "g": value}.items() if given is not None}
-    assert entry_of(index_of(Projection()), item) is None
+    assert entry_of(index_of(IndexProjection()), item) is None
 
 
 def test_the_longest_key_has_an_entry() -> None:
-    assert entry_of(index_of(Projection()), {**ITEM, "g": {"S": "x" * 2048}}) is not None
+    assert entry_of(index_of(IndexProjection()), {**ITEM, "g": {"S": "x" * 2048}}) is not None
 
 
 texts = st.text(alphabet="\x00\x01ab\xff", min_size=1, max_size=3)
@@ -99,7 +99,7 @@ entries = st.builds(
 def test_entries_of_one_partition_come_in_the_order_of_sort_key_then_table_key(
     items: list[dict[str, Any]],
 ) -> None:
-    index = index_of(Projection("KEYS_ONLY"))
+    index = index_of(IndexProjection("KEYS_ONLY"))
     same = [item for item in items if item["g"] == items[0]["g"]]
     keyed = {}
     for item in same:

@@ -26,7 +26,7 @@ import isotone
 from isotone.backends import embedded
 from isotone.engine import history, integrity
 from isotone.engine.engine import Engine
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.errors import StorageError, UsageError
 from isotone.storage.sqlite import SQLiteStore
 
@@ -139,7 +139,7 @@ class Damager:
         assert record is not None
         return key, record
 
-    def entry(self, index: str, number: int, /, **changed: Any) -> Entry:
+    def entry(self, index: str, number: int, /, **changed: Any) -> IndexEntry:
         """The entry of an order, or that which it would have with other attributes."""
         found = next(each for each in self.table.indexes if each.tree == self.tree(index))
         item = {**order(number), **changed}

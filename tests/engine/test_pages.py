@@ -15,7 +15,7 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone import limits
 from isotone.engine.layout import item_of, pack, size_of
-from isotone.engine.pages import Page, Reader
+from isotone.engine.pages import RangePage, RecordReader
 from isotone.values.attribute_validation import canonical_item
 
 KB = 1024
@@ -27,11 +27,11 @@ def records(sizes: list[int]) -> Iterator[list[bytes]]:
     return iter(lambda: list(islice(each, 2)), [])
 
 
-def shown(page: Page) -> list[int]:
+def shown(page: RangePage) -> list[int]:
     return [int(item_of(bytes(4) + json)["n"]["N"]) for json in page.items]
 
 
-def last(page: Page) -> int | None:
+def last(page: RangePage) -> int | None:
     return None if page.last is None else int(item_of(page.last)["n"]["N"])
 
 
@@ -53,7 +53,7 @@ def last(page: Page) -> int | None:
 def test_a_page_ends_with_its_limit_or_behind_1_megabyte(
     sizes: list[int], limit: int | None, count: int, stopped_at: int | None
 ) -> None:
-    page = Reader(limit=limit).page(records(sizes))
+    page = RecordReader(limit=limit).page(records(sizes))
     assert page.count == page.scanned == count
     assert shown(page) == list(range(count))
     assert last(page) == stopped_at
@@ -68,7 +68,7 @@ def test_a_page_ends_there_too_if_nobody_asks_for_its_size(lengths: list[int], p
     stored = [pack(item, canonical_item(item)[1]) for item in items]
     pages = []
     for sizing in (True, False):
-        reader, left = Reader(sizing=sizing), list(stored)
+        reader, left = RecordReader(sizing=sizing), list(stored)
         page = reader.read(iter([left]), part=part)
         while page.reached is not None:
             page = reader.read(iter([left[page.scanned :]]), page, part=part)
@@ -83,9 +83,9 @@ def test_a_filter_does_not_make_a_page_longer() -> None:
     def odd(item: dict[str, Any]) -> bool:
         return int(item["n"]["N"]) % 2 == 1
 
-    page = Reader(limit=4, matches=odd).page(records([1] * 9))
+    page = RecordReader(limit=4, matches=odd).page(records([1] * 9))
     assert (page.count, page.scanned, shown(page), last(page)) == (2, 4, [1, 3], 3)
-    counted = Reader(limit=4, matches=odd, counting=True).page(records([1] * 9))
+    counted = RecordReader(limit=4, matches=odd, counting=True).page(records([1] * 9))
     assert (counted.count, counted.scanned, counted.items, last(counted)) == (2, 4, [], 3)
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_taken_beyond_the_page() -> None:
             taken.extend(some)
             yield some
 
-    Reader(limit=3).page(lazily())
+    RecordReader(limit=3).page(lazily())
     assert len(taken) == 4
 
 

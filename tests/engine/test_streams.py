@@ -302,7 +302,7 @@ def test_no_stream_leaves_nothing_behind(ask: Asker) -> None:
 
 
 def test_the_written_form_of_a_record() -> None:
-    entry = stream_records.Record(
+    entry = stream_records.StreamRecord(
         1_700_000_000_123, stream_records.MODIFY, 7, b'{"p":1}', b"{}", b"{ }"
     )
     value = stream_records.pack(entry)

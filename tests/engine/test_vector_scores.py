@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from isotone.engine import vector_scores
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.engine.table_schema import (
     Distance,
+    IndexProjection,
     KeyPart,
     KeySchema,
-    Projection,
     TableSchema,
     VectorSchema,
 )
 from isotone.engine.vector_cache import Rows, VectorCache
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.engine.vector_scores import nearest, numpy_if_installed
 
 DISTANCES: tuple[Distance, ...] = ("COSINE", "DOT_PRODUCT", "EUCLIDEAN")
@@ -37,19 +37,19 @@ elements = st.one_of(
 )
 
 
-def make_index(distance: Distance, dimensions: int) -> VectorIndex:
-    schema = VectorSchema("near", "v", dimensions, distance, (), Projection(), "i1")
-    return VectorIndex(schema, TABLE)
+def make_index(distance: Distance, dimensions: int) -> StoredVectorIndex:
+    schema = VectorSchema("near", "v", dimensions, distance, (), IndexProjection(), "i1")
+    return StoredVectorIndex(schema, TABLE)
 
 
-def make_rows(index: VectorIndex, vectors: list[tuple[float, ...]]) -> Rows:
+def make_rows(index: StoredVectorIndex, vectors: list[tuple[float, ...]]) -> Rows:
     rows = Rows(index, (b"", None))
     for number, vector in enumerate(vectors):
         rows.add(*entry(index, number, vector))
     return rows
 
 
-def entry(index: VectorIndex, number: int, vector: tuple[float, ...]) -> tuple[bytes, bytes]:
+def entry(index: StoredVectorIndex, number: int, vector: tuple[float, ...]) -> tuple[bytes, bytes]:
     return b"%04d" % number, bytes(4) + index.pack(list(vector)) + b"{}"
 
 
@@ -191,12 +191,12 @@ def test_rows_follow_their_entries(
         nearest(rows, index.pack([1.0, 1.0]), 1)
     for number, vector in changes:
         key = b"%04d" % number
-        before = Entry(key, b"") if key in expected else None
+        before = IndexEntry(key, b"") if key in expected else None
         if vector is None:
             cache.replace("i1", before, None)
             expected.pop(key, None)
         else:
-            after = Entry(*entry(index, number, vector))
+            after = IndexEntry(*entry(index, number, vector))
             cache.replace("i1", before, after)
             expected[key] = index.vector_of(after.record)
     assert dict(zip(rows.keys, rows.packed(), strict=True)) == expected

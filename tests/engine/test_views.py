@@ -83,7 +83,7 @@ class Site:
                 self.engine, table, "test:1", None if second is None else ms(second)
             )
 
-    def page(self, view: str, most: int) -> views.Page:
+    def page(self, view: str, most: int) -> views.ViewPage:
         with self.engine.writing:
             page = views.read(self.engine, view, most)
             if page.last:
@@ -144,7 +144,7 @@ def test_the_changes_between_two_moments(
         with site.engine.writing:
             table = site.engine.catalog.tables["tab"]
             view = views.open_changes(site.engine, table, "test:1", ms(since), ms(until))
-        changes: list[views.Change] = []
+        changes: list[views.ViewChange] = []
         while True:
             with site.engine.writing:
                 page = views.read_changes(site.engine, view, most)
@@ -185,7 +185,7 @@ def test_a_view_keeps_the_history_that_it_needs_and_no_longer() -> None:
         for left, view in enumerate(reversed(views_)):
             assert len(history.pins(engine, tree)) == 2 - left
             with engine.writing:
-                assert views.read(engine, view, 5) == views.Page([], last=True)
+                assert views.read(engine, view, 5) == views.ViewPage([], last=True)
                 views.close(engine, view)
         assert engine.catalog.tables["tab"].history is None
         assert tree not in engine.store.trees()

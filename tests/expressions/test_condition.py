@@ -13,7 +13,7 @@ from tests.effort import examples
 from tests.expressions.trees import conditions, items, literals, paths
 
 from isotone.errors import ValidationException
-from isotone.expressions import Condition, condition
+from isotone.expressions import CompiledCondition, condition
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -292,7 +292,7 @@ def holds(node: Any, item: Any) -> bool:
 @given(conditions(literals, paths()), items)
 def test_conditions_mean_what_the_developer_guide_says(tree: Any, item: Any) -> None:
     try:
-        made = Condition.from_node(tree)
+        made = CompiledCondition.from_node(tree)
         made.check(None)
     except ValidationException:
         assume(False)
@@ -304,8 +304,12 @@ def test_a_condition_is_an_operand_whose_value_is_whether_it_holds(
     tree: Any, item: Any, expected: bool
 ) -> None:
     try:
-        compared = Condition.from_node(Comparison("=", Truth(tree), Literal({"BOOL": expected})))
-        other = Condition.from_node(Comparison("<>", Truth(tree), Literal({"BOOL": expected})))
+        compared = CompiledCondition.from_node(
+            Comparison("=", Truth(tree), Literal({"BOOL": expected}))
+        )
+        other = CompiledCondition.from_node(
+            Comparison("<>", Truth(tree), Literal({"BOOL": expected}))
+        )
         compared.check(None)
     except ValidationException:
         assume(False)
@@ -317,7 +321,7 @@ def test_a_condition_is_an_operand_whose_value_is_whether_it_holds(
 def test_whether_a_condition_holds_has_no_order(operator: str) -> None:
     truth = Truth(Call("attribute_exists", (Path(("a",)),)))
     with pytest.raises(ValidationException, match="operand type: BOOL"):
-        Condition.from_node(Comparison(operator, truth, Literal({"N": "1"})))
+        CompiledCondition.from_node(Comparison(operator, truth, Literal({"N": "1"})))
 
 
 def test_a_condition_that_check_refuses_can_be_bound_before_it_is_checked() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.expressions import Condition
+from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import KeyPlan, KeyPlanner, joined, mentions, plan_key
 from isotone.expressions.nodes import (
     And,
@@ -76,7 +76,7 @@ def selected(nodes: Sequence[ConditionNode]) -> list[Item]:
     node = joined(nodes)
     if node is None:
         return ITEMS
-    matches = Condition.from_node(node, parameter="").matches
+    matches = CompiledCondition.from_node(node, parameter="").matches
     return [item for item in ITEMS if matches(item, {})]
 
 

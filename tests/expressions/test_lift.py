@@ -21,7 +21,7 @@ from tests.expressions.trees import (
 
 from isotone.errors import ValidationException
 from isotone.expressions import (
-    Condition,
+    CompiledCondition,
     Writer,
     condition,
     key_condition,
@@ -86,7 +86,7 @@ def test_a_condition_that_is_an_operand_is_lifted(tree: Any, item: Item) -> None
     compared = Comparison("=", Truth(tree), Literal({"BOOL": True}))
 
     def ask(node: Any, values: dict[str, AttributeValue]) -> bool:
-        made = Condition.from_node(node)
+        made = CompiledCondition.from_node(node)
         made.check(values)
         return made.matches(item, values)
 

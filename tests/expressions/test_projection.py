@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from tests.expressions.trees import items, paths, projections
 
 from isotone.errors import ValidationException
-from isotone.expressions import Projection, projection
+from isotone.expressions import CompiledProjection, projection
 
 ITEM: dict[str, Any] = {
     "n": {"N": "5"},
@@ -82,7 +82,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Any:
 @given(projections(paths()), items)
 def test_a_projection_keeps_exactly_what_is_addressed(tree: Any, item: Any) -> None:
     try:
-        made = Projection.from_node(tree)
+        made = CompiledProjection.from_node(tree)
     except ValidationException:
         assume(False)
     addressed = [path.elements for path in tree.paths]
@@ -106,9 +106,9 @@ def test_many_names(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
             sizes.extend(map(len, others))
             super().update(*others)
 
-    monkeypatch.setattr(sys.modules[Projection.__module__], "set", Noted, raising=False)
+    monkeypatch.setattr(sys.modules[CompiledProjection.__module__], "set", Noted, raising=False)
     names = [f"a{number}" for number in reversed(range(count))]
-    made = Projection.of_names(names)
+    made = CompiledProjection.of_names(names)
     assert made.attributes == set(names)
     assert max(sizes) <= 5000
     item = {f"a{number}": {"N": str(number)} for number in range(-10, 20_000)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isotone.errors import UsageError, ValidationException
-from isotone.expressions import Condition, Update, condition, update
+from isotone.expressions import CompiledCondition, CompiledUpdate, condition, update
 from isotone.expressions.nodes import Call, Comparison, Literal, Path, Set, UpdateNode
 
 VALUES: dict[str, dict[str, Any]] = {
@@ -262,20 +262,22 @@ def test_updates(text: str, message: str) -> None:
 def test_trees_without_text_keep_the_same_rules() -> None:
     a = Path(("a",))
     with pytest.raises(ValidationException, match="distinct from the remaining operands"):
-        Condition.from_node(Comparison("=", a, a))
+        CompiledCondition.from_node(Comparison("=", a, a))
     with pytest.raises(ValidationException, match="Invalid function name; function: foo"):
-        Condition.from_node(Call("foo", (a,)))
+        CompiledCondition.from_node(Call("foo", (a,)))
     with pytest.raises(ValidationException, match="Invalid UpdateExpression: Two document paths"):
-        Update.from_node(UpdateNode((Set(a, Literal({"N": "1"})), Set(a, Literal({"N": "1"})))))
+        CompiledUpdate.from_node(
+            UpdateNode((Set(a, Literal({"N": "1"})), Set(a, Literal({"N": "1"}))))
+        )
     with pytest.raises(ValidationException, match="operand type: BOOL"):
-        Condition.from_node(Comparison("<", a, Literal({"BOOL": True}))).check(None)
+        CompiledCondition.from_node(Comparison("<", a, Literal({"BOOL": True}))).check(None)
 
 
 def test_trees_without_text_may_have_any_name() -> None:
     odd = Path(("abort.é #x",))
-    made = Condition.from_node(Comparison("=", odd, Literal({"N": "1"})))
+    made = CompiledCondition.from_node(Comparison("=", odd, Literal({"N": "1"})))
     assert made.matches({"abort.é #x": {"N": "1"}}, {})
-    reserved = Condition.from_node(Call("attribute_exists", (Path(("size",)),)))
+    reserved = CompiledCondition.from_node(Call("attribute_exists", (Path(("size",)),)))
     assert reserved.matches({"size": {"N": "1"}}, {})
 
 

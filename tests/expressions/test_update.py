@@ -20,7 +20,7 @@ from tests.expressions.trees import (
 )
 
 from isotone.errors import ValidationException
-from isotone.expressions import Update, update
+from isotone.expressions import CompiledUpdate, update
 from isotone.expressions.nodes import Add, Arithmetic, Call, Delete, Literal, Path, Remove, Set
 from isotone.expressions.parser import parse_update
 
@@ -350,7 +350,7 @@ either = fitting_updates() | updates(operands, paths()).map(apart)
 @given(either, documents)
 def test_updates_do_what_the_developer_guide_says(tree: Any, item: Any) -> None:
     try:
-        made = Update.from_node(tree)
+        made = CompiledUpdate.from_node(tree)
         made.check(None)
     except ValidationException:
         assume(False)

@@ -116,10 +116,10 @@ def test_since_and_before_divide_all_ids_at_a_time(at: datetime, kind: type[Any]
         except OutOfRange:
             continue
         item = {column.attribute: column.encode(made)}
-        from isotone.expressions import Condition
+        from isotone.expressions import CompiledCondition
 
-        since = Condition.from_node(column.since(at).node()).matches(item, {})
-        before = Condition.from_node(column.before(at).node()).matches(item, {})
+        since = CompiledCondition.from_node(column.since(at).node()).matches(item, {})
+        before = CompiledCondition.from_node(column.before(at).node()).matches(item, {})
         assert since is not before
         assert since == (time_of(made) >= rounded(at, tick))
 

@@ -32,8 +32,8 @@ from tests.oracle.faulty import BASES_OF, Case, Fault, bases, faults, overlaps
 import isotone
 from isotone.errors import ApiError, SerializationException
 from isotone.operations.api import ACTIONS
-from isotone.operations.check_order import Asked as Refused
-from isotone.operations.check_order import Branch
+from isotone.operations.check_order import OrderBranch
+from isotone.operations.check_order import RefusedRequest as Refused
 from isotone.operations.check_orders import order_of
 
 TOGETHER: Final = frozenset(
@@ -143,7 +143,7 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
     layer = None if message is None else orders.layer(action, request)
     if message is None or layer is None or layer > first.layer:
         return f"{case}\n    expected {first.message}\n    answered {message} (layer {layer})"
-    if layer < first.layer or isinstance(order_of(action)[layer], Branch):
+    if layer < first.layer or isinstance(order_of(action)[layer], OrderBranch):
         return None  # one that lists everything, because the request cannot be decoded
     if message == first.message or _sentences(first.message) <= _sentences(message):
         return None

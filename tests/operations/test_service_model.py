@@ -16,12 +16,12 @@ from tests.service_model import SERVICES, Model, model
 from isotone.operations import api
 from isotone.operations.action import ACTIONS
 from isotone.operations.request_grammar import (
+    AttributeValueShape,
+    ListShape,
     Mapping,
-    Record,
     Scalar,
-    Sequence,
     Shape,
-    Value,
+    StructureShape,
     shape_of,
 )
 
@@ -74,10 +74,10 @@ class Finding(NamedTuple):
 
 _BOUND: Final = re.compile(r"(greater|less) than or equal to (-?\d+)")
 _KINDS: Final = {
-    Value: ("structure",),
-    Sequence: ("list",),
+    AttributeValueShape: ("structure",),
+    ListShape: ("list",),
     Mapping: ("map",),
-    Record: ("structure",),
+    StructureShape: ("structure",),
 }
 _RULES: Final = ("enum", "min", "max", "pattern", "words")
 
@@ -103,7 +103,9 @@ def _compared(
     """Each difference of a shape and of what it contains."""
     theirs = known.shapes[name]
     kinds = (shape.java.lower(),) if isinstance(shape, Scalar) else _KINDS[type(shape)]
-    if theirs["type"] not in kinds or isinstance(shape, Value) != (name == "AttributeValue"):
+    if theirs["type"] not in kinds or isinstance(shape, AttributeValueShape) != (
+        name == "AttributeValue"
+    ):
         yield Finding(path, "type", name, theirs["type"], kinds)
         return
     ours = _rules(shape)
@@ -115,9 +117,9 @@ def _compared(
             wanted = wanted.removeprefix("^").removesuffix("$")
         if wanted != ours.get(rule) and not (rule == "min" and not wanted and rule not in ours):
             yield Finding(path, rule, name, wanted, ours.get(rule))
-    if isinstance(shape, Record) and name not in inside:
+    if isinstance(shape, StructureShape) and name not in inside:
         yield from _members(known, name, shape, path, inside | {name})
-    elif isinstance(shape, Sequence):
+    elif isinstance(shape, ListShape):
         yield from _compared(known, theirs["member"], shape.member, f"{path}[]", inside)
     elif isinstance(shape, Mapping):
         yield from _compared(known, theirs["key"], shape.key, f"{path}{{key}}", inside)
@@ -125,7 +127,7 @@ def _compared(
 
 
 def _members(
-    known: Model, name: str, shape: Record, path: str, inside: frozenset[str]
+    known: Model, name: str, shape: StructureShape, path: str, inside: frozenset[str]
 ) -> Iterator[Finding]:
     theirs = known.shapes[name]
     for member, of in theirs["members"].items():

@@ -18,12 +18,12 @@ from isotone.operations.check_order import first_fault
 from isotone.operations.check_orders import order_of
 from isotone.operations.request_decoding import decode
 from isotone.operations.request_grammar import (
+    AttributeValueShape,
+    ListShape,
     Mapping,
-    Record,
     Scalar,
-    Sequence,
     Shape,
-    Value,
+    StructureShape,
     shape_of,
 )
 
@@ -44,14 +44,14 @@ def _same(value: Any) -> Any:
 
 def plausible(shape: Shape) -> st.SearchStrategy[Any]:
     match shape:
-        case Record():
+        case StructureShape():
             members = {member.name: documents(member.shape) for member in shape.members.values()}
             required = {m.name for m in shape.members.values() if m.required}
             return st.fixed_dictionaries(
                 {name: members[name] for name in required},
                 optional={name: members[name] for name in members if name not in required},
             )
-        case Sequence():
+        case ListShape():
             return st.lists(documents(shape.member), max_size=3)
         case Mapping():
             return st.dictionaries(
@@ -59,7 +59,7 @@ def plausible(shape: Shape) -> st.SearchStrategy[Any]:
                 documents(shape.value),
                 max_size=2,
             )
-        case Value():
+        case AttributeValueShape():
             return ATTRIBUTE_VALUES
         case Scalar():
             return scalar(shape)

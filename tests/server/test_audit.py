@@ -28,7 +28,7 @@ import isotone.testing
 from isotone.clock import ManualClock
 from isotone.errors import UsageError
 from isotone.server import running_server
-from isotone.server.audit import AuditLog, Entry
+from isotone.server.audit import AuditEntry, AuditLog
 
 SECRET = "what nobody should read in a log"
 KEY = {"id": {"S": SECRET}}
@@ -202,7 +202,7 @@ def audit(tmp_path):
 
 def test_a_line_that_a_crash_cut_off_spoils_no_other(audit, tmp_path):
     path = tmp_path / "audit.log"
-    entry = Entry(source="::1", key="k", action="GetItem")
+    entry = AuditEntry(source="::1", key="k", action="GetItem")
     audit.write(entry, b"{}")
     audit.close()
     path.write_bytes(path.read_bytes() + b'{"time":"2026')
@@ -216,7 +216,7 @@ def test_a_line_that_a_crash_cut_off_spoils_no_other(audit, tmp_path):
 
 
 def test_a_line(audit, tmp_path):
-    audit.write(Entry(source="::1", key="k" * 1000, action="GetItem"), b"{}")
+    audit.write(AuditEntry(source="::1", key="k" * 1000, action="GetItem"), b"{}")
     (line,) = lines(tmp_path / "audit.log")
     assert line == {
         "time": "2026-01-01T12:00:00.250Z",
@@ -234,7 +234,7 @@ def test_a_line(audit, tmp_path):
 def test_on_a_full_disk_the_line_goes_to_the_log_of_the_server(
     audit, tmp_path, monkeypatch, caplog
 ):
-    entry = Entry(source="::1", action="GetItem")
+    entry = AuditEntry(source="::1", action="GetItem")
     written = os.write
 
     def full(file, data):

@@ -6,12 +6,12 @@ import asyncio
 
 from isotone.errors import InternalServerError, StorageFull, UnknownOperationException
 from isotone.server.dispatcher import Dispatcher
-from isotone.server.request import Call
+from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 
 
 def call(operation, body=b"{}"):
-    return Call(operation, body, ORDINARY)
+    return ServiceCall(operation, body, ORDINARY)
 
 
 def run(steps):

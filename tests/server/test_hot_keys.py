@@ -17,7 +17,7 @@ from isotone.expressions.partiql.parser import parse
 from isotone.server import running_server
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.hot_keys import HotKeys
-from isotone.server.request import Call
+from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 
 
@@ -171,7 +171,7 @@ def test_keys_are_counted_in_the_region_that_was_asked():
 def test_an_unwatched_server_calls_the_service_alone():
     dispatcher = Dispatcher(FakeService(), None)  # type: ignore[arg-type] # the loop is not needed
     seen: list[str] = []
-    call = Call("GetItem", b"1", ORDINARY)
+    call = ServiceCall("GetItem", b"1", ORDINARY)
     dispatcher.watch(lambda operation, body, region: seen.append(operation))
     dispatcher.submit(call, lambda result: None)
     assert seen == ["GetItem"]

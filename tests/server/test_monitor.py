@@ -24,9 +24,9 @@ from tests.server.test_connection import answers
 import isotone
 from isotone.engine import health as health_of
 from isotone.server import running_server
-from isotone.server.exposition import Family, Sample, text
+from isotone.server.exposition import MetricFamily, MetricSample, text
 from isotone.server.monitor import _is_here
-from isotone.server.response import Page
+from isotone.server.response import PlainResponse
 
 TABLE: dict[str, Any] = {
     "TableName": "tab",
@@ -155,14 +155,16 @@ def test_a_scrape_that_fails_is_a_500(caplog):
 
 def test_labels_and_help_are_escaped():
     label, meaning = 'a"b\\c\nd', "one\ntwo\\"
-    family = Family("isotone_x_total", "counter", meaning, [Sample(1.5, (("action", label),))])
+    family = MetricFamily(
+        "isotone_x_total", "counter", meaning, [MetricSample(1.5, (("action", label),))]
+    )
     found = read(text([family]).decode())["isotone_x_total"]
     assert found.samples == {("isotone_x_total", frozenset([("action", label)])): 1.5}
     assert found.help == r"one\ntwo\\"
 
 
 def test_large_numbers_are_exact():
-    family = Family("isotone_x", "gauge", "Bytes.", [Sample(2.0**49 + 1)])
+    family = MetricFamily("isotone_x", "gauge", "Bytes.", [MetricSample(2.0**49 + 1)])
     assert values(text([family]).decode()) == {"isotone_x": 2.0**49 + 1}
 
 
@@ -306,8 +308,8 @@ def test_a_body_in_chunks_is_counted_as_it_comes():
 
 
 def test_the_body_of_a_visit_is_held_until_it_is_answered():
-    async def answer(visit: Any) -> Page:
-        return Page(200, b"seen")
+    async def answer(visit: Any) -> PlainResponse:
+        return PlainResponse(200, b"seen")
 
     def pages(visit: Any) -> Any:
         return answer if visit.path == b"/page" else None

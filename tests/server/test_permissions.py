@@ -16,12 +16,12 @@ import isotone
 from isotone.backends.embedded import Database
 from isotone.errors import ApiError, UsageError
 from isotone.operations.api import ACTIONS
-from isotone.server.policies import READING, Context, Permissions, _matches
+from isotone.server.policies import READING, Permissions, PolicyContext, _matches
 from isotone.server.users import User
 
 LEAD = "arn:aws:dynamodb:us-east-1:000000000000"
 TABLE = f"{LEAD}:table/Orders"
-CONTEXT = Context(
+CONTEXT = PolicyContext(
     user="ann",
     account="000000000000",
     region="us-east-1",

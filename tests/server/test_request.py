@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.server.compression import BODY_LIMIT
-from isotone.server.request import Call, read, spellings
-from isotone.server.response import NOT_FOUND, Page, Refusal
+from isotone.server.request import ServiceCall, read, spellings
+from isotone.server.response import NOT_FOUND, HttpRefusal, PlainResponse
 
 SIGNED = {
     b"X-Amz-Target": b"DynamoDB_20120810.GetItem",
@@ -29,7 +29,7 @@ def ask(headers=SIGNED, body=b"{}", method=b"POST", url=b"/", **others):
 
 def refusal(**request):
     answer = ask(**request)
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, HttpRefusal)
     return answer.error.code
 
 
@@ -38,7 +38,7 @@ def test_the_target_names_the_operation(service):
     headers = {**SIGNED, b"X-Amz-Target": service + b"_20120810.DescribeTable"}
     for _ in range(2):  # the first time by the rules, then by recognition
         call = ask(headers, b'{"a":1}')
-        assert isinstance(call, Call)
+        assert isinstance(call, ServiceCall)
         assert (call.operation, call.body) == ("DescribeTable", b'{"a":1}')
 
 
@@ -79,7 +79,7 @@ def test_malformed_json_comes_before_the_signature():
 @pytest.mark.parametrize("part", [b"Credential=", b"SignedHeaders=", b"Signature="])
 @pytest.mark.parametrize("emptied", [False, True])
 def test_recognition_does_not_let_half_a_signature_through(part, emptied):
-    assert isinstance(ask(), Call)  # the target is known from here on
+    assert isinstance(ask(), ServiceCall)  # the target is known from here on
     signed = SIGNED[b"Authorization"]
     start = signed.index(b" " + part) + 1
     end = signed.find(b",", start) if b"," in signed[start:] else len(signed)
@@ -100,12 +100,12 @@ def test_another_content_type_is_not_found(content_type):
     "content_type", [b"application/x-amz-json-1.0; charset=utf-8", b"Application/X-AMZ-JSON-1.0"]
 )
 def test_parameters_and_case_of_the_content_type_do_not_matter(content_type):
-    assert isinstance(ask({**SIGNED, b"Content-Type": content_type}), Call)
+    assert isinstance(ask({**SIGNED, b"Content-Type": content_type}), ServiceCall)
 
 
 def test_plain_json_is_answered_in_an_envelope():
     call = ask({**SIGNED, b"Content-Type": b"application/json"})
-    assert isinstance(call, Call)
+    assert isinstance(call, ServiceCall)
     assert call.style.wrapped
     assert call.style.content_type == b"application/json"
 
@@ -129,7 +129,7 @@ def test_other_methods_and_paths_are_not_found(method, url):
 )
 def test_the_health_page_names_the_region(host, region):
     page = ask({b"Host": host}, method=b"GET")
-    assert page == Page(200, b"healthy: dynamodb.%b.amazonaws.com " % region)
+    assert page == PlainResponse(200, b"healthy: dynamodb.%b.amazonaws.com " % region)
 
 
 def test_a_preflight_gets_what_it_asks_for():
@@ -140,7 +140,7 @@ def test_a_preflight_gets_what_it_asks_for():
         Access_Control_Request_Method=b"POST",
         Access_Control_Request_Headers=b"x-amz-target,x-amz-date",
     )
-    assert isinstance(page, Page)
+    assert isinstance(page, PlainResponse)
     assert (page.status, page.body, page.cors) == (200, b"", b"https://example.com")
     assert dict(page.headers) == {
         b"Access-Control-Allow-Headers": b"x-amz-target,x-amz-date",
@@ -151,7 +151,7 @@ def test_a_preflight_gets_what_it_asks_for():
 
 def test_a_gzipped_body_is_unpacked():
     call = ask(body=zlib.compress(b'{"a":1}', wbits=31), Content_Encoding=b"gzip")
-    assert isinstance(call, Call)
+    assert isinstance(call, ServiceCall)
     assert call.body == b'{"a":1}'
 
 
@@ -160,14 +160,14 @@ def test_a_gzipped_body_is_unpacked():
 def test_a_compressed_body_may_have_several_members(coding, wbits, parts):
     body = b"".join(zlib.compress(part, wbits=wbits) for part in parts)
     call = ask(body=body, Content_Encoding=coding)
-    assert isinstance(call, Call)
+    assert isinstance(call, ServiceCall)
     assert call.body == b'{"a":1}'
 
 
 def test_a_bomb_is_refused_without_going_off():
     bomb = zlib.compress(bytes(64 * BODY_LIMIT // 16), wbits=31)
     answer = ask(body=bomb, Content_Encoding=b"gzip")
-    assert isinstance(answer, Page)
+    assert isinstance(answer, PlainResponse)
     assert answer.status == 413
 
 
@@ -199,7 +199,7 @@ def test_a_body_that_is_no_gzip_is_refused(body):
 )
 def test_a_response_is_compressed_as_the_client_likes_best(accepted, coding):
     call = ask(Accept_Encoding=accepted)
-    assert isinstance(call, Call)
+    assert isinstance(call, ServiceCall)
     assert call.style.coding == coding
 
 
@@ -218,11 +218,11 @@ def test_neither_case_nor_order_of_headers_matters(names, order):
     of = dict(zip(SIGNED.values(), names, strict=True))
     headers = {of[value]: value for value in order}
     call = ask(headers)
-    assert isinstance(call, Call)
+    assert isinstance(call, ServiceCall)
     assert call.operation == "GetItem"
 
 
 @given(st.dictionaries(st.binary(max_size=20), st.binary(max_size=60)), st.binary(max_size=40))
 def test_whatever_comes_is_answered(headers, url):
     answer = read(b"POST", url, headers, spellings[tuple(headers)], b"{}")
-    assert isinstance(answer, Page | Refusal | Call)
+    assert isinstance(answer, PlainResponse | HttpRefusal | ServiceCall)

@@ -24,7 +24,7 @@ from isotone.server.response import (
     NOT_FOUND,
     ORDINARY,
     WRAPPED_JSON,
-    Style,
+    ResponseStyle,
     render_page,
     render_result,
     request_id,
@@ -96,7 +96,7 @@ def test_plain_json_travels_in_an_envelope():
 
 
 def test_a_browser_may_read_the_answer():
-    response, _ = parse(render_result(Style(cors=b"https://example.com"), b"{}"))
+    response, _ = parse(render_result(ResponseStyle(cors=b"https://example.com"), b"{}"))
     assert response.headers["Access-Control-Allow-Origin"] == "https://example.com"
     assert response.headers["Vary"] == "Origin"
     assert "x-amzn-RequestId" in response.headers["Access-Control-Expose-Headers"]
@@ -107,9 +107,9 @@ def test_a_browser_may_read_the_answer():
 @pytest.mark.parametrize(("coding", "wbits"), [(b"gzip", 31), (b"deflate", 15)])
 def test_only_large_bodies_are_compressed(coding, wbits):
     small, large = b"x" * (COMPRESSED_FROM - 1), b"x" * COMPRESSED_FROM
-    response, body = parse(render_result(Style(coding=coding), small))
+    response, body = parse(render_result(ResponseStyle(coding=coding), small))
     assert (response.headers["Content-Encoding"], body) == (None, small)
-    response, body = parse(render_result(Style(coding=coding), large))
+    response, body = parse(render_result(ResponseStyle(coding=coding), large))
     assert response.headers["Content-Encoding"] == coding.decode()
     assert zlib.decompress(body, wbits=wbits) == large
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from isotone.storage.interface import Store
+from isotone.storage.interface import OrderedStore
 
 
-def check(store: Store) -> list[str]:
+def check(store: OrderedStore) -> list[str]:
     """What is wrong with a store; empty if nothing is. Reads everything, and keeps nothing in memory."""
     problems = store.check()
     with store.snapshot():
@@ -17,7 +17,7 @@ def check(store: Store) -> list[str]:
     return problems
 
 
-def _check_tree(store: Store, tree: str) -> Iterable[str]:
+def _check_tree(store: OrderedStore, tree: str) -> Iterable[str]:
     forwards = sum(1 for _ in store.range(tree, b"", None))
     backwards = sum(1 for _ in store.range(tree, b"", None, reverse=True))
     if forwards != backwards:

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from isotone.storage.file import Durability
-from isotone.storage.interface import Store
+from isotone.storage.interface import OrderedStore
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
@@ -39,7 +39,7 @@ def best(action: Callable[[], object], times: int) -> float:
     return min(found)
 
 
-def fill(store: Store, rows: int) -> None:
+def fill(store: OrderedStore, rows: int) -> None:
     with store.transaction():
         store.create_tree("t")
         for number in range(rows):
@@ -50,37 +50,37 @@ def show(what: str, figure: float) -> None:
     print(f"  {what:42} {figure:8.2f} µs")
 
 
-def get_all(store: Store, keys: list[bytes]) -> None:
+def get_all(store: OrderedStore, keys: list[bytes]) -> None:
     for each in keys:
         store.get("t", each)
 
 
-def put_all(store: Store, keys: list[bytes]) -> None:
+def put_all(store: OrderedStore, keys: list[bytes]) -> None:
     with store.transaction():
         for each in keys:
             store.put("t", each, VALUES[0])
 
 
-def transact(store: Store, keys: list[bytes], *, write: bool) -> None:
+def transact(store: OrderedStore, keys: list[bytes], *, write: bool) -> None:
     for each in keys:
         with store.transaction():
             if write:
                 store.put("t", each, VALUES[0])
 
 
-def transact_nested(store: Store, keys: list[bytes], *, write: bool) -> None:
+def transact_nested(store: OrderedStore, keys: list[bytes], *, write: bool) -> None:
     with store.transaction():
         transact(store, keys, write=write)
 
 
-def read_ranges(store: Store, keys: list[bytes]) -> None:
+def read_ranges(store: OrderedStore, keys: list[bytes]) -> None:
     for each in keys:
         rows = store.range("t", each[:1], None)
         for _ in zip(range(100), rows, strict=False):
             pass
 
 
-def measure_calls(store: Store) -> None:
+def measure_calls(store: OrderedStore) -> None:
     keys = [key(number) for number in range(10_000)]
     random.shuffle(keys)
     few = keys[:100]
@@ -138,7 +138,7 @@ def measure_commits(folder: Path) -> None:
         store.close()
 
 
-def commit(store: Store, size: int, rows: int) -> float:
+def commit(store: OrderedStore, size: int, rows: int) -> float:
     """The median of 1,000 commits of `size` puts at random keys, checkpoints and all."""
     found = []
     for _ in range(1_000):
@@ -174,7 +174,7 @@ def measure_size(folder: Path, rows: int, durability: Durability = "disk") -> No
     store.close()
 
 
-def read_tens(store: Store, keys: list[bytes]) -> None:
+def read_tens(store: OrderedStore, keys: list[bytes]) -> None:
     for each in keys:
         rows = store.range("t", each, None)
         for _ in zip(range(10), rows, strict=False):
@@ -185,7 +185,7 @@ def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        stores: dict[str, Store] = {
+        stores: dict[str, OrderedStore] = {
             "MemoryStore": MemoryStore(),
             "SQLiteStore in memory": SQLiteStore(":memory:"),
             "SQLiteStore on a file": SQLiteStore(folder / "calls.db"),

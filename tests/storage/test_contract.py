@@ -11,14 +11,14 @@ import pytest
 from tests.storage import integrity
 
 from isotone.errors import StorageError, UsageError
-from isotone.storage.interface import NoSuchTree, Store
+from isotone.storage.interface import NoSuchTree, OrderedStore
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
 
 @pytest.fixture(params=["memory", "sqlite memory", "sqlite file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    makers: dict[str, Callable[[], Store]] = {
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OrderedStore]:
+    makers: dict[str, Callable[[], OrderedStore]] = {
         "memory": MemoryStore,
         "sqlite memory": lambda: SQLiteStore(":memory:"),
         "sqlite file": lambda: SQLiteStore(tmp_path / "store.db"),
@@ -31,20 +31,20 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-WRITES: dict[str, Callable[[Store], None]] = {
+WRITES: dict[str, Callable[[OrderedStore], None]] = {
     "put": lambda store: store.put("t", b"b", b"2"),
     "delete": lambda store: store.delete("t", b"a"),
     "create": lambda store: store.create_tree("u"),
     "drop": lambda store: store.drop_tree("t"),
 }
-USES: dict[str, Callable[[Store], object]] = {
+USES: dict[str, Callable[[OrderedStore], object]] = {
     **WRITES,
     "get": lambda store: store.get("t", b"a"),
     "range": lambda store: next(store.range("t", b"", None)),
     "trees": lambda store: store.trees(),
 }
 # These begin a transaction where they need one, to see that they would go wrong even so.
-USES_OF_A_TREE: dict[str, Callable[[Store], object]] = {
+USES_OF_A_TREE: dict[str, Callable[[OrderedStore], object]] = {
     "get": lambda store: store.get("none", b"a"),
     "put": lambda store: store.put("none", b"a", b""),
     "delete": lambda store: store.delete("none", b"a"),
@@ -54,7 +54,7 @@ USES_OF_A_TREE: dict[str, Callable[[Store], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_needs_a_transaction(store: Store, write: str) -> None:
+def test_a_write_needs_a_transaction(store: OrderedStore, write: str) -> None:
     with pytest.raises(UsageError, match=r"with store\.transaction"):
         WRITES[write](store)
     assert store.trees() == ["t"]
@@ -62,7 +62,7 @@ def test_a_write_needs_a_transaction(store: Store, write: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES_OF_A_TREE)
-def test_an_unknown_tree_is_named(store: Store, use: str) -> None:
+def test_an_unknown_tree_is_named(store: OrderedStore, use: str) -> None:
     with store.transaction(), pytest.raises(NoSuchTree, match="none"):
         USES_OF_A_TREE[use](store)
     # The error has done no harm to the transaction.
@@ -71,39 +71,39 @@ def test_an_unknown_tree_is_named(store: Store, use: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_closed_store_says_so(store: Store, use: str) -> None:
+def test_a_closed_store_says_so(store: OrderedStore, use: str) -> None:
     store.close()
     store.close()
     with pytest.raises(UsageError, match=r"closed|transaction"):
         USES[use](store)
 
 
-def test_a_tree_is_made_once(store: Store) -> None:
+def test_a_tree_is_made_once(store: OrderedStore) -> None:
     with store.transaction(), pytest.raises(UsageError, match="'t'"):
         store.create_tree("t")
 
 
 @pytest.mark.parametrize("name", ["", "T", "a b", 'a"b', "ä", "a\n", "a;b"])
-def test_a_tree_has_a_plain_name(store: Store, name: str) -> None:
+def test_a_tree_has_a_plain_name(store: OrderedStore, name: str) -> None:
     with store.transaction(), pytest.raises(UsageError, match="lower-case"):
         store.create_tree(name)
     with pytest.raises(NoSuchTree):
         store.get(name, b"")
 
 
-def test_an_empty_key_and_an_empty_value_are_a_key_and_a_value(store: Store) -> None:
+def test_an_empty_key_and_an_empty_value_are_a_key_and_a_value(store: OrderedStore) -> None:
     with store.transaction():
         store.put("t", b"", b"")
     assert store.get("t", b"") == b""
     assert next(store.range("t", b"", None)) == (b"", b"")
 
 
-def test_a_range_upside_down_is_empty(store: Store) -> None:
+def test_a_range_upside_down_is_empty(store: OrderedStore) -> None:
     assert list(store.range("t", b"b", b"a")) == []
     assert list(store.range("t", b"a", b"a", reverse=True)) == []
 
 
-def test_a_range_has_its_lower_bound_and_not_its_upper(store: Store) -> None:
+def test_a_range_has_its_lower_bound_and_not_its_upper(store: OrderedStore) -> None:
     with store.transaction():
         for key in (b"a", b"b", b"b\x00", b"c"):
             store.put("t", key, key)
@@ -113,7 +113,7 @@ def test_a_range_has_its_lower_bound_and_not_its_upper(store: Store) -> None:
     assert [key for key, _ in store.range("t", b"b", b"b\x00")] == [b"b"]
 
 
-def test_what_a_transaction_wrote_is_seen_inside_it(store: Store) -> None:
+def test_what_a_transaction_wrote_is_seen_inside_it(store: OrderedStore) -> None:
     with store.transaction():
         store.put("t", b"b", b"2")
         with store.transaction():
@@ -121,14 +121,14 @@ def test_what_a_transaction_wrote_is_seen_inside_it(store: Store) -> None:
             assert list(store.range("t", b"", None)) == [(b"b", b"2")]
 
 
-def test_an_exception_passes_through(store: Store) -> None:
+def test_an_exception_passes_through(store: OrderedStore) -> None:
     with pytest.raises(ZeroDivisionError), store.transaction():  # noqa: PT012
         store.put("t", b"b", b"2")
         raise ZeroDivisionError
     assert store.get("t", b"b") is None
 
 
-def test_no_transaction_begins_in_a_snapshot(store: Store) -> None:
+def test_no_transaction_begins_in_a_snapshot(store: OrderedStore) -> None:
     with store.snapshot(), store.snapshot():
         with pytest.raises(UsageError, match="snapshot"), store.transaction():
             pass
@@ -138,14 +138,14 @@ def test_no_transaction_begins_in_a_snapshot(store: Store) -> None:
     assert store.get("t", b"a") == b"2"
 
 
-def test_a_store_says_nothing_of_its_own_changes(store: Store) -> None:
+def test_a_store_says_nothing_of_its_own_changes(store: OrderedStore) -> None:
     with store.transaction():
         store.put("t", b"a", b"2")
         store.create_tree("u")
     assert not store.changed_elsewhere()
 
 
-def abandoning(store: Store) -> None:
+def abandoning(store: OrderedStore) -> None:
     with store.transaction():
         store.put("t", b"b", b"2")
         with pytest.raises(ZeroDivisionError), store.transaction():  # noqa: PT012
@@ -155,7 +155,7 @@ def abandoning(store: Store) -> None:
             raise ZeroDivisionError
 
 
-def test_to_abandon_ends_all_that_is_open(store: Store) -> None:
+def test_to_abandon_ends_all_that_is_open(store: OrderedStore) -> None:
     store.abandon()
     with pytest.raises(StorageError, match="abandoned"):
         abandoning(store)
@@ -171,7 +171,7 @@ class Interrupted(Exception):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
-def test_an_interruption_anywhere_can_be_recovered_from(store: Store) -> None:
+def test_an_interruption_anywhere_can_be_recovered_from(store: OrderedStore) -> None:
     def interrupt(*_: object) -> None:
         raise Interrupted
 

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from tests.effort import examples
 from tests.storage import integrity
 
-from isotone.storage.interface import NoSuchTree, Store
+from isotone.storage.interface import NoSuchTree, OrderedStore
 from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
@@ -56,7 +56,7 @@ class Stores(RuleBasedStateMachine):
     def start(self) -> None:
         folder = self.cleanup.enter_context(tempfile.TemporaryDirectory())
         self.file = Path(folder) / "store.db"
-        self.stores: list[Store] = [
+        self.stores: list[OrderedStore] = [
             MemoryStore(),
             SQLiteStore(":memory:"),
             SQLiteStore(self.file, durability="none"),

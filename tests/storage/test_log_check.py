@@ -399,7 +399,7 @@ def test_a_connection_of_another_program_is_no_reason_to_wait(path: Path) -> Non
 # Repair
 
 
-def saved(path: Path) -> tuple[dict[bytes, bytes], salvage.Found, list[salvage.LostRow]]:
+def saved(path: Path) -> tuple[dict[bytes, bytes], salvage.SalvagePreview, list[salvage.LostRow]]:
     """The rows that a repair finds; of two with one key the first."""
     found = salvage.prepare(str(path))
     entries: dict[bytes, bytes] = {}
@@ -415,7 +415,7 @@ def saved(path: Path) -> tuple[dict[bytes, bytes], salvage.Found, list[salvage.L
 WHOLE = {b"%03d" % number: b"value" * 9 for number in range(COMMITS)}
 
 
-def told(found: salvage.Found) -> set[int]:
+def told(found: salvage.SalvagePreview) -> set[int]:
     """The frames that a repair reports."""
     return {int(number) for number in re.findall(r"frame (\d+) of the log", " ".join(found.notes))}
 

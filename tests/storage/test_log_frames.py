@@ -24,7 +24,7 @@ from tests.storage.made_logs import (
 )
 
 from isotone.storage.log_check import Damage, committed_in, damage_of
-from isotone.storage.log_frames import HEADER, Frame, Index, Log, checksum, index_of
+from isotone.storage.log_frames import HEADER, Frame, Log, LogIndex, checksum, index_of
 
 SECTOR = 512
 SHAPES = {
@@ -59,7 +59,7 @@ def committed(content: bytes) -> int:
     return committed_in(*read(content))
 
 
-def damage_in(content: bytes, index: Index | None = None) -> Damage | None:
+def damage_in(content: bytes, index: LogIndex | None = None) -> Damage | None:
     return damage_of(*read(content), index)
 
 
@@ -244,6 +244,6 @@ def test_a_commit_that_was_killed_while_it_was_written_is_not_refused(tmp_path: 
     found = damage_in(content)
     assert found is not None, "nothing shows that it is no damage"
     assert not found.is_proven
-    index = Index(one.commits[-2], 0, one.log[16:24])
+    index = LogIndex(one.commits[-2], 0, one.log[16:24])
     assert damage_in(content, index) == found
     assert damage_in(content, index._replace(salts=b"no salts")) == found

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from isotone import Store, Table, errors
-from isotone.structures.argument_checks import Parameters, validated
+from isotone.structures.argument_checks import MethodParameters, validated
 from isotone.structures.structure import S, Structure
 
 
@@ -57,6 +57,6 @@ class Whole:
 def test_whole_numbers_of_other_libraries_are_numbers() -> None:
     def wait(self: Any, times: int, seconds: float = 0) -> None: ...
 
-    Parameters(wait).check("wait", (Whole(),), {"seconds": Whole()})
+    MethodParameters(wait).check("wait", (Whole(),), {"seconds": Whole()})
     with pytest.raises(errors.UsageError, match="times takes int, not bool"):
-        Parameters(wait).check("wait", (True,), {})
+        MethodParameters(wait).check("wait", (True,), {})

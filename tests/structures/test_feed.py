@@ -24,14 +24,14 @@ from isotone.model import Call, Steps
 from isotone.structures import Feed, FeedPost
 from isotone.structures.feed_followers import FeedFollow, FeedFollower
 from isotone.structures.feed_timelines import Timelines
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 
 def deliver(feed: Feed) -> None:
     """Have a worker handle all that there is."""
     worker = feed.worker()
     worker.create_tables(feed.store)
-    member = Member(worker.plan, feed.store)
+    member = WorkerMember(worker.plan, feed.store)
     member.coordinate()
     while member.work():
         pass
@@ -712,7 +712,7 @@ def test_a_worker_that_is_to_end_does_not_finish_a_long_fan_out(memory: Store) -
     worker.create_tables(memory)
 
     def work_interrupted() -> int:
-        member = Member(worker.plan, memory)
+        member = WorkerMember(worker.plan, memory)
         member.coordinate()
         followers.meanwhile = member.stop
         member.work()
@@ -744,7 +744,7 @@ def test_a_fan_out_outlives_many_processes(memory: Store, clock: ManualClock) ->
     feed.post("ann", "hello")
     followers.meanwhile = end
     for _ in range(12):
-        member = Member(worker.plan, memory)
+        member = WorkerMember(worker.plan, memory)
         member.coordinate()
         with pytest.raises(KeyboardInterrupt):
             member.work()

@@ -14,7 +14,7 @@ from tests.structures import mariadb_server
 import isotone
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Feed, RelationalFollowers, WorkerSettings
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 sql = pytest.importorskip("sqlalchemy")
 
@@ -125,7 +125,7 @@ def test_a_feed_whose_followers_are_elsewhere(engine: Any, follows: Any) -> None
         assert (loud.spread, brought.spread) == ("read", "write")
         worker = feed.worker()
         worker.create_tables(store)
-        member = Member(worker.plan, store)
+        member = WorkerMember(worker.plan, store)
         member.coordinate()
         while member.work():
             pass

@@ -27,7 +27,7 @@ from tests.structures.simulation import Hasty, Overtaken, Repeating, Requests
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store, Table, errors, field
 from isotone.structures import Idempotency
-from isotone.structures.idempotency import _Attempt
+from isotone.structures.idempotency import _CallAttempt
 from isotone.structures.idempotency_results import fingerprint_of, result_of, storable
 
 orders = Table("orders")
@@ -403,11 +403,11 @@ def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> 
     assert 9.99 < clock.now() - began < 11
 
 
-def attempt_of(once: Idempotency, key: str) -> _Attempt:
-    return once.store.run(once._begin(_Attempt(once._record(key, None), Any), 0))
+def attempt_of(once: Idempotency, key: str) -> _CallAttempt:
+    return once.store.run(once._begin(_CallAttempt(once._record(key, None), Any), 0))
 
 
-def finish(once: Idempotency, attempt: _Attempt, result: Any) -> None:
+def finish(once: Idempotency, attempt: _CallAttempt, result: Any) -> None:
     attempt.result = result
     once.store.run(once._end(attempt, None))
 

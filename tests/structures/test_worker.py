@@ -14,7 +14,7 @@ import isotone
 from isotone import ManualClock, Store, Table
 from isotone.errors import ConnectionFailed, UsageError
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 from isotone.testing import attach
 
 
@@ -134,7 +134,7 @@ def test_a_member_takes_over_what_a_dead_one_held(
 ) -> None:
     seen = recorded(kit)
     kit.worker.create_tables(memory)
-    dead, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
+    dead, heir = WorkerMember(kit.worker.plan, memory), WorkerMember(kit.worker.plan, memory)
     dead.coordinate()
     assert len(dead.held) == 4
     write(memory, kit, "ann", range(3))
@@ -151,7 +151,7 @@ def test_one_that_was_slow_cannot_move_the_checkpoint_of_its_successor(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     seen: list[int] = []
-    slow, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
+    slow, heir = WorkerMember(kit.worker.plan, memory), WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def pause(event: Any, context: Context) -> None:
@@ -179,7 +179,7 @@ def test_shares_become_even_one_handover_at_a_time(
 ) -> None:
     recorded(kit)
     kit.worker.create_tables(memory)
-    members = [Member(kit.worker.plan, memory) for _ in range(3)]
+    members = [WorkerMember(kit.worker.plan, memory) for _ in range(3)]
     members[0].coordinate()
     for _ in range(6):
         for member in members:
@@ -199,8 +199,8 @@ def test_shares_become_even_one_handover_at_a_time(
 def test_a_lease_is_renewed_while_a_handler_is_slow(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
-    other = Member(kit.worker.plan, memory)
-    member = Member(kit.worker.plan, memory)
+    other = WorkerMember(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def slow(event: Any, context: Context) -> None:
@@ -221,7 +221,7 @@ def test_a_lease_is_renewed_while_a_handler_is_slow(
 
 def test_stopping_finishes_the_event_and_gives_the_leases_back(memory: Store, kit: Bench) -> None:
     seen: list[int] = []
-    member, heir = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
+    member, heir = WorkerMember(kit.worker.plan, memory), WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def stop(event: Any, context: Context) -> None:
@@ -253,7 +253,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
             return execute(operation, request)
 
     monkeypatch.setattr(memory, "backend", Failing())
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.wait = lambda seconds: False
     member.run(until_idle=True)
     assert in_order(seen) == {"ann": [0, 1, 2]}

@@ -19,7 +19,7 @@ from isotone import ManualClock, Store
 from isotone.errors import ConnectionFailed, LimitExceededException, UsageError
 from isotone.structures import Context, WorkerProgress, WorkerSettings
 from isotone.structures import worker_members as worker_member
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
     kit.worker.create_tables(memory)
     for author in "abcdefgh":
         write(memory, kit, author, range(1))
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     first = next(iter(member.held))
     theirs = {each.entity.author for each in memory.changes(kit.table) if each.shard != first}
@@ -157,7 +157,7 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
 def test_a_throttled_listing_of_shards_holds_up_no_handling(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def note(event: Any, context: Context) -> None:
@@ -190,7 +190,7 @@ def test_a_listing_of_shards_that_fails_for_long_is_asked_for_less_often(
     kit.worker.create_tables(memory)
     now = 0.0
     asked: list[float] = []
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
 
     def wait(seconds: float) -> bool:
         nonlocal now
@@ -216,7 +216,7 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
     memory: Store, clock: ManualClock, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.worker.create_tables(memory)
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     clock.advance(20)
     first = next(iter(member.held))
@@ -235,7 +235,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
     memory: Store, kit: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit.worker.create_tables(memory)
-    one, other = Member(kit.worker.plan, memory), Member(kit.worker.plan, memory)
+    one, other = WorkerMember(kit.worker.plan, memory), WorkerMember(kit.worker.plan, memory)
     for member in (one, other, one):
         member.coordinate()
     (wanted,) = [each for each in one.held.values() if each.lease.wanted is not None]
@@ -276,7 +276,7 @@ def test_a_handler_that_slept_is_told_that_the_shard_may_be_lost(
 
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(1))
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     assert member.work() == 0
     assert told == [False, True]
@@ -290,7 +290,7 @@ def test_lag_is_that_of_what_is_being_handled(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     lags: list[float] = []
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def note(event: Any, context: Context) -> None:
@@ -316,7 +316,7 @@ def test_lag_is_that_of_what_is_being_handled(
 def lives(kit: Bench, store: Store, clock: ManualClock, most: int = 20) -> int:
     """Members live one after the other, until one of them gets through; how many were killed."""
     for killed in range(most):
-        member = Member(kit.worker.plan, store)
+        member = WorkerMember(kit.worker.plan, store)
         try:
             settle([member])
         except KeyboardInterrupt:  # no handler's failure, and here the end of a member
@@ -364,7 +364,7 @@ def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
 
     kit.worker.create_tables(memory)
     for _ in range(10):
-        dying = Member(kit.worker.plan, memory)
+        dying = WorkerMember(kit.worker.plan, memory)
         dying.coordinate()
         dying.work()
         clock.advance(31)
@@ -383,14 +383,14 @@ def killing(kit: Bench, number: int) -> None:
             raise KeyboardInterrupt
 
 
-def starved(member: Member, clock: ManualClock) -> None:
+def starved(member: WorkerMember, clock: ManualClock) -> None:
     """Let the leases of a member run out before it comes to work."""
     member.coordinate()
     clock.advance(31)
     member.work()
 
 
-def replaced(member: Member, _: ManualClock) -> None:
+def replaced(member: WorkerMember, _: ManualClock) -> None:
     """Let a member start and stop, as in a deployment."""
     member.coordinate()
     member.release()
@@ -401,7 +401,7 @@ def test_a_lease_that_is_released_before_its_record_is_reached_forgets_no_crash(
     memory: Store,
     clock: ManualClock,
     kit: Bench,
-    release: Callable[[Member, ManualClock], None],
+    release: Callable[[WorkerMember, ManualClock], None],
 ) -> None:
     killing(kit, 5)
     kit.worker.create_tables(memory)
@@ -409,7 +409,7 @@ def test_a_lease_that_is_released_before_its_record_is_reached_forgets_no_crash(
     killed = 0
     while not kit.worker.dead_letters(memory):
         assert killed < 10, "the record kills for ever"
-        release(Member(kit.worker.plan, memory), clock)
+        release(WorkerMember(kit.worker.plan, memory), clock)
         killed += lives(kit, memory, clock, most=1)
     assert killed == 2 + kit.worker.settings.attempts
 
@@ -419,7 +419,7 @@ def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
 ) -> None:
     seen: list[int] = []
     crashes = 2
-    members: list[Member] = []
+    members: list[WorkerMember] = []
 
     @kit.worker.on(kit.post, "inserted")
     def handle(event: Any, context: Context) -> None:
@@ -436,11 +436,11 @@ def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
     write(memory, kit, "ann", range(3))
     assert lives(kit, memory, clock, most=2) == 2
     while len(members) < 10:
-        members.append(Member(kit.worker.plan, memory))
+        members.append(WorkerMember(kit.worker.plan, memory))
         members[-1].coordinate()
         members[-1].work()
         members[-1].release()
-    settle([Member(kit.worker.plan, memory)])
+    settle([WorkerMember(kit.worker.plan, memory)])
     assert seen == [0, 1, 2]
     assert kit.worker.dead_letters(memory) == []
 
@@ -451,7 +451,7 @@ def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
 def test_a_handler_that_hangs_is_told_with_its_event(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     seen: list[WorkerProgress] = []
 
     @kit.worker.on(kit.post, "inserted")

@@ -23,7 +23,7 @@ from isotone import ManualClock
 from isotone.engine import streams
 from isotone.errors import ConnectionFailed
 from isotone.structures import Context
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 AUTHORS = "abc"
 
@@ -63,8 +63,8 @@ class Workers(RuleBasedStateMachine):
         self.kit.worker.create_tables(self.store)
         for author in AUTHORS:
             self.store.put(self.kit.copy(author=author, number=0, times=0))
-        self.members: list[Member] = []
-        Member(
+        self.members: list[WorkerMember] = []
+        WorkerMember(
             self.kit.worker.plan, self.store
         ).coordinate()  # from this stream on it goes through all
 
@@ -92,7 +92,7 @@ class Workers(RuleBasedStateMachine):
     @precondition(lambda self: len(self.members) < 4)
     @rule()
     def join(self) -> None:
-        self.members.append(Member(self.kit.worker.plan, self.theirs))
+        self.members.append(WorkerMember(self.kit.worker.plan, self.theirs))
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3), rounds=st.integers(1, 3))
@@ -159,7 +159,7 @@ class Workers(RuleBasedStateMachine):
         try:
             self.failures = 0
             self.clock.advance(31)
-            settle([Member(self.kit.worker.plan, self.store)], rounds=400)
+            settle([WorkerMember(self.kit.worker.plan, self.store)], rounds=400)
             assert self.kit.worker.dead_letters(self.store) == []
             for author in AUTHORS:
                 number = self.written[author]

@@ -14,7 +14,7 @@ from isotone.engine import streams
 from isotone.errors import ResourceNotFoundException, TrimmedDataAccessException
 from isotone.structures import Context, WorkerSettings
 from isotone.structures.worker_leases import WorkerLease, WorkerStart
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_closed_shard_that_was_left_half_way_is_not_finished(
 ) -> None:
     monkeypatch.setattr(streams, "SHARD_RECORDS", 1)
     seen: list[int] = []
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
 
     @kit.worker.on(kit.post, "inserted")
     def stop(event: Any, context: Context) -> None:
@@ -42,7 +42,7 @@ def test_a_closed_shard_that_was_left_half_way_is_not_finished(
     memory.backend.finish_maintenance()
     member.run()
     assert seen == [0]
-    settle([Member(kit.worker.plan, memory)])
+    settle([WorkerMember(kit.worker.plan, memory)])
     assert seen == [*range(6)]
 
 
@@ -70,7 +70,7 @@ def test_a_lease_that_was_dropped_with_its_shard_is_lost(memory: Store, kit: Ben
     recorded(kit)
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(2))
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     memory.delete_many(memory.all(leases_of(kit)))
     member.renew()
@@ -84,7 +84,7 @@ def test_a_shard_that_is_dropped_while_its_records_are_is_over(
     recorded(kit)
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(2))
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     execute = memory.backend.execute
     begun: set[str] = set()
@@ -124,7 +124,7 @@ def test_order_holds_over_split_shards(
 
     kit.worker.create_tables(memory)
     database = memory.backend
-    members = [Member(kit.worker.plan, memory) for _ in range(2)]
+    members = [WorkerMember(kit.worker.plan, memory) for _ in range(2)]
     for number in range(30):
         for author in "abc":
             memory.put(kit.post(author=author, number=number))
@@ -162,7 +162,7 @@ def test_positions_that_grow_old_are_taken_anew(
 ) -> None:
     seen = recorded(kit)
     kit.worker.create_tables(memory)
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     member.coordinate()
     for number in range(4):
         write(memory, kit, "ann", range(number, number + 1))
@@ -235,7 +235,7 @@ def begin_anew(store: Store, kit: Bench) -> None:
 def test_a_stream_that_is_enabled_anew_is_gone_over_to(memory: Store, kit: Bench) -> None:
     seen = recorded(kit)
     kit.worker.create_tables(memory)
-    member = Member(kit.worker.plan, memory)
+    member = WorkerMember(kit.worker.plan, memory)
     write(memory, kit, "ann", range(2))
     settle([member])
     begin_anew(memory, kit)
@@ -257,9 +257,9 @@ def test_what_was_unread_in_a_stream_that_ended_is_handled_before_the_new_one(
         clock.advance(5)
         begin_anew(memory, kit)
         if number == 3:  # the second one has been looked at, and the first is read
-            Member(kit.worker.plan, memory, settings).coordinate()
+            WorkerMember(kit.worker.plan, memory, settings).coordinate()
             clock.advance(31)
-    members = [Member(kit.worker.plan, memory, settings) for _ in range(2)]
+    members = [WorkerMember(kit.worker.plan, memory, settings) for _ in range(2)]
     for member in members:
         member.coordinate()
     write(memory, kit, "ann", range(9, 12))
@@ -305,7 +305,7 @@ def test_a_stream_that_was_read_to_its_end_is_forgotten_in_silence(
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(3))
     begin_anew(memory, kit)
-    settle([Member(kit.worker.plan, memory)])
+    settle([WorkerMember(kit.worker.plan, memory)])
     clock.advance(25 * 3600)
     memory.backend.finish_maintenance()
     done = kit.worker.run(memory, until_idle=True)

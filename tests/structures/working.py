@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from isotone import Attr, Entity, Key, Store, Table, field
 from isotone.structures import Context, Worker, WorkerSettings
-from isotone.structures.worker_members import Member
+from isotone.structures.worker_members import WorkerMember
 
 QUICK = WorkerSettings(lease=30, base=0.0, attempts=3, poll=0.0)
 
@@ -58,7 +58,7 @@ def bench(name: str | None = None, *, one_table: bool = False, **settings: Any) 
     return Bench(table, post, copy, worker)
 
 
-def settle(members: list[Member], rounds: int = 200) -> None:
+def settle(members: list[WorkerMember], rounds: int = 200) -> None:
     """Let members take turns until none of them has anything to do."""
     quiet = 0
     for _ in range(rounds):

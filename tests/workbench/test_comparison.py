@@ -22,8 +22,8 @@ from isotone.moving.item_identity import canonical
 from isotone.moving.table_making import read_definition
 from isotone.tables.pace import Pace
 from isotone.workbench import comparison as comparing
-from isotone.workbench.comparison import ALL, KINDS, Comparison, Side
-from isotone.workbench.putting_back import Change, write_changes, write_of
+from isotone.workbench.comparison import ALL, KINDS, Side, SnapshotComparison
+from isotone.workbench.putting_back import ItemToRestore, write_changes, write_of
 
 State = dict[str, Any]
 """The items by their keys, both in canonical JSON."""
@@ -55,10 +55,10 @@ def differing_in(before: str, after: str) -> set[str]:
 
 def compared(
     before: isotone.Database, after: isotone.Database, own: isotone.Database
-) -> Comparison:
+) -> SnapshotComparison:
     definition = read_definition(before, NAME)
     assert definition is not None
-    result = Comparison(own, definition)
+    result = SnapshotComparison(own, definition)
     result.run(
         Side(before, NAME),
         Side(after, NAME),
@@ -69,12 +69,14 @@ def compared(
     return result
 
 
-def write_back(database: isotone.Database, result: Comparison, *, undo: bool = False) -> list[bool]:
+def write_back(
+    database: isotone.Database, result: SnapshotComparison, *, undo: bool = False
+) -> list[bool]:
     rows = list(result.rows(result.numbers(ALL, 0, result.counts.all)))
     changes = [
-        Change(row.number, row.key, row.before, row.after)
+        ItemToRestore(row.number, row.key, row.before, row.after)
         if undo
-        else Change(row.number, row.key, row.after, row.before)
+        else ItemToRestore(row.number, row.key, row.after, row.before)
         for row in rows
     ]
     parts = write_changes(database, NAME, changes, Pace())
@@ -191,7 +193,7 @@ def test_an_item_that_got_an_attribute_meanwhile_is_not_deleted():
     for item, wanted in ((order(1), None), (wide, None), (wide, order(2))):
         theirs = {**item, "theirs": {"S": "x"}}
         with tables(theirs) as database:
-            change = Change(0, key_of(item), item, wanted)
+            change = ItemToRestore(0, key_of(item), item, wanted)
             assert list(write_changes(database, NAME, [change], Pace())) == [[(change, False)]]
             assert get(database, item) == theirs
 
@@ -209,7 +211,7 @@ def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
     refused = {**orders[1], "status": {"N": "1"}}  # the key of an index is a text
     with tables() as database:
         changes = [
-            Change(number, key_of(item), None, item)
+            ItemToRestore(number, key_of(item), None, item)
             for number, item in enumerate([orders[0], refused, *orders[2:]])
         ]
         backend: Any = database if is_here else Elsewhere(database)
@@ -224,9 +226,9 @@ def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
 def test_a_write_that_was_answered_to_nobody_is_not_refused_when_it_is_sent_again():
     item = order(1)
     with tables(item) as database:
-        change = Change(0, key_of(item), {**item, "total": {"N": "3"}}, item)
+        change = ItemToRestore(0, key_of(item), {**item, "total": {"N": "3"}}, item)
         assert list(write_changes(database, NAME, [change], Pace())) == [[(change, True)]]
-        gone = Change(0, key_of(order(2)), order(2), None)
+        gone = ItemToRestore(0, key_of(order(2)), order(2), None)
         assert list(write_changes(database, NAME, [gone], Pace())) == [[(gone, True)]]
 
 
@@ -236,7 +238,7 @@ def test_items_with_many_attributes_fit_into_requests(number):
     other = {**order(1), **{f"other {each}": {"S": "y"} for each in range(number)}}
     with tables(wide) as database:
         for present, wanted in ((wide, other), (other, None), (None, wide), (wide, other)):
-            change = Change(0, key_of(wide), present, wanted)
+            change = ItemToRestore(0, key_of(wide), present, wanted)
             assert list(write_changes(database, NAME, [change], Pace())) == [[(change, True)]]
             assert get(database, wide) == wanted
             request = write_of(NAME, change)[1]
@@ -267,7 +269,9 @@ def test_large_items_differ_in_bounded_pages():
             assert max(len(page) for page in pages_of(NAME)) < 30
         with memory_of(1 << 20):
             assert sum(row.number for row in result.rows(range(30))) == sum(range(30))
-        changes = (Change(row.number, row.key, None, row.before) for row in result.rows(range(30)))
+        changes = (
+            ItemToRestore(row.number, row.key, None, row.before) for row in result.rows(range(30))
+        )
         parts = [len(part) for part in write_changes(after, NAME, changes, Pace())]
         assert sum(parts) == 30
         assert max(parts) < 30
@@ -280,7 +284,7 @@ def test_a_comparison_is_stopped():
         definition = read_definition(before, NAME)
         assert definition is not None
         with pytest.raises(Stopped):
-            Comparison(own, definition).run(
+            SnapshotComparison(own, definition).run(
                 Side(before, NAME), Side(after, NAME), lambda _: None, stop
             )
 
@@ -293,7 +297,7 @@ def test_a_table_that_is_on_one_side_alone_is_all_added_or_all_removed():
             (own, (Side(one, NAME), Side(one, None)), "removed"),
             (other, (Side(one, None), Side(one, NAME)), "added"),
         ):
-            result = Comparison(database, definition)
+            result = SnapshotComparison(database, definition)
             result.run(*sides, lambda _: None, threading.Event())
             assert [row.kind for row in result.rows([0, 1])] == [kind, kind]
             assert result.find(ALL, "c2", 0, 100) in (0, 1)

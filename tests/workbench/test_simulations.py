@@ -9,7 +9,7 @@ import pytest
 from tests.workbench.page import Browserless
 
 import isotone
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 from isotone.errors import UsageError
 from isotone.server import running_server
 from isotone.workbench import Workbench
@@ -35,7 +35,7 @@ def workload(failure: list[Exception]) -> Workload:
         store.put(Counter(name="all"))
 
     @load.action(by=visitors, per_day=50)
-    def visit(call: Call) -> None:
+    def visit(call: WorkloadCall) -> None:
         call.store.update(Counter, Counter.hits.add(1), name="all")
 
     return load

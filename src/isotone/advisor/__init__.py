@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from isotone.advisor.collection_drawing import CollectionDrawing
 from isotone.advisor.drawing import draw
-from isotone.advisor.drawn_collections import Collection, DrawnItem, Gap, KeyPart, View
+from isotone.advisor.drawn_collections import (
+    DrawnCollection,
+    DrawnItem,
+    DrawnKeyPart,
+    DrawnView,
+    Gap,
+)
 from isotone.advisor.explain import explain
 from isotone.advisor.explanation import (
     Alternative,
@@ -16,16 +22,16 @@ from isotone.advisor.explanation import (
 
 __all__ = [
     "Alternative",
-    "Collection",
     "CollectionDrawing",
     "Cost",
+    "DrawnCollection",
     "DrawnItem",
+    "DrawnKeyPart",
+    "DrawnView",
     "EntryWrite",
     "Explanation",
     "Gap",
-    "KeyPart",
     "KeyRangePart",
-    "View",
     "draw",
     "explain",
 ]

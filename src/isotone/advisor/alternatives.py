@@ -9,7 +9,7 @@ from isotone.advisor.explanation import Alternative, Cost
 from isotone.advisor.read_costs import exact_cost, scaled_cost
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
-from isotone.expressions import Condition
+from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import plan_key
 from isotone.model import Read, Stats, queries_for, waste_of
 from isotone.tables.description import TableDescription
@@ -98,7 +98,7 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
         return "does not project all attributes"
     if plan.consistent and shape.kind == "global":
         return "cannot be read consistently"
-    matches = Condition.from_node(plan.where, parameter="").matches
+    matches = CompiledCondition.from_node(plan.where, parameter="").matches
     wanted = [item for item in contents.items if matches(item, plan.values)]
     missing = sum(not has_key(shape.key, item) for item in wanted)
     return (

@@ -8,7 +8,7 @@ from typing import Any
 
 from isotone.advisor.collection_svg import drawn_svg
 from isotone.advisor.collection_text import drawn_text
-from isotone.advisor.drawn_collections import DrawnItem, View
+from isotone.advisor.drawn_collections import DrawnItem, DrawnView
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class CollectionDrawing:
     True
     """
 
-    views: tuple[View, ...]
+    views: tuple[DrawnView, ...]
 
     def text(self, columns: int | None = None, *, colour: bool = False) -> str:
         """The drawing in box characters, at most as wide as the terminal if its keys allow that."""

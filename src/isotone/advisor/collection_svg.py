@@ -10,11 +10,11 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from isotone.advisor.drawn_collections import (
-    Collection,
+    DrawnCollection,
     DrawnItem,
+    DrawnView,
     Gap,
     KeyParts,
-    View,
     fields_of,
     gap_text,
     hidden_text,
@@ -69,7 +69,7 @@ font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,san
 """.replace("\n", "")
 
 
-def drawn_svg(views: tuple[View, ...], title: str) -> str:
+def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
     """The views side by side, or one under the other if they are wide."""
     fields, kinds = fields_of(views), kinds_of(views)
     panels = [_Panel(view, fields, kinds) for view in views]
@@ -116,7 +116,7 @@ def _legend(fields: dict[str, int], x: float, y: float) -> str:
 class _Panel:
     """One view: its title, the names of its key attributes, and its collections."""
 
-    def __init__(self, view: View, fields: dict[str, int], kinds: dict[str, int]) -> None:
+    def __init__(self, view: DrawnView, fields: dict[str, int], kinds: dict[str, int]) -> None:
         self._view = view
         self._fields = fields
         self._kinds = kinds
@@ -159,7 +159,7 @@ class _Panel:
                 f'<text class="soft" x="{_PAD}" y="{y + 14:g}">⋮ {hidden_text(view.hidden)}</text>'
             )
 
-    def _collection(self, collection: Collection, y: float) -> Iterator[str]:
+    def _collection(self, collection: DrawnCollection, y: float) -> Iterator[str]:
         height = _ROW * len(collection.rows) + _PAD
         edge = round(self._partition, 1)
         yield f'<rect class="group" x=".5" y="{y + 0.5:g}" width="{self.width - 1}" height="{height}" rx="8"/>'
@@ -240,7 +240,7 @@ def _details(item: DrawnItem) -> str:
     return "   ".join(f"{name} {value}" for name, value in item.attributes)
 
 
-def _description(views: tuple[View, ...]) -> str:
+def _description(views: tuple[DrawnView, ...]) -> str:
     """The drawing in words, for those who do not see it."""
     sentences = []
     for view in views:

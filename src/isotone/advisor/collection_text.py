@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from isotone.advisor.drawn_collections import (
-    Collection,
+    DrawnCollection,
     DrawnItem,
+    DrawnView,
     Gap,
     KeyParts,
-    View,
     fields_of,
     gap_text,
     hidden_text,
@@ -28,7 +28,7 @@ _MARKS: Final = {"": " ", "returned": "●", "dropped": "○"}
 _ARROWS: Final = {"forward": "↓", "backward": "↑", None: " "}
 
 
-def drawn_text(views: tuple[View, ...], columns: int, *, colour: bool) -> str:
+def drawn_text(views: tuple[DrawnView, ...], columns: int, *, colour: bool) -> str:
     """The views, one under the other."""
     pen = _Pen(fields_of(views), colour=colour)
     return "\n\n".join(_Box(view, columns, pen).text() for view in views)
@@ -60,7 +60,7 @@ class _Pen:
 class _Box:
     """One view in a box: the partition keys at the left, the items at the right."""
 
-    def __init__(self, view: View, columns: int, pen: _Pen) -> None:
+    def __init__(self, view: DrawnView, columns: int, pen: _Pen) -> None:
         self._view = view
         self._pen = pen
         rows = [row for each in view.collections for row in each.rows]
@@ -99,7 +99,7 @@ class _Box:
         line = f"{left}{'─' * (self._partition + 2)}{middle}{'─' * (self._inner + 1)}{right}"
         return self._pen.paint(line, _DIM)
 
-    def _collection(self, collection: Collection) -> list[str]:
+    def _collection(self, collection: DrawnCollection) -> list[str]:
         bar = self._pen.paint("│", _DIM)
         rows: Sequence[DrawnItem | Gap] = collection.rows
         lines = []

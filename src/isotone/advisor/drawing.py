@@ -8,13 +8,13 @@ from typing import Any, Final, overload
 
 from isotone.advisor.collection_drawing import CollectionDrawing
 from isotone.advisor.drawn_collections import (
-    Collection,
+    DrawnCollection,
     DrawnItem,
+    DrawnKeyPart,
+    DrawnView,
     Gap,
-    KeyPart,
     KeyParts,
     State,
-    View,
 )
 from isotone.advisor.key_names import KeyNames
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
@@ -143,7 +143,7 @@ def _target(what: Any) -> tuple[str, list[Table], tuple[str | None, ...] | None]
 
 def plain_view(
     contents: TableSample, index: str | None, names: KeyNames, most: int, groups: int
-) -> View:
+) -> DrawnView:
     """A table or an index with its first collections."""
     key = contents.shape.key_of(index)
     entries = [entry for entry in contents.in_order(index) if not _is_own(key, entry)]
@@ -155,7 +155,7 @@ def plain_view(
     return _view(contents, index, drawn, hidden=hidden)
 
 
-def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int) -> View:
+def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int) -> DrawnView:
     """The collections that a request reads, with its range marked."""
     index = plan.index
     key = contents.shape.key_of(index)
@@ -185,18 +185,18 @@ def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int)
 def _view(
     contents: TableSample,
     index: str | None,
-    drawn: tuple[Collection, ...],
+    drawn: tuple[DrawnCollection, ...],
     *,
     hidden: int | None,
     direction: Any = None,
-) -> View:
+) -> DrawnView:
     shape = contents.shape
     key = shape.key_of(index)
     own = sum(_is_own(shape.key, item) for item in contents.items)
     absent = 0
     if index is not None and contents.is_whole and shape.index(index).kind == "global":
         absent = len(contents.items) - own - len(contents.entries(index))
-    return View(
+    return DrawnView(
         shape.name,
         index,
         " · ".join(key.partition_names),
@@ -216,16 +216,16 @@ def _collection(
     most: int,
     state: Callable[[Item], State],
     empty_at: int | None = None,
-) -> Collection:
+) -> DrawnCollection:
     """A collection; `empty_at` is the place of its range if no item lies in it."""
     shape = contents.shape
     key = shape.key_of(index)
     keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
 
     def joined(part: tuple[str, ...], item: Item) -> KeyParts:
-        found: list[KeyPart] = []
+        found: list[DrawnKeyPart] = []
         for name in part:
-            found += [KeyPart(" · ")] if found else []
+            found += [DrawnKeyPart(" · ")] if found else []
             found += names.parts(shape.name, index, name, item)
         return tuple(found)
 
@@ -256,7 +256,7 @@ def _collection(
     if not contents.is_whole:
         rows.append(Gap(None))
     named_by = _typical(contents, names, entries, states)
-    return Collection(joined(key.partition_names, named_by), tuple(rows))
+    return DrawnCollection(joined(key.partition_names, named_by), tuple(rows))
 
 
 def _typical(

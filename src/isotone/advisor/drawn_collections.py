@@ -16,14 +16,14 @@ State = Literal["", "returned", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPart:
+class DrawnKeyPart:
     """A part of a key: `field` names the component, and is empty for a literal or a separator."""
 
     text: str
     field: str = ""
 
 
-KeyParts = tuple[KeyPart, ...]
+KeyParts = tuple[DrawnKeyPart, ...]
 
 
 def text_of(parts: KeyParts) -> str:
@@ -33,15 +33,15 @@ def text_of(parts: KeyParts) -> str:
 
 def shortened(parts: KeyParts, widest: int) -> KeyParts:
     """The key, printable, and cut if it takes more columns."""
-    shown = tuple(KeyPart(printable(part.text), part.field) for part in parts if part.text)
+    shown = tuple(DrawnKeyPart(printable(part.text), part.field) for part in parts if part.text)
     left = widest - (width(text_of(shown)) > widest)
-    kept: list[KeyPart] = []
+    kept: list[DrawnKeyPart] = []
     for part in shown:
         if width(part.text) > left:
             cut = part.text[:left]
             while width(cut) > left:
                 cut = cut[:-1]
-            return (*kept, KeyPart(f"{cut}…", part.field))
+            return (*kept, DrawnKeyPart(f"{cut}…", part.field))
         kept.append(part)
         left -= width(part.text)
     return tuple(kept)
@@ -74,7 +74,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class DrawnCollection:
     """The items of one partition, in the order of their sort keys. Gaps stand for items that are left out."""
 
     partition: KeyParts
@@ -82,7 +82,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DrawnView:
     """A table, or one of its indexes (`index`), with some of its collections.
 
     `direction` is that of a query: "forward" in the order of the sort key, "backward" against it. `hidden` counts the
@@ -94,7 +94,7 @@ class View:
     index: str | None
     partition_name: str
     sort_name: str
-    collections: tuple[Collection, ...]
+    collections: tuple[DrawnCollection, ...]
     direction: Literal["forward", "backward"] | None = None
     hidden: int | None = 0
     absent: int = 0
@@ -130,7 +130,7 @@ def gap_text(gap: Gap) -> str:
     return f"{counted(gap.items, 'more item')}{read}"
 
 
-def fields_of(views: tuple[View, ...]) -> dict[str, int]:
+def fields_of(views: tuple[DrawnView, ...]) -> dict[str, int]:
     """A number for each component, by its name, in the order of their appearance: for its colour."""
     names: dict[str, int] = {}
     for view in views:
@@ -143,7 +143,7 @@ def fields_of(views: tuple[View, ...]) -> dict[str, int]:
     return names
 
 
-def kinds_of(views: tuple[View, ...]) -> dict[str, int]:
+def kinds_of(views: tuple[DrawnView, ...]) -> dict[str, int]:
     """A number for each kind of entity, in the order of their appearance."""
     names: dict[str, int] = {}
     for view in views:

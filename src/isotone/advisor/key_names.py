@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from isotone.advisor.drawn_collections import KeyPart, KeyParts
+from isotone.advisor.drawn_collections import DrawnKeyPart, KeyParts
 from isotone.errors import MalformedKey
 from isotone.model import EntitySchema, Table
 from isotone.tables.description import KeyDescription
@@ -119,16 +119,16 @@ def _of_model(key: Any, name: str, value: AttributeValue) -> KeyParts | None:
             continue
         template = getattr(slot, "template", None)
         if template is None:
-            return (KeyPart(readable(value), slot.components[0].field.name),)
+            return (DrawnKeyPart(readable(value), slot.components[0].field.name),)
         try:
             values = template.parse(value.get("S", ""))
         except MalformedKey:
             return None
-        parts = [KeyPart(template.literals[0])]
+        parts = [DrawnKeyPart(template.literals[0])]
         for component, codec, each, literal in zip(
             slot.components, template.codecs, values, template.literals[1:], strict=True
         ):
-            parts += [KeyPart(codec.encode(each), component.field.name), KeyPart(literal)]
+            parts += [DrawnKeyPart(codec.encode(each), component.field.name), DrawnKeyPart(literal)]
         return tuple(part for part in parts if part.text)
     return None
 
@@ -138,15 +138,15 @@ def pieces(value: AttributeValue, name: str) -> KeyParts:
     text = readable(value)
     found = _PIECES.findall(text)
     if "S" not in value or len(found) < 2:
-        return (KeyPart(text, name),)
+        return (DrawnKeyPart(text, name),)
     word, parts = "", []
     for piece in found:
         if piece == "#":
-            parts.append(KeyPart(piece))
+            parts.append(DrawnKeyPart(piece))
         elif _LITERAL.fullmatch(piece):
-            parts.append(KeyPart(piece))
+            parts.append(DrawnKeyPart(piece))
             word = piece.lower()
         else:
-            parts.append(KeyPart(piece, word or name))
+            parts.append(DrawnKeyPart(piece, word or name))
             word = ""
     return tuple(parts)

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from isotone.advisor.table_sample import place
 from isotone.backends.interface import Request, as_text
 from isotone.errors import UsageError, ValidationException
-from isotone.expressions import Condition, Writer, key_condition, projection
+from isotone.expressions import CompiledCondition, Writer, key_condition, projection
 from isotone.expressions.key_planning import (
     KeyPlan,
     KeyTerm,
@@ -54,7 +54,7 @@ class ReadPlan:
     where: ConditionNode | None
     values: Values
     key_plan: KeyPlan
-    filter: Condition | None
+    filter: CompiledCondition | None
     filter_text: str
     request: tuple[str, Request]
     """The action and the request that measure it."""
@@ -80,7 +80,7 @@ class ReadPlan:
         return self.key_plan.collections(self.values)
 
     @cached_property
-    def _answered(self) -> Condition | None:
+    def _answered(self) -> CompiledCondition | None:
         """The conditions that the key answers."""
         return compiled(self.key_plan.answered)
 
@@ -183,7 +183,7 @@ class ReadPlan:
 
     def as_scan(self, key: KeyDescription) -> ReadPlan:
         """The same condition as the filter of a scan of the table."""
-        everything = None if self.where is None else Condition.from_node(self.where)
+        everything = None if self.where is None else CompiledCondition.from_node(self.where)
         return replace(
             self.on(key, None), operation="Scan", filter=everything, limit=None, most_results=None
         )
@@ -235,7 +235,7 @@ def plan_of_request(operation: str, given: Request, shape: TableDescription) -> 
         where=joined(both),
         values=values,
         key_plan=_planned((key_node,), key),
-        filter=None if filter_node is None else Condition.from_node(filter_node),
+        filter=None if filter_node is None else CompiledCondition.from_node(filter_node),
         filter_text="" if filter_node is None else _text_of([filter_node], values),
         request=(operation, request),
         projection=None if wanted is None else projection(wanted, names).attributes,

@@ -8,10 +8,10 @@ from isotone.backends.interface import Request
 from isotone.errors import UsageError, ValidationException
 from isotone.expressions.key_planning import Values
 from isotone.expressions.partiql import (
-    Delete,
-    Insert,
+    DeleteStatement,
+    InsertStatement,
     Select,
-    Update,
+    UpdateStatement,
     beyond_key,
     key_of,
     messages,
@@ -23,7 +23,7 @@ from isotone.values.types import Item
 
 
 def plan_of_statement(
-    statement: Select | Insert | Update | Delete,
+    statement: Select | InsertStatement | UpdateStatement | DeleteStatement,
     values: Values,
     shape: TableDescription,
     more: Request | None = None,
@@ -36,14 +36,14 @@ def plan_of_statement(
 
 
 def _of_change(
-    statement: Insert | Update | Delete,
+    statement: InsertStatement | UpdateStatement | DeleteStatement,
     values: Values,
     shape: TableDescription,
     request: tuple[str, Request],
 ) -> WritePlan:
     """The plan of a statement that writes; raises `ValidationException` unless it names one key."""
     names = shape.key.names
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         item, _ = canonical_item(statement.item(values))
         if missing := [name for name in names if name not in item]:
             raise UsageError(f"the item has no {missing[0]}, which is a key of {shape.name}")
@@ -66,10 +66,10 @@ def _of_change(
 
     def matches(stored: Item) -> bool:
         if not stored:
-            return isinstance(statement, Delete)
+            return isinstance(statement, DeleteStatement)
         return demanded is None or demanded.matches(stored, values)
 
-    if isinstance(statement, Delete):
+    if isinstance(statement, DeleteStatement):
         return WritePlan(
             "DeleteItem", shape.name, found, lambda _: None, matches, "", request, 1, beyond
         )

@@ -27,7 +27,7 @@ import msgspec
 from isotone.backends.async_remote import AsyncRemote
 from isotone.backends.credentials import Credentials, CredentialSource
 from isotone.backends.endpoint import Endpoint, Timeouts, endpoint_of
-from isotone.backends.http_messages import Reply, encode_request
+from isotone.backends.http_messages import HttpReply, encode_request
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.remote import Remote
 from isotone.backends.repeatable import is_repeatable
@@ -47,7 +47,7 @@ _NODE: Final = re.compile(
 _PORTS: Final = range(1, 65536)
 
 
-class Node(NamedTuple):
+class NodeAddress(NamedTuple):
     """The address of a node."""
 
     host: str
@@ -68,7 +68,7 @@ class Address(NamedTuple):
     """What an address of a cluster says."""
 
     scheme: str
-    seeds: tuple[Node, ...]
+    seeds: tuple[NodeAddress, ...]
     datacenter: str | None
     rack: str | None
 
@@ -85,7 +85,7 @@ def address_of(url: str) -> Address:
             f"{shown!r} is not an address of a cluster; write alternator://node1,node2:8000"
         )
     common = nodes[-1][1] if nodes[-1] and nodes[-1][1] else port
-    seeds = tuple(Node(host, own or common) for host, own in filter(None, nodes))
+    seeds = tuple(NodeAddress(host, own or common) for host, own in filter(None, nodes))
     places = parse_qs(query)
     for name in places.keys() - set(_PLACES):
         raise UsageError(
@@ -110,14 +110,14 @@ class Cluster:
 
     def __init__(self, address: Address, now: Callable[[], float] = time.monotonic) -> None:
         self.address = address
-        self.nodes: tuple[Node, ...] = address.seeds
+        self.nodes: tuple[NodeAddress, ...] = address.seeds
         self._now = now
         self._lock = Lock()
         self._turn = 0
         self._due = now()
-        self.avoided: dict[Node, _Trouble] = {}
+        self.avoided: dict[NodeAddress, _Trouble] = {}
 
-    def order(self) -> list[Node]:
+    def order(self) -> list[NodeAddress]:
         """All nodes, the next one in turn first, and those that failed a moment ago last."""
         with self._lock:
             turn, self._turn = self._turn, self._turn + 1
@@ -130,7 +130,7 @@ class Cluster:
         now = self._now()
         return sorted(rotated, key=lambda node: self.avoided.get(node, _NO_TROUBLE).until > now)
 
-    def failed(self, node: Node) -> None:
+    def failed(self, node: NodeAddress) -> None:
         """Avoid a node for a moment, and read the list of nodes soon."""
         with self._lock:
             now = self._now()
@@ -139,7 +139,7 @@ class Cluster:
             self.avoided[node] = _Trouble(failures, now + seconds)
             self._due = min(self._due, now if failures == 1 else now + _REFRESH_AFTER_FAILURE)
 
-    def answered(self, node: Node) -> None:
+    def answered(self, node: NodeAddress) -> None:
         """Avoid a node no longer."""
         with self._lock:
             self.avoided.pop(node, None)
@@ -165,7 +165,7 @@ class Cluster:
             paths.append(f"/localnodes?{urlencode(given)}" if given else "/localnodes")
         return paths
 
-    def learn(self, reply: Reply, asked: Node) -> bool:
+    def learn(self, reply: HttpReply, asked: NodeAddress) -> bool:
         """Take over the list in an answer; whether it lists any node. Addresses without a port have the asked one's."""
         try:
             listed = (
@@ -177,7 +177,7 @@ class Cluster:
         for each in listed:
             parsed = (each, None) if each.count(":") > 1 and "[" not in each else _node(each, None)
             if parsed is not None:
-                nodes.append(Node(parsed[0], parsed[1] or asked.port))
+                nodes.append(NodeAddress(parsed[0], parsed[1] or asked.port))
         if not nodes:
             return False
         with self._lock:
@@ -186,12 +186,12 @@ class Cluster:
             self.avoided = {node: each for node, each in self.avoided.items() if node in members}
         return True
 
-    def members(self) -> set[Node]:
+    def members(self) -> set[NodeAddress]:
         """The nodes that may be asked: those of the list, and the given ones."""
         return {*self.nodes, *self.address.seeds}
 
 
-class Delivery:
+class RequestDelivery:
     """One request on its way: the nodes that are left in this round, and what a failure means."""
 
     __slots__ = ("_attempts", "_cluster", "_left", "_operation", "_request", "node")
@@ -248,7 +248,7 @@ class _Nodes:
         self._region = region
         self._credentials = credentials
 
-    def endpoint(self, node: Node) -> Endpoint:
+    def endpoint(self, node: NodeAddress) -> Endpoint:
         host = f"[{node.host}]" if ":" in node.host else node.host
         url = f"{self.cluster.address.scheme}://{host}:{node.port}"
         return endpoint_of(url, region=self._region, credentials=self._credentials)
@@ -271,7 +271,7 @@ class Alternator(Native):
         self._nodes = _Nodes(url, **options)
         self._transport: Mapping[str, Any] = {"timeouts": timeouts, "connections": connections}
         self._sleep = sleep
-        self._remotes: dict[Node, Remote] = {}
+        self._remotes: dict[NodeAddress, Remote] = {}
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action; raises `ApiError`, or `ConnectionFailed` where no node gave an answer."""
@@ -279,7 +279,7 @@ class Alternator(Native):
         if cluster.is_due():
             self._refresh()
         body = encode_request(operation, request)
-        delivery = Delivery(cluster, operation, request, self._nodes.retries.begin(deadline))
+        delivery = RequestDelivery(cluster, operation, request, self._nodes.retries.begin(deadline))
         while True:
             try:
                 response = self._remote(delivery.node).attempt(operation, body)
@@ -313,7 +313,7 @@ class Alternator(Native):
             if remote := self._remotes.pop(node, None):  # another thread may have done it
                 remote.close()
 
-    def _remote(self, node: Node) -> Remote:
+    def _remote(self, node: NodeAddress) -> Remote:
         known = self._remotes.get(node)
         if known is None:
             made = Remote(self._nodes.endpoint(node), **self._transport)
@@ -354,7 +354,7 @@ class AsyncAlternator(Native):
         self._nodes = _Nodes(url, **options)
         self._transport: Mapping[str, Any] = {"timeouts": timeouts, "connections": connections}
         self._sleep = sleep
-        self._remotes: dict[Node, AsyncRemote] = {}
+        self._remotes: dict[NodeAddress, AsyncRemote] = {}
 
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
@@ -364,7 +364,7 @@ class AsyncAlternator(Native):
         if cluster.is_due():
             await self._refresh()
         body = encode_request(operation, request)
-        delivery = Delivery(cluster, operation, request, self._nodes.retries.begin(deadline))
+        delivery = RequestDelivery(cluster, operation, request, self._nodes.retries.begin(deadline))
         while True:
             try:
                 response = await self._remote(delivery.node).attempt(operation, body)
@@ -399,7 +399,7 @@ class AsyncAlternator(Native):
         for node in self._remotes.keys() - self._nodes.cluster.members():
             self._remotes.pop(node).close()
 
-    def _remote(self, node: Node) -> AsyncRemote:
+    def _remote(self, node: NodeAddress) -> AsyncRemote:
         known = self._remotes.get(node)
         if known is None:
             known = self._remotes[node] = AsyncRemote(self._nodes.endpoint(node), **self._transport)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from isotone.backends.endpoint import Endpoint, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, Reply, encode_request, is_quiet
+from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, encode_request, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.proxies import connect_through, proxy_of, tls_context
 from isotone.backends.request_retries import Retries
@@ -62,7 +62,7 @@ class AsyncRemote(Native):
                     raise
             await self._sleep(delay)
 
-    async def get(self, path: str) -> Reply:
+    async def get(self, path: str) -> HttpReply:
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
         return await self._exchange(self._conversation.question(path))
 
@@ -71,7 +71,7 @@ class AsyncRemote(Native):
         reply = await self._exchange(self._conversation.message(operation, body))
         return self._conversation.answer(reply)
 
-    async def _exchange(self, message: bytes) -> Reply:
+    async def _exchange(self, message: bytes) -> HttpReply:
         connection = await self._pool.take()
         try:
             reply = await connection.exchange(message)
@@ -131,7 +131,7 @@ class _Pool:
             raise endpoint.unreachable(error) from error
         return connection
 
-    def give_back(self, connection: _Connection, reply: Reply) -> None:
+    def give_back(self, connection: _Connection, reply: HttpReply) -> None:
         idle = self._idle.setdefault(connection.loop, [])
         if reply.keep_alive and connection.is_open and len(idle) < self._kept:
             connection.used = connection.loop.time()
@@ -160,12 +160,12 @@ class _Connection(asyncio.Protocol):
         self._address = address
         self._timeout = timeout
         self._transport: asyncio.Transport | None = None
-        self._reply = Reply()
-        self._waiting: asyncio.Future[Reply] | None = None
+        self._reply = HttpReply()
+        self._waiting: asyncio.Future[HttpReply] | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
-    async def exchange(self, message: bytes) -> Reply:
-        self._reply = Reply()
+    async def exchange(self, message: bytes) -> HttpReply:
+        self._reply = HttpReply()
         self._waiting = self.loop.create_future()
         self._set_alarm()
         if self._transport is None or not self.is_open:

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Final
 
 from isotone.backends.endpoint import Address, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, Reply, is_quiet
+from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, is_quiet
 from isotone.backends.proxies import Proxy, open_tunnel, proxy_of, tls_context
 from isotone.errors import ConnectionFailed
 
@@ -36,13 +36,13 @@ class Pool:
         self._address = address
         self._timeouts = timeouts
         self._kept = kept
-        self._idle: list[Connection] = []
+        self._idle: list[ClientConnection] = []
         self._lock = Lock()
         self._process = os.getpid()
         self._tls = tls_context() if address.is_tls else None
         self._proxy = proxy_of(address.host, is_tls=address.is_tls)
 
-    def take(self) -> Connection:
+    def take(self) -> ClientConnection:
         """An idle connection that is still open, or a new one. Raises `ConnectionFailed` if none can be opened."""
         if self._process != os.getpid():
             self._forget()
@@ -51,12 +51,12 @@ class Pool:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                return Connection(self._address, self._timeouts, self._tls, self._proxy)
+                return ClientConnection(self._address, self._timeouts, self._tls, self._proxy)
             if connection.used > oldest and connection.is_quiet:
                 return connection
             connection.close()
 
-    def give_back(self, connection: Connection, reply: Reply) -> None:
+    def give_back(self, connection: ClientConnection, reply: HttpReply) -> None:
         """Keep a connection after its reply, if both sides want that and there is room; else close it."""
         connection.used = time.monotonic()
         if reply.keep_alive:
@@ -80,7 +80,7 @@ class Pool:
         self.close()
 
 
-class Connection:
+class ClientConnection:
     """A socket to an address, through a proxy and TLS if it needs them. One thread uses it at a time.
 
     `used` is the time of its last reply, by which the pool knows how long it has been idle.
@@ -114,9 +114,9 @@ class Connection:
             raise address.unreachable(error) from error
         self._socket.settimeout(timeouts.read)
 
-    def exchange(self, message: bytes) -> Reply:
+    def exchange(self, message: bytes) -> HttpReply:
         """Send a request and wait for its whole reply; raises `ConnectionFailed`, after which it must be closed."""
-        reply = Reply()
+        reply = HttpReply()
         try:
             self._socket.sendall(message)
             while not reply.complete:

@@ -40,10 +40,10 @@ from isotone.errors import (
 from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
-from isotone.operations.permissions import Access
+from isotone.operations.permissions import RequiredPermission
 from isotone.operations.transfer_threads import TransferThreads
 from isotone.shown_signature import shown
-from isotone.storage.interface import BUSY_TIMEOUT, Store
+from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
 from isotone.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _open_for_reading(path: str) -> Engine:
     return Engine(_store_for_reading(path))
 
 
-def _store_for_reading(path: str) -> Store:
+def _store_for_reading(path: str) -> OrderedStore:
     from isotone.storage.sqlite import SQLiteStore
 
     return SQLiteStore(path, memory_map=_MAPPED, read_only=True)
@@ -294,7 +294,9 @@ def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
     return not found or bool(found & tables())
 
 
-def _store(path: str, durability: Durability, memory_map: int | None, busy_timeout: float) -> Store:
+def _store(
+    path: str, durability: Durability, memory_map: int | None, busy_timeout: float
+) -> OrderedStore:
     if type(busy_timeout) not in (int, float) or not 0 <= busy_timeout < float("inf"):
         raise UsageError(
             f"busy_timeout={busy_timeout!r} is not a number of seconds; give 0 or more"
@@ -326,7 +328,7 @@ class Database(Native):
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
         self._api = Api(engine)
-        self._worker: _Worker | None = None
+        self._worker: _BackgroundThread | None = None
         self._transfers: TransferThreads | None = None
         self._worker_lock = threading.Lock()
         self._has_regions = regions
@@ -485,7 +487,9 @@ class Database(Native):
         """The account in ARNs."""
         return self.engine.account
 
-    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+    def accesses(
+        self, operation: str, body: bytes, region: str = ""
+    ) -> Sequence[RequiredPermission]:
         """What a request to a region needs permission for; raises the service's error for one that cannot be read.
 
         It creates no region: whether the request may is not known yet. A new one has no tables.
@@ -533,7 +537,7 @@ class Database(Native):
             return
         with self._worker_lock:
             if self._worker is None or not self._worker.is_alive:
-                self._worker = _Worker(self.engine, self._maintain, "isotone-maintenance")
+                self._worker = _BackgroundThread(self.engine, self._maintain, "isotone-maintenance")
             self._worker.wake()
         if self.engine.objects is not None:
             self._start_transfers()
@@ -713,7 +717,9 @@ class _Region(Database):
     def in_region(self, name: str) -> Database:
         return self._database.in_region(name)
 
-    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+    def accesses(
+        self, operation: str, body: bytes, region: str = ""
+    ) -> Sequence[RequiredPermission]:
         return self._database.accesses(operation, body, region or self.engine.region)
 
     def start_maintenance(self) -> None:
@@ -726,7 +732,7 @@ class _Region(Database):
         """Do nothing: the region is closed with its database."""
 
 
-class _Worker:
+class _BackgroundThread:
     """A thread that does one kind of work in the background, in slices."""
 
     def __init__(self, engine: Engine, step: Callable[[], float], name: str) -> None:

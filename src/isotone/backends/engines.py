@@ -117,7 +117,7 @@ def capabilities_of(name: str) -> Capabilities:
         ) from None
 
 
-class Engine:
+class EngineIdentity:
     """What answers a store's requests: known from the start, or found out by asking once.
 
     `ask` returns what it found, or None if there was no answer; then the next one who wants to know asks again.

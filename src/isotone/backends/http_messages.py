@@ -72,7 +72,7 @@ class Conversation:
         """A whole HTTP request for a page: a GET, which needs no signature."""
         return f"GET {path} {self._get_head}\r\n".encode()
 
-    def answer(self, reply: Reply) -> Response:
+    def answer(self, reply: HttpReply) -> Response:
         """The response in a reply; raises `ApiError` for an error, `ConnectionFailed` for a damaged reply."""
         body = reply.content
         try:
@@ -83,7 +83,7 @@ class Conversation:
             return answer
         raise self._noting_skew(error_of(answer, reply.status), reply)
 
-    def _noting_skew(self, error: ApiError, reply: Reply) -> Exception:
+    def _noting_skew(self, error: ApiError, reply: HttpReply) -> Exception:
         """The error to raise. If this machine's clock caused it, record the skew, and the request is retried."""
         skew = reply.skew(self._signer.now())
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
@@ -101,7 +101,7 @@ def _is_about_time(error: ApiError) -> bool:
     )
 
 
-class Reply:
+class HttpReply:
     """An HTTP response being received; call `feed` until it is `complete`."""
 
     __slots__ = ("_parser", "_parts", "complete", "headers", "keep_alive", "status")
@@ -164,7 +164,7 @@ class Reply:
         self.complete = True
 
 
-def _not_json(reply: Reply) -> Exception:
+def _not_json(reply: HttpReply) -> Exception:
     """The error for an answer that is not JSON: usually a proxy's. Retried if that may help."""
     said = f"status {reply.status} and {reply.body[:200]!r}"
     if reply.status >= 500 or reply.status in _RETRYABLE:

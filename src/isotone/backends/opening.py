@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Un
 from isotone.backends import addresses
 from isotone.backends.engines import (
     ENGINES,
-    Engine,
+    EngineIdentity,
     capabilities_of,
     engine_of_answer,
     engine_of_scheme,
@@ -54,7 +54,7 @@ Target = Any
 """An address, a path, or an object that answers requests; see above."""
 
 
-class Options(TypedDict, total=False):
+class OpenOptions(TypedDict, total=False):
     """How to open an address.
 
     `region`, `profile`, `credentials`, `retries`, `timeouts` and `connections` (the most that stay open
@@ -89,7 +89,7 @@ class OpenedAsync(NamedTuple):
     close: Callable[[], None]
 
 
-def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
+def open_backend(target: Target, **options: Unpack[OpenOptions]) -> Opened:
     """The backend of an address; raises `UsageError` for an invalid one."""
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
@@ -113,7 +113,7 @@ def open_backend(target: Target, **options: Unpack[Options]) -> Opened:
     return _open_database(address, options)
 
 
-def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsync:
+def open_async_backend(target: Target, **options: Unpack[OpenOptions]) -> OpenedAsync:
     """The async backend of an address; raises `UsageError` for an invalid one."""
     if not isinstance(target, str | PathLike):
         _check_no_address_needed(options)
@@ -139,7 +139,7 @@ def open_async_backend(target: Target, **options: Unpack[Options]) -> OpenedAsyn
     return OpenedAsync(AtOnce(backend) if address == MEMORY else InThread(backend), close)
 
 
-def _open_database(address: str, options: Options) -> Opened:
+def _open_database(address: str, options: OpenOptions) -> Opened:
     from isotone.backends import embedded
 
     wrong = sorted(_OF_SERVERS & options.keys())
@@ -153,7 +153,7 @@ def _open_database(address: str, options: Options) -> Opened:
     return Opened(database, database.close)
 
 
-def _endpoint(address: str, options: Options) -> Endpoint:
+def _endpoint(address: str, options: OpenOptions) -> Endpoint:
     from isotone.backends.endpoint import endpoint_of
 
     for name in _OF_FILES:
@@ -167,7 +167,7 @@ def _endpoint(address: str, options: Options) -> Endpoint:
     )
 
 
-def _of_cluster(options: Options) -> Any:
+def _of_cluster(options: OpenOptions) -> Any:
     """The options of a cluster of Alternator."""
     for name in sorted(options.keys() & {*_OF_FILES, "profile"}):
         raise UsageError(f"{name}= is not for a cluster of Alternator")
@@ -175,7 +175,7 @@ def _of_cluster(options: Options) -> Any:
     return {name: each for name, each in options.items() if name in wanted}
 
 
-def _transport(options: Options) -> Any:
+def _transport(options: OpenOptions) -> Any:
     """The options of the connection to a server."""
     wanted = ("retries", "timeouts", "connections")
     return {name: each for name, each in options.items() if name in wanted}
@@ -185,7 +185,7 @@ def _is_azure(address: str) -> bool:
     return address.startswith("azure-table://")
 
 
-def _of_azure(address: str, options: Options) -> Any:
+def _of_azure(address: str, options: OpenOptions) -> Any:
     """The options of a connection to Azure. Its credentials are in the environment, or given to `AzureTable`."""
     wrong = sorted(options.keys() - {"retries", "timeouts", "clock"})
     if wrong:
@@ -223,37 +223,39 @@ def _is_server(address: str) -> bool:
 # Engines
 
 
-def engine_of(target: Target, name: str | None = None, **options: Unpack[Options]) -> Engine:
+def engine_of(
+    target: Target, name: str | None = None, **options: Unpack[OpenOptions]
+) -> EngineIdentity:
     """The engine of an address or an object; `name` is given by the caller. Nothing is sent before it is asked."""
     if not isinstance(target, str | PathLike):
-        return Engine(capabilities_of(name)) if name else _engine_of_object(target)
+        return EngineIdentity(capabilities_of(name)) if name else _engine_of_object(target)
     address, named = without_engine(_address(target))
     if name or named:
-        return Engine(capabilities_of(name or cast(str, named)))
+        return EngineIdentity(capabilities_of(name or cast(str, named)))
     if not _is_server(address):
-        return Engine(ENGINES["isotone"])
+        return EngineIdentity(ENGINES["isotone"])
     known = engine_of_scheme(address.partition("://")[0])
     if known not in (None, "dynamodb"):
-        return Engine(ENGINES[known])
+        return EngineIdentity(ENGINES[known])
     # A server is asked what it is without a signature, so the caller's keys are not looked up.
     from isotone.backends.credentials import PLACEHOLDER
 
     endpoint = _endpoint(address, {**options, "credentials": PLACEHOLDER})
     if endpoint.is_amazon:
-        return Engine(ENGINES["dynamodb"])
-    return Engine(None, partial(_ask, endpoint))
+        return EngineIdentity(ENGINES["dynamodb"])
+    return EngineIdentity(None, partial(_ask, endpoint))
 
 
-def _engine_of_object(target: Any) -> Engine:
+def _engine_of_object(target: Any) -> EngineIdentity:
     """The engine of an object: that of an `isotone.Database`, of a boto3 client's endpoint, or one that is not known."""
     client = _boto_client(target)
     if client is not None:
         return engine_of(client.meta.endpoint_url)
     if (named := getattr(target, "ENGINE", None)) is not None:
-        return Engine(capabilities_of(named))
+        return EngineIdentity(capabilities_of(named))
     if hasattr(target, "engine") or _send_of_client(target) is not None:
-        return Engine(ENGINES["isotone"])
-    return Engine(ENGINES["dynamodb"])
+        return EngineIdentity(ENGINES["isotone"])
+    return EngineIdentity(ENGINES["dynamodb"])
 
 
 def _ask(endpoint: Endpoint) -> Capabilities | None:
@@ -272,7 +274,7 @@ def _ask(endpoint: Endpoint) -> Capabilities | None:
 # Objects that answer requests
 
 
-def _check_no_address_needed(options: Options) -> None:
+def _check_no_address_needed(options: OpenOptions) -> None:
     wrong = sorted(options.keys() - {"clock"})
     if wrong:
         raise UsageError(

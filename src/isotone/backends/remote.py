@@ -14,7 +14,7 @@ from typing import Self
 
 from isotone.backends.connections import Pool
 from isotone.backends.endpoint import Endpoint, Timeouts
-from isotone.backends.http_messages import Conversation, Reply, encode_request
+from isotone.backends.http_messages import Conversation, HttpReply, encode_request
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.request_retries import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
@@ -62,7 +62,7 @@ class Remote(Native):
                     raise
             self._sleep(delay)
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str) -> HttpReply:
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
         return self._exchange(self._conversation.question(path))
 
@@ -71,7 +71,7 @@ class Remote(Native):
         reply = self._exchange(self._conversation.message(operation, body))
         return self._conversation.answer(reply)
 
-    def _exchange(self, message: bytes) -> Reply:
+    def _exchange(self, message: bytes) -> HttpReply:
         connection = self._pool.take()
         try:
             reply = connection.exchange(message)

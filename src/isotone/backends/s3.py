@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import quote
 
-from isotone.backends.connections import Connection, Pool
+from isotone.backends.connections import ClientConnection, Pool
 from isotone.backends.credentials import Credentials, CredentialSource, credential_source
 from isotone.backends.endpoint import Address, Timeouts, local_region
-from isotone.backends.http_messages import Reply
+from isotone.backends.http_messages import HttpReply
 from isotone.backends.request_retries import Retries
 from isotone.backends.signing import S3Signer
 from isotone.errors import ConnectionFailed, UsageError
@@ -86,7 +86,7 @@ class S3Client:
         self._retries = endpoint.retries or Retries()
         self._timeouts = endpoint.timeouts or Timeouts()
         self._pools: dict[str, Pool] = {}
-        self._busy: set[Connection] = set()
+        self._busy: set[ClientConnection] = set()
         self._closed = threading.Event()
         self._lock = threading.Lock()
 
@@ -98,7 +98,7 @@ class S3Client:
         query: Mapping[str, str],
         headers: Mapping[str, str],
         body: bytes,
-    ) -> Reply:
+    ) -> HttpReply:
         """Send a request, again if need be; raises `ConnectionFailed` if it is not answered.
 
         An error is an answer, also one that remains after all retries.
@@ -108,7 +108,7 @@ class S3Client:
         given = {**headers, "host": address.authority}
         attempts = self._retries.begin()
         while True:
-            reply: Reply | None = None
+            reply: HttpReply | None = None
             try:
                 signed = self._signer.headers(method, path, asked, given, body)
                 reply = self._exchange(address, _message(method, path, asked, signed, body))
@@ -144,7 +144,7 @@ class S3Client:
             return own, "/" + quote(key)
         return address, f"/{bucket}/{quote(key)}" if key else f"/{bucket}"
 
-    def _exchange(self, address: Address, message: bytes) -> Reply:
+    def _exchange(self, address: Address, message: bytes) -> HttpReply:
         with self._lock:
             if self._closed.is_set():
                 raise ConnectionFailed(f"the client of {address.url} was closed")
@@ -167,7 +167,7 @@ class S3Client:
         pool.give_back(connection, reply)
         return reply
 
-    def _is_worth_a_retry(self, reply: Reply) -> bool:
+    def _is_worth_a_retry(self, reply: HttpReply) -> bool:
         """Whether the same request may succeed later. If this machine's clock is wrong, the skew is recorded."""
         if reply.status >= 500 or reply.status in _RETRIED:
             return True

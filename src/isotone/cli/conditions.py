@@ -25,7 +25,7 @@ _AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
 _OPERANDS: Final = {"between": 2, "exists": 0, "missing": 0}
 
 
-class Condition(NamedTuple):
+class ConditionWords(NamedTuple):
     """One attribute, an operator, and the words to compare with."""
 
     name: str
@@ -33,7 +33,7 @@ class Condition(NamedTuple):
     words: tuple[str, ...]
 
 
-def parse_conditions(words: Sequence[str]) -> list[Condition]:
+def parse_conditions(words: Sequence[str]) -> list[ConditionWords]:
     """The conditions in the words of a command line; a condition may be one word or several."""
     return [_parse(piece) for text in _gather(words) for piece in _split(text)]
 
@@ -77,7 +77,7 @@ def _lacks_bound(piece: str) -> bool:
     return not _AND.search(match["value"])
 
 
-def _parse(text: str) -> Condition:
+def _parse(text: str) -> ConditionWords:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise UsageError(
@@ -92,4 +92,4 @@ def _parse(text: str) -> Condition:
         raise UsageError(
             f"{text!r}: {operator} takes {('nothing', 'a value', 'two values')[wanted]}"
         )
-    return Condition(match["quoted"] or match["name"], operator, words)
+    return ConditionWords(match["quoted"] or match["name"], operator, words)

@@ -12,7 +12,7 @@ import msgspec
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import (
-    Job,
+    CommandJob,
     add_result_arguments,
     add_state_arguments,
     interrupted,
@@ -125,7 +125,7 @@ def _copy(arguments: argparse.Namespace) -> int:
 class _Showing:
     """Shows how far a copy is, and how it ended."""
 
-    def __init__(self, job: Job, arguments: argparse.Namespace) -> None:
+    def __init__(self, job: CommandJob, arguments: argparse.Namespace) -> None:
         self._job = job
         self._arguments = arguments
         self._seen: set[tuple[str, str]] = set()
@@ -302,7 +302,7 @@ def _json_of_diff(report: moving.DiffReport) -> str:
     ).decode()
 
 
-def _print_comparison(comparison: moving.Comparison) -> None:
+def _print_comparison(comparison: moving.TableDifference) -> None:
     print(comparison)
     for text in comparison.settings:
         print(f"  (setting) {text}")

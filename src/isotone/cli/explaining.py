@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import isotone
 from isotone.cli import modules
-from isotone.cli.conditions import Condition, parse_conditions
+from isotone.cli.conditions import ConditionWords, parse_conditions
 from isotone.cli.database import opened_file
 from isotone.cli.program import Command, naming
 from isotone.cli.query_plan import plan_query, plan_scan
@@ -139,7 +139,9 @@ def _of_table(arguments: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 # Queries and keys of a module
 
 
-def _of_module(text: str, conditions: Sequence[Condition], arguments: argparse.Namespace) -> Any:
+def _of_module(
+    text: str, conditions: Sequence[ConditionWords], arguments: argparse.Namespace
+) -> Any:
     module_name, _, name = text.partition(":")
     if not name:
         raise UsageError(
@@ -171,7 +173,7 @@ _OPERATORS: Final[dict[str, Callable[..., isotone.Condition]]] = {
 }
 
 
-def _condition(pattern: Pattern[Any], condition: Condition) -> isotone.Condition:
+def _condition(pattern: Pattern[Any], condition: ConditionWords) -> isotone.Condition:
     """A condition of the command line, on a field of the entity."""
     fields = pattern.schema.fields
     field = fields.get(condition.name)

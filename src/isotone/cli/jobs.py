@@ -24,7 +24,7 @@ from isotone.errors import IsotoneError
 _A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
 
 
-class Job(NamedTuple):
+class CommandJob(NamedTuple):
     """What a job is given by its command: where it shows its progress, and what stops it."""
 
     output: ProgressOutput
@@ -53,7 +53,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def running_job(command: str, arguments: argparse.Namespace) -> Iterator[Job]:
+def running_job(command: str, arguments: argparse.Namespace) -> Iterator[CommandJob]:
     """Show progress, and let the first Ctrl-C stop the job, while it runs in the block."""
     stop = threading.Event()
     logger, warnings = logging.getLogger("isotone"), _Warnings(logging.WARNING)
@@ -65,7 +65,7 @@ def running_job(command: str, arguments: argparse.Namespace) -> Iterator[Job]:
                 warnings.print_older()
                 output.show(progress, *members, **how)
 
-            yield Job(output, show, stop)
+            yield CommandJob(output, show, stop)
     except IsotoneError as error:
         warnings.forget(str(error))
         raise

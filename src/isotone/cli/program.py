@@ -36,7 +36,7 @@ class Command(NamedTuple):
     creates: bool = False
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A line of `isotone --help`, and the module of the command.
 
     `opens`: the command takes FILE_OR_URL first. In the shell it works without it.
@@ -48,38 +48,44 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final = {
-    "serve": Entry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),
-    "demo": Entry("serving", "serve sample tables to play with"),
-    "user": Entry("users", "add and remove those who may use a server"),
-    "tables": Entry("tables", "list tables with their keys, indexes, counts and sizes", opens=True),
-    "describe": Entry("tables", "show one table: keys, indexes, settings", opens=True),
-    "create": Entry("tables", "create a table", opens=True),
-    "put": Entry("items", "write items, given as JSON", opens=True),
-    "get": Entry("items", "read one item by its key", opens=True),
-    "query": Entry("reading", "read items in order of their sort key", opens=True),
-    "scan": Entry("reading", "read a whole table, item by item", opens=True),
-    "delete": Entry("items", "delete one item by its key", opens=True),
-    "sql": Entry("statements", "run SQL statements, with their plan and cost", opens=True),
-    "explain": Entry("explaining", "show what a query or a request reads and costs", opens=True),
-    "call": Entry("items", "send any request of the DynamoDB API", opens=True),
-    "model": Entry("modelling", "write the Python module that models a table", opens=True),
-    "workbench": Entry("workbench", "show and edit tables in the browser", opens=True),
-    "shell": Entry("shell", "type these commands at a prompt"),
-    "worker": Entry("worker", "call handlers with each change of a table"),
-    "lint": Entry("linting", "find what will hurt in a model or a table"),
-    "verify": Entry("verifying", "find items that are not what a program would write"),
-    "rewrite": Entry("rewriting", "bring items to what a program writes now"),
-    "simulate": Entry("simulating", "forecast load, hot keys and cost of a workload"),
-    "copy": Entry("copying", "copy tables from one engine to another, also while they change"),
-    "diff": Entry("copying", "compare tables of two engines, and show what differs"),
-    "export": Entry("item_files", "write a table's items to a file or a folder"),
-    "import": Entry("item_files", "write the items of a file or a folder into a table"),
-    "backup": Entry("backups", "copy a file while it is in use"),
-    "restore": Entry("backups", "make a database of a backup"),
-    "compact": Entry("backups", "give a file's free space back to the disk"),
-    "check": Entry("checking", "verify a file: structure, indexes, counts"),
-    "repair": Entry("checking", "save what a damaged file has into a new one"),
-    "version": Entry("checking", "print versions"),
+    "serve": CommandEntry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),
+    "demo": CommandEntry("serving", "serve sample tables to play with"),
+    "user": CommandEntry("users", "add and remove those who may use a server"),
+    "tables": CommandEntry(
+        "tables", "list tables with their keys, indexes, counts and sizes", opens=True
+    ),
+    "describe": CommandEntry("tables", "show one table: keys, indexes, settings", opens=True),
+    "create": CommandEntry("tables", "create a table", opens=True),
+    "put": CommandEntry("items", "write items, given as JSON", opens=True),
+    "get": CommandEntry("items", "read one item by its key", opens=True),
+    "query": CommandEntry("reading", "read items in order of their sort key", opens=True),
+    "scan": CommandEntry("reading", "read a whole table, item by item", opens=True),
+    "delete": CommandEntry("items", "delete one item by its key", opens=True),
+    "sql": CommandEntry("statements", "run SQL statements, with their plan and cost", opens=True),
+    "explain": CommandEntry(
+        "explaining", "show what a query or a request reads and costs", opens=True
+    ),
+    "call": CommandEntry("items", "send any request of the DynamoDB API", opens=True),
+    "model": CommandEntry("modelling", "write the Python module that models a table", opens=True),
+    "workbench": CommandEntry("workbench", "show and edit tables in the browser", opens=True),
+    "shell": CommandEntry("shell", "type these commands at a prompt"),
+    "worker": CommandEntry("worker", "call handlers with each change of a table"),
+    "lint": CommandEntry("linting", "find what will hurt in a model or a table"),
+    "verify": CommandEntry("verifying", "find items that are not what a program would write"),
+    "rewrite": CommandEntry("rewriting", "bring items to what a program writes now"),
+    "simulate": CommandEntry("simulating", "forecast load, hot keys and cost of a workload"),
+    "copy": CommandEntry(
+        "copying", "copy tables from one engine to another, also while they change"
+    ),
+    "diff": CommandEntry("copying", "compare tables of two engines, and show what differs"),
+    "export": CommandEntry("item_files", "write a table's items to a file or a folder"),
+    "import": CommandEntry("item_files", "write the items of a file or a folder into a table"),
+    "backup": CommandEntry("backups", "copy a file while it is in use"),
+    "restore": CommandEntry("backups", "make a database of a backup"),
+    "compact": CommandEntry("backups", "give a file's free space back to the disk"),
+    "check": CommandEntry("checking", "verify a file: structure, indexes, counts"),
+    "repair": CommandEntry("checking", "save what a damaged file has into a new one"),
+    "version": CommandEntry("checking", "print versions"),
 }
 
 _INTRODUCTION: Final = """\
@@ -123,7 +129,7 @@ def overview() -> str:
     return "\n".join([_INTRODUCTION, "commands:", *lines, "", _FIRST_STEPS])
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """A parser that refuses words in one sentence, as every other error is reported, without the usage."""
 
     def error(self, message: str) -> NoReturn:
@@ -145,7 +151,7 @@ class _Parser(argparse.ArgumentParser):
 def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentParser:
     """The argument parser of a command; inside the shell the database is already open."""
     command = command_of(name)
-    parser = _Parser(
+    parser = _CommandParser(
         prog=name if inside_shell else f"isotone {name}",
         description=command.summary,
         epilog=_examples(command.examples),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from isotone.cli.conditions import Condition
+from isotone.cli.conditions import ConditionWords
 from isotone.cli.table_keys import key_of
 from isotone.errors import UsageError
 from isotone.expressions import PlaceholderWriter
@@ -42,7 +42,7 @@ _Way: TypeAlias = tuple[str | None, KeyDescription, KeyPlan]
 
 
 def plan_query(
-    table: TableDescription, conditions: Sequence[Condition], index: str | None
+    table: TableDescription, conditions: Sequence[ConditionWords], index: str | None
 ) -> PlannedRead:
     """The query for the conditions, on the named index or on the key that answers most of them."""
     planner = KeyPlanner(_nodes(conditions, table))
@@ -58,7 +58,7 @@ def plan_query(
 
 
 def plan_scan(
-    table: TableDescription, conditions: Sequence[Condition], index: str | None
+    table: TableDescription, conditions: Sequence[ConditionWords], index: str | None
 ) -> PlannedRead:
     """The scan for the conditions."""
     return _planned(index, key_of(table, index), (), _nodes(conditions, table))
@@ -109,11 +109,11 @@ def _planned(
     return PlannedRead(index, key, parameters, bool(rest))
 
 
-def _nodes(conditions: Sequence[Condition], table: TableDescription) -> list[ConditionNode]:
+def _nodes(conditions: Sequence[ConditionWords], table: TableDescription) -> list[ConditionNode]:
     return [_node(condition, table.types) for condition in conditions]
 
 
-def _node(condition: Condition, types: Mapping[str, str]) -> ConditionNode:
+def _node(condition: ConditionWords, types: Mapping[str, str]) -> ConditionNode:
     """A condition as a tree; the values of key attributes have the type of the key."""
     name, operator = condition.name, condition.operator
     path = Path((name,))

@@ -52,7 +52,9 @@ def _show(
     request = {"TableName": table.name, **plan.parameters, **more}
     if arguments.consistent:
         request["ConsistentRead"] = True
-    reading = _Reading(connection, operation, request, None if arguments.all else arguments.limit)
+    reading = _PagedReading(
+        connection, operation, request, None if arguments.all else arguments.limit
+    )
     first = tuple(dict.fromkeys((*plan.key.names, *table.key.names)))
     write_items(reading.items(plan.filtered), arguments.format, first)
     sys.stdout.flush()
@@ -63,7 +65,7 @@ def _show(
     return 0
 
 
-class _Reading:
+class _PagedReading:
     """The pages of one request, and their totals."""
 
     def __init__(

@@ -9,8 +9,8 @@ from typing import Final
 
 from isotone.advisor.simulation import (
     DEFAULT_MEMBERS,
-    Comparison,
     Forecast,
+    MeasuredFigure,
     SimulationInterrupted,
     Workload,
     check,
@@ -106,11 +106,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _simulated(
     arguments: argparse.Namespace, workload: Workload
-) -> tuple[Forecast | None, list[Comparison], bool]:
+) -> tuple[Forecast | None, list[MeasuredFigure], bool]:
     """The forecast, its check, and whether they are whole; after Ctrl-C, what is known so far."""
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
     found: Forecast | None = None
-    compared: list[Comparison] = []
+    compared: list[MeasuredFigure] = []
     with progress_output("simulate", arguments, first=_FIRST_LINE) as output:
 
         def show(what: str, done: int, of: int) -> None:
@@ -137,7 +137,7 @@ def _simulated(
     return found, compared, True
 
 
-def _print(found: Forecast, compared: list[Comparison], *, is_json: bool) -> None:
+def _print(found: Forecast, compared: list[MeasuredFigure], *, is_json: bool) -> None:
     if not is_json:
         print(report(found, compared), end="")
         return

@@ -13,7 +13,7 @@ from isotone.client.exceptions import MODELED_BY_STREAMS, ClientExceptions, clie
 from isotone.client.pagination import PAGINATED, Paginator
 from isotone.client.parameters import encode_request
 from isotone.client.responses import decode_response, response_metadata
-from isotone.client.waiters import WAITERS, Wait, Waiter
+from isotone.client.waiters import WAITERS, Waiter, WaiterRule
 from isotone.errors import ApiError, UsageError
 from isotone.shown_signature import show_signatures
 
@@ -35,7 +35,7 @@ class _BaseClient:
 
     __slots__ = ("_send", "exceptions", "meta")
 
-    _waiters: ClassVar[Mapping[str, Wait]] = {}
+    _waiters: ClassVar[Mapping[str, WaiterRule]] = {}
 
     def __init__(self, send: Send, exceptions: ClientExceptions, meta: Meta) -> None:
         self._send = send

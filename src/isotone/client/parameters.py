@@ -289,7 +289,7 @@ def _label(path: str) -> str:
 
 
 @runtime_checkable
-class _File(Protocol):
+class _Readable(Protocol):
     def read(self) -> Any: ...
 
 
@@ -304,7 +304,7 @@ class _Wrapped(Protocol):
 def _blob(hint: Any, value: Any, path: str, faults: list[str]) -> bytes:
     """The bytes that botocore sends for a binary value; text is encoded as UTF-8."""
     content = value
-    if isinstance(value, _File):
+    if isinstance(value, _Readable):
         content = value.read()
     elif isinstance(value, _Wrapped) and not isinstance(value, str | bytes):
         content = value.value
@@ -353,7 +353,7 @@ def _scalar(convert: Callable[[Any], Any]) -> _Conversion:
 _Conversion = Callable[[Any, Any, str, list[str]], Any]
 _NESTED: Final[dict[str, Any]] = {"M": AttributeMap, "L": Sequence[AttributeValue]}
 _TIME_NAMES: Final = f"{datetime}, timestamp-string"
-_BINARY: Final = (bytes, bytearray, memoryview, str, _File, _Wrapped)
+_BINARY: Final = (bytes, bytearray, memoryview, str, _Readable, _Wrapped)
 _BINARY_NAMES: Final = f"{bytes}, {bytearray}, file-like object"
 
 # For each kind of declared type: the accepted types, botocore's name for them, the conversion.

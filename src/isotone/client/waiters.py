@@ -18,7 +18,7 @@ _LONGEST_DELAY: Final = 20.0
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
-class Wait(NamedTuple):
+class WaiterRule(NamedTuple):
     """What is described, and which of its statuses end the wait; `missing` if its absence does."""
 
     name: str
@@ -31,8 +31,8 @@ class Wait(NamedTuple):
 
 
 _TABLE: Final = ("Table", "TableStatus")
-WAITERS: Final[Mapping[str, Wait]] = {
-    "bulk_operation_completed": Wait(
+WAITERS: Final[Mapping[str, WaiterRule]] = {
+    "bulk_operation_completed": WaiterRule(
         "BulkOperationCompleted",
         "describe_bulk_operation",
         ("BulkOperationDescription", "BulkOperationStatus"),
@@ -40,7 +40,7 @@ WAITERS: Final[Mapping[str, Wait]] = {
         ("CANCELLED", "FAILED"),
         attempts=180,
     ),
-    "export_completed": Wait(
+    "export_completed": WaiterRule(
         "ExportCompleted",
         "describe_export",
         ("ExportDescription", "ExportStatus"),
@@ -48,7 +48,7 @@ WAITERS: Final[Mapping[str, Wait]] = {
         ("FAILED",),
         attempts=60,
     ),
-    "import_completed": Wait(
+    "import_completed": WaiterRule(
         "ImportCompleted",
         "describe_import",
         ("ImportTableDescription", "ImportStatus"),
@@ -56,15 +56,15 @@ WAITERS: Final[Mapping[str, Wait]] = {
         ("FAILED", "CANCELLED"),
         attempts=60,
     ),
-    "table_exists": Wait("TableExists", "describe_table", _TABLE, ("ACTIVE",)),
-    "table_not_exists": Wait("TableNotExists", "describe_table", _TABLE, (), missing=True),
+    "table_exists": WaiterRule("TableExists", "describe_table", _TABLE, ("ACTIVE",)),
+    "table_not_exists": WaiterRule("TableNotExists", "describe_table", _TABLE, (), missing=True),
 }
 
 
 class Waiter:
     """`client.get_waiter(name)`."""
 
-    def __init__(self, client: Any, awaited: Wait) -> None:
+    def __init__(self, client: Any, awaited: WaiterRule) -> None:
         self._client = client
         self._awaited = awaited
         self.name = awaited.name

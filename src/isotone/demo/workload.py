@@ -6,7 +6,7 @@ from typing import Final
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, desc, field
-from isotone.advisor.simulation import Call, Workload
+from isotone.advisor.simulation import Workload, WorkloadCall
 
 songs: Final = Table("songs", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
@@ -54,14 +54,14 @@ def make_the_chart(store: isotone.Store) -> None:
 
 
 @titles.starts_with
-def publish(call: Call) -> None:
+def publish(call: WorkloadCall) -> None:
     """Write a song."""
     artist = call.draw(artists).id
     call.store.put(Song(id=call.member.id, artist=artist, title="A song of three minutes"))
 
 
 @load.action(by=listeners, per_day=30)
-def play(call: Call) -> None:
+def play(call: WorkloadCall) -> None:
     """Count a play of a song, and of all songs."""
     song = call.draw(titles)
     call.store.update(Song, Song.plays.add(1), id=song.id)
@@ -69,18 +69,18 @@ def play(call: Call) -> None:
 
 
 @load.action(by=listeners, per_day=50)
-def look_up(call: Call) -> None:
+def look_up(call: WorkloadCall) -> None:
     """Read a song."""
     call.store.get(Song, id=call.draw(titles).id)
 
 
 @load.action(by=listeners, per_day=4)
-def like(call: Call) -> None:
+def like(call: WorkloadCall) -> None:
     """Note that a listener likes a song."""
     call.store.put(Like(listener=call.member.id, song=call.draw(titles).id))
 
 
 @load.action(by=listeners, per_day=3)
-def read_likes(call: Call) -> None:
+def read_likes(call: WorkloadCall) -> None:
     """Read what a listener likes."""
     call.store.page(Like.primary.where(Like.listener == call.member.id), size=25)

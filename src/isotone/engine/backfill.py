@@ -30,12 +30,12 @@ import msgspec
 from isotone.effort import breathe
 from isotone.engine import removed_entries
 from isotone.engine.engine import PROGRESS, Engine
-from isotone.engine.index_entries import Entry, Index
+from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, total_size
 from isotone.engine.loaded_entries import LoadedEntries
 from isotone.engine.slices import LONG, SECONDS, chunks, in_time
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import IndexOrVector, TableSchema
 from isotone.errors import IsotoneError
 from isotone.storage.sorting import Entry as _Sorted
@@ -91,7 +91,7 @@ def before_loading(schema: TableSchema, identity: str) -> TableSchema:
     )
 
 
-def after_loading(engine: Engine, table: Table, loaded: LoadedEntries | None) -> bool:
+def after_loading(engine: Engine, table: StoredTable, loaded: LoadedEntries | None) -> bool:
     """Do a slice of filling the indexes of a table that has all its items now; False if they are filled.
 
     `loaded` are the entries of all its items, if they are known.
@@ -178,7 +178,7 @@ def step(engine: Engine, only: str | None = None) -> bool:
     return True
 
 
-def finish(engine: Engine, table: Table, tree: str) -> None:
+def finish(engine: Engine, table: StoredTable, tree: str) -> None:
     """Record that every item that belongs in an index has its entry."""
     engine.store.delete(PROGRESS, tree.encode())
     schema = table.schema
@@ -211,14 +211,14 @@ def _save(engine: Engine, tree: str, progress: _Progress) -> None:
 # Leases
 
 
-class _OfThread(threading.local):
+class _ThreadPart(threading.local):
     """The part that a thread is at, by engine."""
 
     def __init__(self) -> None:
-        self.parts: WeakKeyDictionary[Engine, _Part] = WeakKeyDictionary()
+        self.parts: WeakKeyDictionary[Engine, _BackfillPart] = WeakKeyDictionary()
 
 
-_of_thread: Final = _OfThread()
+_of_thread: Final = _ThreadPart()
 _sorted_already: Final[WeakKeyDictionary[Engine, dict[str, Sorter]]] = WeakKeyDictionary()
 """The entries of all items of a table, by the tree that they belong in."""
 _names: Final[WeakKeyDictionary[Engine, str]] = WeakKeyDictionary()
@@ -255,7 +255,7 @@ def _known(engine: Engine) -> list[tuple[str, _Progress]]:
     return [(tree.decode(), _decode(stored)) for tree, stored in rows]
 
 
-def _next_part(engine: Engine, only: str | None) -> _Part | None:
+def _next_part(engine: Engine, only: str | None) -> _BackfillPart | None:
     """The part that this thread is at, or a new one; None if other workers have all indexes."""
     worker = _worker(engine)
     with engine.reading:
@@ -269,7 +269,7 @@ def _next_part(engine: Engine, only: str | None) -> _Part | None:
         )
     before = _of_thread.parts.pop(engine, None)
     if before is not None and before.is_next(found):
-        part: _Part | None = before
+        part: _BackfillPart | None = before
     else:
         size = FIRST_PART if before is None else before.close(found)
         part = None if found is None else _begin_part(engine, worker, found[0], size)
@@ -278,7 +278,7 @@ def _next_part(engine: Engine, only: str | None) -> _Part | None:
     return part
 
 
-def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _Part | None:
+def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _BackfillPart | None:
     """Lease an index for its next part, unless another worker just did."""
     with engine.writing_unsynced:
         progress = _find(engine, tree)
@@ -287,10 +287,10 @@ def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _Part | No
         progress.worker, progress.until = worker, time.time() + _LEASE
         _save(engine, tree, progress)
         entries = _sorted_already.get(engine, {}).pop(tree, None)
-    return _Part(tree, progress, size, entries)
+    return _BackfillPart(tree, progress, size, entries)
 
 
-class _Part:
+class _BackfillPart:
     """A part of a table whose entries are added together: first it is read, then they are added in order."""
 
     def __init__(
@@ -356,7 +356,7 @@ class _Part:
             with engine.writing_unsynced:
                 self._renew(engine, to_sort)
 
-    def _items(self, engine: Engine, table: Table) -> Iterator[tuple[bytes, bytes]]:
+    def _items(self, engine: Engine, table: StoredTable) -> Iterator[tuple[bytes, bytes]]:
         """The next items, which no variable refers to, so that their cursor is closed with the last one."""
         low, most = self.position, min(_READ, self._left)
         return in_time(engine.store.range(table.tree, low, None, on_damage=engine.log_damage), most)
@@ -367,7 +367,7 @@ class _Part:
             self._is_over = True
         return not self._is_over
 
-    def _table(self, engine: Engine) -> tuple[Table, Index]:
+    def _table(self, engine: Engine) -> tuple[StoredTable, TableIndex]:
         table = engine.catalog.find(self.progress.table)
         assert table is not None
         return table, next(index for index in table.indexes if index.tree == self.tree)
@@ -413,7 +413,7 @@ class _Part:
             engine.store.sync()
 
 
-def _add(engine: Engine, index: Index, entries: Sequence[_Sorted]) -> None:
+def _add(engine: Engine, index: TableIndex, entries: Sequence[_Sorted]) -> None:
     """Add those of these entries that are neither in the index nor removed since they were made."""
     removed = removed_entries.between(engine, index.tree, entries[0][0], entries[-1][0])
     if removed:
@@ -421,7 +421,7 @@ def _add(engine: Engine, index: Index, entries: Sequence[_Sorted]) -> None:
     if index.searched or not _add_new(engine, index.tree, entries):
         for key, record in entries:
             if engine.store.get(index.tree, key) is None:
-                replace_entry(engine, index, None, Entry(key, record))
+                replace_entry(engine, index, None, IndexEntry(key, record))
 
 
 def _add_new(engine: Engine, tree: str, entries: Sequence[_Sorted]) -> bool:

@@ -21,7 +21,7 @@ from isotone import limits
 from isotone.engine import views
 from isotone.engine.engine import BACKUPS, Engine
 from isotone.engine.history import milliseconds
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import TableSchema
 
 SLICE: Final = 500  # items copied in one transaction
@@ -47,7 +47,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Backup).decode
 
 
-def create(engine: Engine, table: Table, name: str) -> Backup:
+def create(engine: Engine, table: StoredTable, name: str) -> Backup:
     """Begin a backup of a table as it is now, and copy its first slice."""
     tree = engine.catalog.new_tree("b")
     engine.store.create_tree(tree)
@@ -63,7 +63,7 @@ def create(engine: Engine, table: Table, name: str) -> Backup:
     return backup
 
 
-def keep_deleted(engine: Engine, table: Table) -> None:
+def keep_deleted(engine: Engine, table: StoredTable) -> None:
     """Make a system backup of a table that is being deleted: it takes over the table's tree."""
     created = milliseconds(engine.clock.now())
     items, size = engine.counts.of(table.tree)

@@ -10,10 +10,10 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from isotone.engine.consumed_units import UnitsByTable
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import TableSchema
 from isotone.errors import StorageCorrupt
-from isotone.storage.interface import Store
+from isotone.storage.interface import OrderedStore
 
 CATALOG: Final = "catalog"
 COUNTS: Final = "counts"
@@ -59,17 +59,17 @@ class Catalog:
 
     __slots__ = ("_changes", "_having", "_store", "creating", "tables", "units")
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self._changes: _Changes = ()
         self.units: UnitsByTable | None = None
         self._forget_all()
         self.refresh()
 
-    def __iter__(self) -> Iterator[Table]:
+    def __iter__(self) -> Iterator[StoredTable]:
         return iter(list(self.tables.values()))
 
-    def save(self, schema: TableSchema) -> Table:
+    def save(self, schema: TableSchema) -> StoredTable:
         """Record a new or changed table."""
         self._changes = self._note(schema.name)
         self._store.put(CATALOG, schema.name.encode(), _encode(schema))
@@ -102,7 +102,7 @@ class Catalog:
         for table in [*self.tables.values(), *self.creating.values()]:
             self._keep(table.schema)
 
-    def having(self, feature: Feature) -> list[Table]:
+    def having(self, feature: Feature) -> list[StoredTable]:
         """The tables with a feature, which maintenance and permissions ask for again and again. O(those that have it)."""
         return list(self._having[feature].values())
 
@@ -111,7 +111,7 @@ class Catalog:
         """Whether a table has a policy. O(1)."""
         return bool(self._having["policy"])
 
-    def find(self, name: str) -> Table | None:
+    def find(self, name: str) -> StoredTable | None:
         """A table in any state."""
         return self.tables.get(name) or self.creating.get(name)
 
@@ -151,16 +151,16 @@ class Catalog:
             self._keep(_schema(key, record))
 
     def _forget_all(self) -> None:
-        self.tables: dict[str, Table] = {}
-        self.creating: dict[str, Table] = {}
-        self._having: dict[Feature, dict[str, Table]] = {feature: {} for feature in _HAVE}
+        self.tables: dict[str, StoredTable] = {}
+        self.creating: dict[str, StoredTable] = {}
+        self._having: dict[Feature, dict[str, StoredTable]] = {feature: {} for feature in _HAVE}
 
     def _forget_units_of_others(self) -> None:
         if self.units is not None:
             self.units.keep_only(self.tables.keys() | self.creating.keys())
 
-    def _keep(self, schema: TableSchema) -> Table:
-        table = Table(schema, None if self.units is None else self.units.of(schema))
+    def _keep(self, schema: TableSchema) -> StoredTable:
+        table = StoredTable(schema, None if self.units is None else self.units.of(schema))
         self._take_out(schema.name)
         if schema.is_creating:
             self.creating[schema.name] = table
@@ -222,7 +222,7 @@ def _schema(name: bytes, record: bytes) -> TableSchema:
         ) from error
 
 
-class Counts:
+class TreeCounts:
     """Items and bytes of every tree, kept in the same transaction as the items.
 
     Changes are collected here and written once, just before the transaction commits: a group of a hundred
@@ -231,7 +231,7 @@ class Counts:
 
     __slots__ = ("_changed", "_known", "_store")
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self._known: dict[str, list[int]] = {}
         self._changed: dict[str, list[int]] = {}

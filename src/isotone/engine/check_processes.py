@@ -28,7 +28,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
-from isotone.engine.checked_trees import Found
+from isotone.engine.checked_trees import TreeFindings
 from isotone.engine.engine import Engine
 from isotone.engine.integrity import PART_SIZE, Part, Step, Survey
 from isotone.errors import IsotoneError, StorageError
@@ -56,7 +56,7 @@ class _Report(NamedTuple):
     """How many entries of which parts were read since the last report; in the last report, the findings in each part."""
 
     read: list[tuple[int, int]]
-    found: list[tuple[int, Found]] | None = None
+    found: list[tuple[int, TreeFindings]] | None = None
 
 
 class CheckProcesses:
@@ -166,7 +166,7 @@ class CheckProcesses:
 
     def check(
         self, region: str, survey: Survey, parts: Sequence[Part], step: Step
-    ) -> Iterator[tuple[Part, Found]]:
+    ) -> Iterator[tuple[Part, TreeFindings]]:
         """What is found in each part, in the order in which they are finished."""
         batches = deque(
             _Batch(region, [(number, parts[number]) for number in group])
@@ -281,7 +281,7 @@ class _Checker:
         read_ahead(self._file, chain.from_iterable(part.keys.pages for _, part in batch.parts))
         survey = self._survey(batch.region)
         read: Counter[int] = Counter()
-        found: list[tuple[int, Found]] = []
+        found: list[tuple[int, TreeFindings]] = []
         reported = time.monotonic()
         for number, part in batch.parts:
 

@@ -1,6 +1,6 @@
 """What the consistency check asks of a tree, by what it holds: items, index entries, stream records, a history, a backup.
 
-    read         the problems of each entry of a part of the tree; in `Found`, what is to be compared in the end
+    read         the problems of each entry of a part of the tree; in `TreeFindings`, what is to be compared in the end
     conclude     the problems of the whole tree: its counts, and how many entries it should have
     look_again   the problems of the entries of a part that are in buckets that differ
 
@@ -18,11 +18,11 @@ from isotone.engine import damage, history, streams
 from isotone.engine.backups import Backup
 from isotone.engine.engine import Engine
 from isotone.engine.entry_digests import EntryDigests, bucket_of
-from isotone.engine.index_entries import Entry, Index
+from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.layout import Keyspace, body_of, item_of, size_of
 from isotone.engine.stream_records import last_sequence, position_of, unpack
-from isotone.engine.streams import Shard, Stream
-from isotone.engine.table_indexes import ExpiryIndex, Table
+from isotone.engine.streams import Stream, StreamShard
+from isotone.engine.table_indexes import ExpiryIndex, StoredTable
 from isotone.errors import DamagedItem
 from isotone.text_table import counted
 from isotone.values.attribute_validation import Item
@@ -32,7 +32,7 @@ Suspects = Mapping[str, frozenset[int]]
 """The buckets of each index in which entries differ from what they should be."""
 
 
-class Found:
+class TreeFindings:
     """The findings in a part of a tree, or in several.
 
     `first` is the key with which a part begins, `following` the first key behind it; None if there is none. `is_whole` is
@@ -60,7 +60,7 @@ class Found:
         self.entries: EntryDigests | None = None
         self.expected: dict[str, EntryDigests] = {}
 
-    def add(self, other: Found) -> None:
+    def add(self, other: TreeFindings) -> None:
         """Add what was found in another part."""
         self.problems += other.problems
         self.is_whole = self.is_whole and other.is_whole
@@ -73,7 +73,7 @@ class Found:
             self.expected.setdefault(tree, EntryDigests()).add_all(digests)
 
 
-FoundIn = Callable[[str], Found | None]
+FoundIn = Callable[[str], TreeFindings | None]
 """What was found in a tree; None if that is not known."""
 
 
@@ -84,7 +84,7 @@ class CheckedTree:
         self.tree = tree
         self.table = table
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         for _ in entries:
             pass
         return iter(())
@@ -99,14 +99,14 @@ class CheckedTree:
 class CheckedItems(CheckedTree):
     """The items of a table: each has its size, and lies under its own key; their count is right."""
 
-    def __init__(self, engine: Engine, table: Table) -> None:
+    def __init__(self, engine: Engine, table: StoredTable) -> None:
         super().__init__(table.tree, table.name)
         self._engine = engine
         self._table = table
         self._role = damage.roles([table])[table.tree]
         self._indexes = [index for index in table.indexes if index.filled]
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         found.expected = {index.tree: EntryDigests() for index in self._indexes}
         wanted = [(index.entry, found.expected[index.tree].add) for index in self._indexes]
         key_of = self._table.keyspace.key
@@ -153,7 +153,7 @@ class CheckedItems(CheckedTree):
                 if not self._is_there(index.tree, entry):
                     yield f"{self._named(held[0])}: its entry in {_named(index)} is missing or outdated"
 
-    def _is_there(self, tree: str, entry: Entry) -> bool:
+    def _is_there(self, tree: str, entry: IndexEntry) -> bool:
         """Whether an index has an entry. A damaged one is met when its tree is read."""
         try:
             return self._engine.store.get(tree, entry.key) == entry.record
@@ -164,14 +164,14 @@ class CheckedItems(CheckedTree):
 class CheckedEntries(CheckedTree):
     """The entries of an index: those of the items of its table, and no others; their count is right."""
 
-    def __init__(self, engine: Engine, table: Table, index: Index) -> None:
+    def __init__(self, engine: Engine, table: StoredTable, index: TableIndex) -> None:
         super().__init__(index.tree, table.name)
         self._engine = engine
         self._table = table
         self._index = index
         self._role = damage.roles([table])[index.tree]
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         found.entries = EntryDigests()
         add = found.entries.add
         for key, record in entries:
@@ -230,7 +230,7 @@ class CheckedEntries(CheckedTree):
         return damage.item_key(self._role, key)
 
 
-def _named(index: Index) -> str:
+def _named(index: TableIndex) -> str:
     name = getattr(index, "name", None)
     return "its index for expiry" if name is None else f"index {name}"
 
@@ -238,11 +238,11 @@ def _named(index: Index) -> str:
 class CheckedHistory(CheckedTree):
     """A table's history: each record in it is an item with the key that it is kept for."""
 
-    def __init__(self, tree: str, table: Table) -> None:
+    def __init__(self, tree: str, table: StoredTable) -> None:
         super().__init__(tree, table.name)
         self._table = table
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         key_of = self._table.keyspace.key
         for position, value in entries:
             change = history.change_in(position, value)
@@ -257,7 +257,7 @@ class CheckedBackup(CheckedTree):
         super().__init__(backup.tree, backup.table.name)
         self._backup = backup
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         for _, record in entries:
             found.items += 1
             found.size += size_of(record)
@@ -280,7 +280,7 @@ class CheckedRecords(CheckedTree):
         self._engine = engine
         self._stream = stream
 
-    def read(self, entries: Entries, found: Found) -> Iterator[str]:
+    def read(self, entries: Entries, found: TreeFindings) -> Iterator[str]:
         stream = self._stream
         shards = {shard.number: shard for shard in streams.shards(self._engine, stream)}
         key_of = Keyspace(stream.keys).key
@@ -297,5 +297,5 @@ class CheckedRecords(CheckedTree):
                 yield f"{label}: record {sequence} is in shard {number}, but its key belongs in another shard"
 
 
-def _is_of(shard: Shard, key: bytes) -> bool:
+def _is_of(shard: StreamShard, key: bytes) -> bool:
     return shard.low <= int.from_bytes(key[:2], "big") < shard.high

@@ -18,10 +18,10 @@ from isotone.engine.layout import size_of
 from isotone.values.size import read_units, write_units
 
 if TYPE_CHECKING:
-    from isotone.engine.index_entries import Entry
+    from isotone.engine.index_entries import IndexEntry
     from isotone.engine.table_indexes import SecondaryIndex
     from isotone.engine.table_schema import IndexSchema, TableSchema
-    from isotone.engine.vector_index import VectorIndex
+    from isotone.engine.vector_index import StoredVectorIndex
 
 MOST_TABLES: Final = 500
 OTHERS: Final = "(other)"
@@ -69,9 +69,9 @@ class TableUnits(Units):
 
     def write_entry(
         self,
-        index: SecondaryIndex | VectorIndex,
-        before: Entry | None,
-        after: Entry | None,
+        index: SecondaryIndex | StoredVectorIndex,
+        before: IndexEntry | None,
+        after: IndexEntry | None,
         factor: int = 1,
     ) -> None:
         """Count the change of an index entry; one of a vector index is charged by bytes, which are no units."""
@@ -83,7 +83,7 @@ class TableUnits(Units):
         return self.indexes.setdefault(index.name, Units())
 
 
-def entry_units(before: Entry | None, after: Entry | None) -> float:
+def entry_units(before: IndexEntry | None, after: IndexEntry | None) -> float:
     """The units for a change of an index entry: two writes if its key changes, otherwise one."""
     if before is not None and after is not None and before.key == after.key:
         old, new = before.record, after.record

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isotone.codec import HASH_SIZE, decode_components
-from isotone.engine.index_entries import Index
+from isotone.engine.index_entries import TableIndex
 from isotone.engine.layout import Keyspace, item_of, size_of
-from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex, Table
+from isotone.engine.table_indexes import ExpiryIndex, SecondaryIndex, StoredTable
 from isotone.errors import DamagedItem, MalformedKey, StorageCorrupt
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
@@ -32,17 +32,17 @@ class Role(NamedTuple):
     """What a tree holds: `table` is None for those of the database, `text` says what one of its entries is."""
 
     text: str
-    table: Table | None = None
-    of_index: Index | None = None
+    table: StoredTable | None = None
+    of_index: TableIndex | None = None
     has_items: bool = False
 
 
-def roles(tables: Iterable[Table]) -> dict[str, Role]:
+def roles(tables: Iterable[StoredTable]) -> dict[str, Role]:
     """What each tree of these tables holds."""
     return {tree: role for table in tables for tree, role in _roles(table)}
 
 
-def _roles(table: Table) -> Iterator[tuple[str, Role]]:
+def _roles(table: StoredTable) -> Iterator[tuple[str, Role]]:
     of = f"of table {table.name}"
     yield table.tree, Role(f"the item {{item}} {of}", table, has_items=True)
     for index in table.indexes:

@@ -29,7 +29,7 @@ from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
-from isotone.engine.catalog import CATALOG, COUNTS, Catalog, Counts
+from isotone.engine.catalog import CATALOG, COUNTS, Catalog, TreeCounts
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
     ApiError,
@@ -40,7 +40,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
-from isotone.storage.interface import NoSuchTree, Store
+from isotone.storage.interface import NoSuchTree, OrderedStore
 from isotone.storage.prefixed import PrefixedStore
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Engine:
 
     def __init__(
         self,
-        store: Store,
+        store: OrderedStore,
         *,
         clock: Clock | None = None,
         region: str = "us-east-1",
@@ -111,12 +111,14 @@ class Engine:
         self.catalog = Catalog(store)
         if home is not None and home.catalog.units is not None:
             self.catalog.count_units(True)
-        self.counts = Counts(store)
+        self.counts = TreeCounts(store)
         self.vectors = VectorCache()
         self.watched_streams: dict[str, Watched] | None = (  # by tree; None while nobody watches
             None if home is None or home.watched_streams is None else {}
         )
-        self.reading: AbstractContextManager[Any] = self.lock if store.exclusive else _Reading(self)
+        self.reading: AbstractContextManager[Any] = (
+            self.lock if store.exclusive else _ReadLock(self)
+        )
         self.glance: Glance = self._glance_alone if store.exclusive else self._glance
         self.writing = _Writing(self, synced=True)
         self.writing_unsynced = _Writing(self, synced=False)
@@ -148,7 +150,7 @@ class Engine:
                 home=home,
             )
 
-    def _make_region(self, store: Store) -> None:
+    def _make_region(self, store: OrderedStore) -> None:
         """Make the trees of a region if it has none, so that other processes notice."""
         if _missing_trees(store):
             with store.transaction(wait=False):
@@ -294,7 +296,7 @@ class Engine:
             self.store.close()
             # From now on no request may be answered from cached state.
             self.outdated = True
-            self.reading = _Reading(self)
+            self.reading = _ReadLock(self)
             self.glance = self._glance
         finally:
             self.lock.release()
@@ -334,11 +336,11 @@ def is_of_region(tree: str) -> bool:
     return tree.startswith(_REGION_PREFIX)
 
 
-def _missing_trees(store: Store) -> set[str]:
+def _missing_trees(store: OrderedStore) -> set[str]:
     return set(SYSTEM_TREES) - set(store.trees())
 
 
-def _make_system_trees(store: Store) -> None:
+def _make_system_trees(store: OrderedStore) -> None:
     missing = _missing_trees(store)
     if not missing:
         return
@@ -354,7 +356,7 @@ def _make_system_trees(store: Store) -> None:
 class FileWaits:
     """Waits while another process has the lock of the file, without the lock of the engine, and counts how long."""
 
-    def __init__(self, lock: Any, store: Store) -> None:
+    def __init__(self, lock: Any, store: OrderedStore) -> None:
         self.count = 0
         self.seconds = 0.0
         self._lock = lock
@@ -415,7 +417,7 @@ class Glance(Protocol):
     def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
 
 
-class _Reading:
+class _ReadLock:
     """`with engine.reading:` the lock, and a snapshot that includes the last commit.
 
     The catalog and the items are of the same moment: no other process can drop a table in between. If

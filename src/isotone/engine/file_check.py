@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from isotone.engine.checked_trees import Found
+from isotone.engine.checked_trees import TreeFindings
 from isotone.engine.engine import Engine
 from isotone.engine.integrity import Part, Step, Survey
 from isotone.errors import UsageError
@@ -47,7 +47,7 @@ class Checkers(Protocol):
 
     def check(
         self, region: str, survey: Survey, parts: Sequence[Part], step: Step
-    ) -> Iterator[tuple[Part, Found]]:
+    ) -> Iterator[tuple[Part, TreeFindings]]:
         """Check the parts of a region, and give what was found in each, in any order."""
 
 
@@ -99,7 +99,7 @@ def _check(
 ) -> Checked:
     problems: list[str] = []
     items = 0
-    progress = _Counting(watch)
+    progress = _ReadCounter(watch)
     for name, region in list(engine.regions.items()):
         survey = Survey(region, tables)
         for parts in survey.rounds():
@@ -110,7 +110,7 @@ def _check(
     return Checked(problems, items)
 
 
-class _Counting:
+class _ReadCounter:
     """Adds up what is read."""
 
     def __init__(self, watch: Watch | None) -> None:
@@ -136,5 +136,5 @@ class _Here:
 
     def check(
         self, region: str, survey: Survey, parts: Sequence[Part], step: Step
-    ) -> Iterator[tuple[Part, Found]]:
+    ) -> Iterator[tuple[Part, TreeFindings]]:
         return ((part, survey.check(part, step)) for part in parts)

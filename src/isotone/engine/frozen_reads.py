@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from isotone.engine import items, views
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, size_of, size_prefix
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ResourceNotFoundException, UsageError
 
 ITEMS: Final = 2000  # of a page, at most
@@ -76,7 +76,7 @@ def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
         )
 
 
-def _tables(engine: Engine, names: Sequence[str]) -> dict[str, Table]:
+def _tables(engine: Engine, names: Sequence[str]) -> dict[str, StoredTable]:
     known = engine.catalog.tables
     for name in names:
         if name not in known:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isotone.engine.engine import VIEWS, Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Recovery, TableSchema
 
 SLICE: Final = 500  # entries dropped in one transaction
@@ -34,7 +34,7 @@ _POSITION: Final = struct.Struct(">QQ")
 _LENGTH: Final = struct.Struct(">I")
 
 
-class Change(NamedTuple):
+class ReplacedRecord(NamedTuple):
     """One change: its position, the key of its item, and the record that it replaced, empty if there was none."""
 
     position: bytes
@@ -62,7 +62,7 @@ def position_at(engine: Engine, tree: str, moment: int) -> bytes:
     return BEGINNING if entry is None else entry[0]
 
 
-def changes_after(engine: Engine, tree: str, position: bytes, most: int) -> list[Change]:
+def changes_after(engine: Engine, tree: str, position: bytes, most: int) -> list[ReplacedRecord]:
     """The next changes after a position, the oldest first."""
     entries = islice(engine.store.range(tree, position + b"\x00", None), most)
     return [change_in(position, value) for position, value in entries]
@@ -78,10 +78,10 @@ def milliseconds(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-def change_in(position: bytes, value: bytes) -> Change:
+def change_in(position: bytes, value: bytes) -> ReplacedRecord:
     """The change in an entry."""
     key_end = _LENGTH.size + _LENGTH.unpack_from(value)[0]
-    return Change(position, value[_LENGTH.size : key_end], value[key_end:])
+    return ReplacedRecord(position, value[_LENGTH.size : key_end], value[key_end:])
 
 
 # Which tables have a history
@@ -96,7 +96,7 @@ def begin(engine: Engine, schema: TableSchema) -> TableSchema:
     return msgspec.structs.replace(schema, history=tree)
 
 
-def end_if_unused(engine: Engine, table: Table) -> None:
+def end_if_unused(engine: Engine, table: StoredTable) -> None:
     """Drop the history of a table unless recovery or an open view needs it."""
     if table.history is None or table.schema.recovery is not None or pins(engine, table.history):
         return
@@ -154,7 +154,7 @@ def trim(engine: Engine) -> bool:
     return True
 
 
-def _old(engine: Engine, table: Table) -> Iterator[bytes]:
+def _old(engine: Engine, table: StoredTable) -> Iterator[bytes]:
     """The positions of the changes that nobody needs any more."""
     if table.history is None:
         return iter(())

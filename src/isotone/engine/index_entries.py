@@ -9,14 +9,14 @@ import msgspec
 from isotone.values.attribute_validation import Item
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """One index entry: its physical key and its record."""
 
     key: bytes
     record: bytes
 
 
-class Index(Protocol):
+class TableIndex(Protocol):
     """An index of any kind: one entry for each item that belongs in it."""
 
     tree: str
@@ -25,10 +25,10 @@ class Index(Protocol):
     searched: bool
     """Whether it is a vector index, whose vectors searches keep in memory."""
 
-    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+    def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
         """The entry of an item that lies at `key` as `record`, or None if it has none."""
 
     def old_entry(
-        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
-    ) -> Entry | None:
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: IndexEntry | None
+    ) -> IndexEntry | None:
         """The entry of `old_item`, which `item` replaces at `key`; `entry` is the new one."""

@@ -29,13 +29,13 @@ from isotone.engine.checked_trees import (
     CheckedItems,
     CheckedRecords,
     CheckedTree,
-    Found,
     Suspects,
+    TreeFindings,
 )
 from isotone.engine.engine import SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.streams import HASHES, Stream
 from isotone.errors import DamagedItem, StorageCorrupt
-from isotone.storage.interface import NoSuchTree, Store, TreePart
+from isotone.storage.interface import NoSuchTree, OrderedStore, TreePart
 from isotone.text_table import counted
 
 Progress = Callable[[str, int], None]
@@ -85,7 +85,7 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
         return survey.problems()
 
 
-def check_entries(store: Store) -> list[str]:
+def check_entries(store: OrderedStore) -> list[str]:
     """The problems of a store whose tables are not known: of its structure, and of each entry. Reads everything."""
     problems = store.check()
 
@@ -225,9 +225,9 @@ class Survey:
         trees = [tree.tree for tree in self._trees.values() if isinstance(tree, CheckedItems)]
         return sum(self._found[tree].total.items for tree in trees)
 
-    def check(self, part: Part, step: Step) -> Found:
+    def check(self, part: Part, step: Step) -> TreeFindings:
         """Check one part."""
-        found = Found()
+        found = TreeFindings()
 
         def note(error: Exception | str) -> None:
             found.problems.append(self._finding(error))
@@ -243,7 +243,9 @@ class Survey:
             found.is_whole = False
         return found
 
-    def _read(self, part: Part, tree: CheckedTree, found: Found, note: Note, step: Step) -> None:
+    def _read(
+        self, part: Part, tree: CheckedTree, found: TreeFindings, note: Note, step: Step
+    ) -> None:
         entries = self._entries(part, tree.tree, found, note, step)
         if part.suspects is not None:
             problems = tree.look_again(entries, part.suspects)
@@ -255,7 +257,7 @@ class Survey:
             note(problem)
 
     def _entries(
-        self, part: Part, tree: str, found: Found, note: Note, step: Step
+        self, part: Part, tree: str, found: TreeFindings, note: Note, step: Step
     ) -> Iterator[tuple[bytes, bytes]]:
         """The sound entries of a part; the others are noted.
 
@@ -277,7 +279,7 @@ class Survey:
 
     # What was found
 
-    def add(self, part: Part, found: Found) -> None:
+    def add(self, part: Part, found: TreeFindings) -> None:
         """Take over what was found in a part, here or in another process."""
         if part.tree is None:
             self._structure += found.problems
@@ -302,7 +304,7 @@ class Survey:
             found += [f"{where}: {problem}" for problem in self._noted(_of_shards(engine, stream))]
         return list(dict.fromkeys(found))
 
-    def _found_in(self, tree: str) -> Found | None:
+    def _found_in(self, tree: str) -> TreeFindings | None:
         found = self._found.get(tree)
         return None if found is None or not found.total.is_whole else found.total
 
@@ -333,11 +335,11 @@ class _InTree:
     """What was found in the parts of one tree so far."""
 
     def __init__(self) -> None:
-        self.total = Found()
+        self.total = TreeFindings()
         self._ends: dict[bytes, tuple[bytes | None, bytes | None]] = {}
         self._problems: dict[tuple[bool, bytes], list[str]] = {}
 
-    def add(self, part: Part, found: Found) -> None:
+    def add(self, part: Part, found: TreeFindings) -> None:
         low, is_again = part.keys.low, part.suspects is not None
         self._problems[is_again, low] = found.problems
         if not is_again:

@@ -8,41 +8,44 @@ from typing import Final, Protocol
 from isotone.engine import removed_entries, replica_log
 from isotone.engine.engine import Engine
 from isotone.engine.history import keep_old
-from isotone.engine.index_entries import Entry, Index
+from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.layout import item_of, pack, size_of, total_size
 from isotone.engine.replica_log import Stamp
 from isotone.engine.stream_records import record_change
-from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.values.attribute_validation import Item
 from isotone.values.size import value_size
 
 
-class Meter(Protocol):
+class WriteMeter(Protocol):
     """Counts the cost of writes, if a request asks for it."""
 
     def write(self, old_size: int, new_size: int) -> None:
         """Called with an item's sizes before and after; 0 if there was none."""
 
     def write_entry(
-        self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
+        self,
+        index: SecondaryIndex | StoredVectorIndex,
+        before: IndexEntry | None,
+        after: IndexEntry | None,
     ) -> None:
         """Called with an index entry before and after."""
 
 
-_CHARGED: Final = (SecondaryIndex, VectorIndex)
+_CHARGED: Final = (SecondaryIndex, StoredVectorIndex)
 _FLOAT_SIZE: Final = 4
 
 
 def put(
     engine: Engine,
-    table: Table,
+    table: StoredTable,
     key: bytes,
     old: bytes | None,
     old_item: Item | None,
     item: Item,
     size: int,
-    meter: Meter | None = None,
+    meter: WriteMeter | None = None,
     *,
     stamp: Stamp | None = None,
 ) -> None:
@@ -70,7 +73,7 @@ def put(
         charge(meter, table, old, old_item, item, size)
 
 
-def add(engine: Engine, table: Table, new: Sequence[tuple[bytes, bytes]]) -> bool:
+def add(engine: Engine, table: StoredTable, new: Sequence[tuple[bytes, bytes]]) -> bool:
     """Put many records at once, in the order of their keys, into a table without a stream or a history.
 
     It writes all or none; False if a key is taken. Its indexes, if it has any, are filled later. Costs a tenth of `put`.
@@ -85,11 +88,11 @@ def add(engine: Engine, table: Table, new: Sequence[tuple[bytes, bytes]]) -> boo
 
 def delete(
     engine: Engine,
-    table: Table,
+    table: StoredTable,
     key: bytes,
     old: bytes | None,
     old_item: Item | None = None,
-    meter: Meter | None = None,
+    meter: WriteMeter | None = None,
     *,
     expired: bool = False,
     stamp: Stamp | None = None,
@@ -113,8 +116,8 @@ def delete(
 
 
 def charge(
-    meter: Meter,
-    table: Table,
+    meter: WriteMeter,
+    table: StoredTable,
     old: bytes | None,
     old_item: Item | None,
     item: Item | None,
@@ -130,7 +133,7 @@ def charge(
     meter.write(old_size, size)
 
 
-def _vector_difference(table: Table, item: Item) -> int:
+def _vector_difference(table: StoredTable, item: Item) -> int:
     """How many bytes more the indexed vectors of an item are charged for than they have."""
     difference = 0
     for name, index in {each.schema.attribute: each for each in table.vectors}.items():
@@ -142,13 +145,13 @@ def _vector_difference(table: Table, item: Item) -> int:
 
 def _update_entries(
     engine: Engine,
-    table: Table,
+    table: StoredTable,
     key: bytes,
     old_record: bytes | None,
     old_item: Item | None,
     new_record: bytes | None,
     new_item: Item | None,
-    meter: Meter | None,
+    meter: WriteMeter | None,
 ) -> None:
     """Bring every index entry of an item up to date, and the size of its collection.
 
@@ -181,7 +184,9 @@ def _update_entries(
         _resize_collection(engine, table, item, size_of(new_record) - size_of(old_record))
 
 
-def replace_entry(engine: Engine, index: Index, before: Entry | None, after: Entry | None) -> None:
+def replace_entry(
+    engine: Engine, index: TableIndex, before: IndexEntry | None, after: IndexEntry | None
+) -> None:
     """Replace an index entry with another; either may be missing."""
     items = size = 0
     if before is not None:
@@ -196,7 +201,7 @@ def replace_entry(engine: Engine, index: Index, before: Entry | None, after: Ent
         engine.vectors.replace(index.tree, before, after)
 
 
-def _resize_collection(engine: Engine, table: Table, item: Item, change: int) -> None:
+def _resize_collection(engine: Engine, table: StoredTable, item: Item, change: int) -> None:
     """Update the size of an item collection, which a table with local indexes reports."""
     assert table.collections is not None
     prefix = table.keyspace.prefix([item[table.schema.keys.partition[0].name]])
@@ -207,7 +212,7 @@ def _resize_collection(engine: Engine, table: Table, item: Item, change: int) ->
         engine.store.delete(table.collections, prefix)
 
 
-def collection_size(engine: Engine, table: Table, prefix: bytes) -> int:
+def collection_size(engine: Engine, table: StoredTable, prefix: bytes) -> int:
     """The size of the items with a partition key, in a table with local indexes."""
     assert table.collections is not None
     stored = engine.store.get(table.collections, prefix)

@@ -16,9 +16,9 @@ from operator import itemgetter
 from typing import Final
 
 from isotone.codec import HASH_SIZE
-from isotone.engine.index_entries import Index
+from isotone.engine.index_entries import TableIndex
 from isotone.engine.layout import SHORT, encode_item, size_prefix
-from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.storage.sorting import Entry, NoRoomToSort, Sorter
 from isotone.values.attribute_validation import Item
 from isotone.values.size import binary_size, number_size, text_size
@@ -61,7 +61,7 @@ class LoadedEntries:
         "sorters",
     )
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: StoredTable) -> None:
         types: dict[str, str] = {}
         for keyspace in (table.keyspace, *(index.keyspace for index in table.secondary)):
             types |= {part.name: part.type for part in keyspace.parts}
@@ -112,7 +112,7 @@ class LoadedEntries:
             sorter.close()
 
 
-def _can_be_made(index: Index) -> bool:
+def _can_be_made(index: TableIndex) -> bool:
     """Whether an entry has nothing but keys, or the whole item."""
     return isinstance(index, SecondaryIndex) and index.schema.projection.kind != "INCLUDE"
 

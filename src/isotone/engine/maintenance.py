@@ -26,7 +26,7 @@ from isotone.engine import (
 )
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import DamagedItem, StorageCorrupt
 
 EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
@@ -149,7 +149,7 @@ def _sweep(engine: Engine, name: str) -> int:
         return EXPIRY_SLICE  # the slice was undone: do it again without this item
 
 
-def _expired(engine: Engine, table: Table, most: int) -> list[bytes]:
+def _expired(engine: Engine, table: StoredTable, most: int) -> list[bytes]:
     """The keys of expired items, the longest expired first. Reads only what it returns."""
     assert table.schema.ttl is not None
     now = int(engine.clock.now())

@@ -4,7 +4,7 @@ The service's rules: a page ends after `Limit` items have been read, or when it 
 than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that
 reached the end of the range does not.
 
-A page of many small items is read in parts (`Reader.read` again), between which others may read and write. Each part is
+A page of many small items is read in parts (`RecordReader.read` again), between which others may read and write. Each part is
 of one moment, and none is read twice; as on the service, the page as a whole is of no one moment.
 """
 
@@ -29,7 +29,7 @@ from isotone.engine.layout import (
     size_of,
     total_size,
 )
-from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.values.attribute_validation import Item
 
 _body: Callable[[bytes], bytes] = itemgetter(
@@ -43,7 +43,7 @@ _PART = 2000  # records that are read at once, in some milliseconds
 _FETCHED_PART = 200  # the same, if each is fetched from the table
 
 
-class Source:
+class OrderedSource:
     """A table, or one of its indexes, that can be read in order.
 
     `key_names` are the attributes that identify an entry: the index's keys, then the table's.
@@ -51,7 +51,9 @@ class Source:
 
     __slots__ = ("engine", "index", "key_names", "keyspace", "table", "tree")
 
-    def __init__(self, engine: Engine, table: Table, index: SecondaryIndex | None = None) -> None:
+    def __init__(
+        self, engine: Engine, table: StoredTable, index: SecondaryIndex | None = None
+    ) -> None:
         self.engine = engine
         self.table = table
         self.index = index
@@ -111,11 +113,11 @@ def segment_bounds(segment: int | None, total: int | None) -> Bounds:
     return segment_range(segment, total)
 
 
-class Page(msgspec.Struct):
+class RangePage(msgspec.Struct):
     """The result of reading a range. `size` is the bytes read (at most, if the reader is not `sizing`), `last` the record at
     which it stopped.
 
-    `items` are in JSON. `records` are those that are not items yet: `Reader.evaluate` makes items of them, which may take more than some
+    `items` are in JSON. `records` are those that are not items yet: `RecordReader.evaluate` makes items of them, which may take more than some
     milliseconds if `is_long`. `reached` is the record after which the page goes on, if not all of it has been read.
     """
 
@@ -129,7 +131,7 @@ class Page(msgspec.Struct):
     is_long: bool = False
 
 
-class Reader(msgspec.Struct, frozen=True, gc=False):
+class RecordReader(msgspec.Struct, frozen=True, gc=False):
     """How to convert the records of a page.
 
     `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
@@ -145,7 +147,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     effort: int = 0
     sizing: bool = True
 
-    def page(self, stored: Iterator[Sequence[bytes]]) -> Page:
+    def page(self, stored: Iterator[Sequence[bytes]]) -> RangePage:
         """Read one page of these records, and make items of it."""
         page = self.read(stored, part=limits.QUERY_PAGE)
         self.evaluate(page)
@@ -154,13 +156,13 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
     def read(
         self,
         stored: Iterator[Sequence[bytes]],
-        page: Page | None = None,
+        page: RangePage | None = None,
         *,
         part: int | None = None,
-    ) -> Page:
+    ) -> RangePage:
         """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
         if page is None:
-            page = Page()
+            page = RangePage()
         if part is None:
             part = _PART if self.expand is None else _FETCHED_PART
         records, size, is_part = _read(stored, page, self.limit, part, self.sizing)
@@ -182,7 +184,7 @@ class Reader(msgspec.Struct, frozen=True, gc=False):
             )
         return page
 
-    def evaluate(self, page: Page) -> None:
+    def evaluate(self, page: RangePage) -> None:
         """Make items of the records of a page. Parses an item only if the filter or projection needs it.
 
         It uses neither the store nor the engine, so any thread may do it, without the engine's lock.
@@ -221,7 +223,7 @@ def _parsed(record: bytes) -> Item:
 
 
 def _read(
-    stored: Iterator[Sequence[bytes]], page: Page, limit: int | None, part: int, sizing: bool
+    stored: Iterator[Sequence[bytes]], page: RangePage, limit: int | None, part: int, sizing: bool
 ) -> tuple[list[bytes], int, bool]:
     """Records of a page from where it is on; its size with them; whether the page goes on after them.
 

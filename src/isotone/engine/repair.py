@@ -26,7 +26,7 @@ from isotone.engine.engine import PROGRESS, SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import StorageBusy, UsageError
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
@@ -320,7 +320,7 @@ def _take_numbers(engine: Engine) -> None:
     engine.store.put(CATALOG, b"\x00trees", str(taken).encode())
 
 
-def _rebuild_table(engine: Engine, table: Table) -> int:
+def _rebuild_table(engine: Engine, table: StoredTable) -> int:
     derived = [index.tree for index in table.indexes]
     derived += [] if table.collections is None else [table.collections]
     with engine.writing:
@@ -349,7 +349,7 @@ def _rebuild_table(engine: Engine, table: Table) -> int:
     return items
 
 
-def _rebuild_slice(engine: Engine, table: Table, low: bytes) -> tuple[bytes | None, int]:
+def _rebuild_slice(engine: Engine, table: StoredTable, low: bytes) -> tuple[bytes | None, int]:
     sizes: dict[bytes, int] = {}
     saved = 0
     entries = engine.store.range(table.tree, low, None)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
@@ -39,7 +39,7 @@ class Stamp(NamedTuple):
 NEVER: Final = Stamp(0, "")
 
 
-class Entry(NamedTuple):
+class OutboundWrite(NamedTuple):
     """One write to send: the key of the outbox, when it was made, its stamp's time, and the item's key and record."""
 
     place: bytes
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     record: bytes
 
 
-def stamp_of(engine: Engine, table: Table, key: bytes) -> Stamp:
+def stamp_of(engine: Engine, table: StoredTable, key: bytes) -> Stamp:
     """The stamp of the last write of an item; `NEVER` if it was not written since the table has replicas."""
     assert table.replication is not None
     stored = engine.store.get(table.replication.stamps, key)
@@ -58,12 +58,12 @@ def stamp_of(engine: Engine, table: Table, key: bytes) -> Stamp:
     return Stamp(int.from_bytes(stored[:8], "big"), stored[8:].decode())
 
 
-def wins(engine: Engine, table: Table, key: bytes, stamp: Stamp) -> bool:
+def wins(engine: Engine, table: StoredTable, key: bytes, stamp: Stamp) -> bool:
     """Whether a write of another region replaces the last write of its item in this one."""
     return stamp > stamp_of(engine, table, key)
 
 
-def next_stamp(engine: Engine, table: Table, key: bytes) -> Stamp:
+def next_stamp(engine: Engine, table: StoredTable, key: bytes) -> Stamp:
     """The stamp of a local write that is made now."""
     return Stamp(max(now(engine), stamp_of(engine, table, key).time + 1), engine.region)
 
@@ -73,7 +73,7 @@ def now(engine: Engine) -> int:
     return int(engine.clock.now() * _MICROSECONDS)
 
 
-def shown(table: Table, item: Item, size: int, stamp: Stamp) -> tuple[Item, int]:
+def shown(table: StoredTable, item: Item, size: int, stamp: Stamp) -> tuple[Item, int]:
     """The item as it is stored: with the attributes of replication, which the version of 2017 shows."""
     assert table.replication is not None
     if table.replication.version != LEGACY:
@@ -89,7 +89,7 @@ def shown(table: Table, item: Item, size: int, stamp: Stamp) -> tuple[Item, int]
     return item, item_size(item)
 
 
-def record(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp) -> None:
+def record(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp: Stamp) -> None:
     """Remember a write; if it was made here, other regions are sent it. `record` is empty for a deletion."""
     replication = table.replication
     assert replication is not None
@@ -108,17 +108,17 @@ def record(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp
     engine.home.has_undelivered = True
 
 
-def waiting(engine: Engine, table: Table, region: str) -> Iterator[Entry]:
+def waiting(engine: Engine, table: StoredTable, region: str) -> Iterator[OutboundWrite]:
     """The writes that a region was not sent yet, in order."""
     assert table.replication is not None
     low = _outbox(region)
     for place, value in engine.store.range(table.replication.outbox, low, low[:-1] + b"\x01"):
         sent, time, length = _HEAD.unpack_from(value)
         key_end = _HEAD.size + length
-        yield Entry(place, sent, time, value[_HEAD.size : key_end], value[key_end:])
+        yield OutboundWrite(place, sent, time, value[_HEAD.size : key_end], value[key_end:])
 
 
-def forget(engine: Engine, table: Table, entries: list[Entry]) -> None:
+def forget(engine: Engine, table: StoredTable, entries: list[OutboundWrite]) -> None:
     """Remove entries that were sent."""
     assert table.replication is not None
     for entry in entries:
@@ -126,7 +126,7 @@ def forget(engine: Engine, table: Table, entries: list[Entry]) -> None:
     engine.counts.add(table.replication.outbox, -len(entries), 0)
 
 
-def count(engine: Engine, table: Table) -> int:
+def count(engine: Engine, table: StoredTable) -> int:
     """How many writes are waiting to be sent to any region."""
     return 0 if table.replication is None else engine.counts.of(table.replication.outbox)[0]
 
@@ -134,7 +134,7 @@ def count(engine: Engine, table: Table) -> int:
 # The copy of a new replica
 
 
-def set_copied(engine: Engine, table: Table, region: str, key: bytes | None) -> None:
+def set_copied(engine: Engine, table: StoredTable, region: str, key: bytes | None) -> None:
     """Record the key that the copy to a region has reached; None when all items were copied."""
     assert table.replication is not None
     if key is None:
@@ -143,7 +143,7 @@ def set_copied(engine: Engine, table: Table, region: str, key: bytes | None) -> 
         engine.store.put(table.replication.outbox, b"\x00" + region.encode(), key)
 
 
-def copying(engine: Engine, table: Table) -> dict[str, bytes]:
+def copying(engine: Engine, table: StoredTable) -> dict[str, bytes]:
     """The regions that items are still copied to, with the keys that were reached."""
     if table.replication is None:
         return {}

@@ -20,7 +20,7 @@ from isotone.engine import items, replica_log, streams
 from isotone.engine.engine import Engine
 from isotone.engine.layout import item_of, size_of
 from isotone.engine.replica_log import Stamp
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Replication, TableSchema
 
 SLICE: Final = 500  # writes delivered, or items copied, in one transaction
@@ -41,7 +41,7 @@ def deliver(engine: Engine) -> bool:
     return delivered > 0
 
 
-def _deliver_to(source: Engine, table: Table, region: str) -> int:
+def _deliver_to(source: Engine, table: StoredTable, region: str) -> int:
     due = list(islice(_due(source, table, region), SLICE))
     if not due:
         return 0
@@ -55,7 +55,7 @@ def _deliver_to(source: Engine, table: Table, region: str) -> int:
     return len(due)
 
 
-def _due(source: Engine, table: Table, region: str) -> Iterator[replica_log.Entry]:
+def _due(source: Engine, table: StoredTable, region: str) -> Iterator[replica_log.OutboundWrite]:
     """The entries whose time has come, the first first."""
     home, replication = source.home, table.replication
     assert replication is not None
@@ -69,7 +69,7 @@ def _due(source: Engine, table: Table, region: str) -> Iterator[replica_log.Entr
         yield entry
 
 
-def _apply(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp) -> None:
+def _apply(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp: Stamp) -> None:
     """Write what another region wrote, unless the item was written later here."""
     if not replica_log.wins(engine, table, key, stamp):
         return
@@ -82,7 +82,7 @@ def _apply(engine: Engine, table: Table, key: bytes, record: bytes, stamp: Stamp
         replica_log.record(engine, table, key, b"", stamp)
 
 
-def _replicated(home: Engine) -> list[tuple[Engine, Table]]:
+def _replicated(home: Engine) -> list[tuple[Engine, StoredTable]]:
     return [
         (engine, table)
         for engine in list(home.regions.values())  # other threads may open regions
@@ -195,7 +195,7 @@ def _copy(home: Engine) -> bool:
             records = list(islice(source.store.range(table.tree, reached, None), SLICE))
             with target.writing:
                 # What was there before the replica is not in its stream.
-                silent = Table(msgspec.structs.replace(replica.schema, stream=None))
+                silent = StoredTable(msgspec.structs.replace(replica.schema, stream=None))
                 for key, record in records:
                     stamp = replica_log.stamp_of(source, table, key)
                     if target.store.get(

@@ -18,7 +18,7 @@ import msgspec
 from isotone.engine import streams
 from isotone.engine.engine import Engine
 from isotone.engine.stream_records import last_sequence, record_key, time_of
-from isotone.engine.streams import Shard, Stream
+from isotone.engine.streams import Stream, StreamShard
 from isotone.errors import StorageCorrupt
 
 MOST_STREAMS: Final = 200
@@ -46,7 +46,7 @@ def watch(engine: Engine) -> None:
         }
 
 
-def note(engine: Engine, stream: Stream, shard: Shard, following: int | None) -> None:
+def note(engine: Engine, stream: Stream, shard: StreamShard, following: int | None) -> None:
     """A reader got the records of a shard before `following`; None: all of a closed one."""
     known = engine.watched_streams
     if known is None:
@@ -95,7 +95,7 @@ def _enabled(engine: Engine) -> Iterator[Stream]:
     return (stream for stream in known if stream.disabled is None)
 
 
-def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[Shard]:
+def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[StreamShard]:
     """The shards without those that are finished, and forgets the positions of shards that are gone."""
     known = streams.shards(engine, stream)
     numbers = {shard.number for shard in known}
@@ -111,7 +111,7 @@ def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[Sh
     return reversed(unfinished)
 
 
-def _time_at(engine: Engine, stream: Stream, shard: Shard, start: int) -> int | None:
+def _time_at(engine: Engine, stream: Stream, shard: StreamShard, start: int) -> int | None:
     """When the first record from a number on was made, in milliseconds; None if there is none."""
     low, high = record_key(shard.number, start), record_key(shard.number + 1, 0)
     first = next(engine.store.range(stream.tree, low, high, on_damage=engine.log_damage), None)

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, encode_item, hold_equal_items, item_of, size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import StreamView
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
@@ -37,7 +37,7 @@ _KEEPS_NEW: Final[frozenset[StreamView]] = frozenset({"NEW_IMAGE", "NEW_AND_OLD_
 _KEEPS_OLD: Final[frozenset[StreamView]] = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 
-class Record(NamedTuple):
+class StreamRecord(NamedTuple):
     """One record. `size` is that of its keys and images by DynamoDB's accounting."""
 
     time: int
@@ -59,18 +59,18 @@ def position_of(key: bytes) -> tuple[int, int]:
     return shard, sequence
 
 
-def pack(record: Record) -> bytes:
+def pack(record: StreamRecord) -> bytes:
     """The bytes of a record."""
     time, event, size, keys, new, old = record
     return _HEAD.pack(time, event, size, len(keys), len(new)) + keys + new + old
 
 
-def unpack(value: bytes) -> Record:
+def unpack(value: bytes) -> StreamRecord:
     """The record in these bytes."""
     time, event, size, keys_length, new_length = _HEAD.unpack_from(value)
     new_at = _HEAD.size + keys_length
     old_at = new_at + new_length
-    return Record(
+    return StreamRecord(
         time, event, size, value[_HEAD.size : new_at], value[new_at:old_at], value[old_at:]
     )
 
@@ -97,7 +97,7 @@ def last_sequence(engine: Engine, tree: str) -> int:
 
 def record_change(
     engine: Engine,
-    table: Table,
+    table: StoredTable,
     item_key: bytes,
     old: bytes | None,
     new: bytes | None,
@@ -118,7 +118,7 @@ def record_change(
     keys = table.schema.key_of(item)
     kept_new = new if stream.view in _KEEPS_NEW else None
     kept_old = old if stream.view in _KEEPS_OLD else None
-    record = Record(
+    record = StreamRecord(
         time=int(engine.clock.now() * 1000),
         event=_event(old, new, expired=expired),
         size=item_size(keys) + size_of(kept_new) + size_of(kept_old),
@@ -146,27 +146,27 @@ def first_since(engine: Engine, tree: str, shard: int, start: int, time: int) ->
     return next((position_of(where)[1] for where, value in records if time_of(value) >= time), None)
 
 
-class Page(NamedTuple):
+class StreamPage(NamedTuple):
     """Records with their sequence numbers, and the start of the next page, if there can be one."""
 
-    records: list[tuple[int, Record]]
+    records: list[tuple[int, StreamRecord]]
     next: int | None
 
 
 def read_page(
     engine: Engine, tree: str, shard: int, start: int, limit: int | None, *, closed: bool
-) -> Page:
+) -> StreamPage:
     """The records of a shard from a sequence number on. Reads at most one record that it does not return."""
     most = limit or limits.STREAM_RECORDS
-    records: list[tuple[int, Record]] = []
+    records: list[tuple[int, StreamRecord]] = []
     size = 0
     low, high = record_key(shard, start), record_key(shard + 1, 0)
     for where, value in engine.store.range(tree, low, high):
         record = unpack(value)
         size += record.size
         if len(records) == most or (records and size > limits.STREAM_PAGE):
-            return Page(records, records[-1][0] + 1)
+            return StreamPage(records, records[-1][0] + 1)
         records.append((position_of(where)[1], record))
     if closed:
-        return Page(records, None)
-    return Page(records, records[-1][0] + 1 if records else start)
+        return StreamPage(records, None)
+    return StreamPage(records, records[-1][0] + 1 if records else start)

@@ -54,7 +54,7 @@ class Stream(msgspec.Struct, frozen=True):
     policy: Policy | None = None
 
 
-class Shard(msgspec.Struct, frozen=True):
+class StreamShard(msgspec.Struct, frozen=True):
     """Records whose hash is in `low <= hash < high`, with sequence numbers from `first` on.
 
     A closed shard has `last`, a sequence number after all its records, and the time at which it was `closed`.
@@ -75,7 +75,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 _encode = msgspec.json.Encoder().encode
 _stream = msgspec.json.Decoder(Stream).decode
-_shard = msgspec.json.Decoder(Shard).decode
+_shard = msgspec.json.Decoder(StreamShard).decode
 
 
 # Streams
@@ -128,7 +128,7 @@ def known(
     return (_stream(stored) for _, stored in entries)
 
 
-def recording(stream: Stream, opened: list[Shard]) -> StreamSchema:
+def recording(stream: Stream, opened: list[StreamShard]) -> StreamSchema:
     """The entry in a table's schema for a stream with these open shards."""
     return StreamSchema(
         stream.label,
@@ -167,20 +167,20 @@ def _stream_key(table: str, label: str) -> bytes:
 # Shards
 
 
-def shards(engine: Engine, stream: Stream) -> list[Shard]:
+def shards(engine: Engine, stream: Stream) -> list[StreamShard]:
     """The shards of a stream, the oldest first."""
     low = _shard_key(stream, 0)
     high = b"h" + stream.tree.encode() + b"\x01"
     return [_shard(stored) for _, stored in engine.store.range(STREAMS, low, high)]
 
 
-def open_shards(engine: Engine, stream: Stream) -> list[Shard]:
+def open_shards(engine: Engine, stream: Stream) -> list[StreamShard]:
     """The open shards, in the order of their hashes."""
     opened = [shard for shard in shards(engine, stream) if shard.last is None]
     return sorted(opened, key=lambda shard: shard.low)
 
 
-def shard(engine: Engine, stream: Stream, number: int) -> Shard | None:
+def shard(engine: Engine, stream: Stream, number: int) -> StreamShard | None:
     """One shard by its number."""
     stored = engine.store.get(STREAMS, _shard_key(stream, number))
     return None if stored is None else _shard(stored)
@@ -188,23 +188,25 @@ def shard(engine: Engine, stream: Stream, number: int) -> Shard | None:
 
 def _open(
     engine: Engine, stream: Stream, hashes: tuple[int, int], now: float, parent: str | None = None
-) -> Shard:
+) -> StreamShard:
     first = last_sequence(engine, stream.tree) + 1
     low, high = _shard_key(stream, 0), _shard_key(stream, 2**32 - 1)
     newest = next(engine.store.range(STREAMS, low, high, reverse=True), None)
     number = 1 if newest is None else _shard(newest[1]).number + 1
-    shard = Shard(number, _shard_id(stream, number, now), *hashes, first, now, parent)
+    shard = StreamShard(number, _shard_id(stream, number, now), *hashes, first, now, parent)
     _save(engine, stream, shard)
     return shard
 
 
-def close(engine: Engine, stream: Stream, shard: Shard, now: float) -> None:
+def close(engine: Engine, stream: Stream, shard: StreamShard, now: float) -> None:
     """Close a shard for new records."""
     last = next_sequence(engine, stream.tree)
     _save(engine, stream, msgspec.structs.replace(shard, last=last, closed=now))
 
 
-def _split(engine: Engine, stream: Stream, shard: Shard, parts: int, now: float) -> list[Shard]:
+def _split(
+    engine: Engine, stream: Stream, shard: StreamShard, parts: int, now: float
+) -> list[StreamShard]:
     """Close a shard and divide its hashes among a number of children."""
     close(engine, stream, shard, now)
     ranges = _divided(shard.low, shard.high, parts)
@@ -216,7 +218,7 @@ def _divided(low: int, high: int, parts: int) -> Iterator[tuple[int, int]]:
     return pairwise(low + (high - low) * part // parts for part in range(parts + 1))
 
 
-def _save(engine: Engine, stream: Stream, shard: Shard) -> None:
+def _save(engine: Engine, stream: Stream, shard: StreamShard) -> None:
     engine.store.put(STREAMS, _shard_key(stream, shard.number), _encode(shard))
 
 
@@ -285,7 +287,7 @@ def _roll(engine: Engine, stream: Stream) -> bool:
     return True
 
 
-def _parts(engine: Engine, stream: Stream, opened: list[Shard]) -> int:
+def _parts(engine: Engine, stream: Stream, opened: list[StreamShard]) -> int:
     """How many children should replace each open shard now; 0 if it may stay open."""
     if not opened:
         return 0
@@ -297,7 +299,7 @@ def _parts(engine: Engine, stream: Stream, opened: list[Shard]) -> int:
     return int(engine.clock.now() - oldest >= SHARD_LIFETIME)
 
 
-def _trim(engine: Engine, stream: Stream, shard: Shard) -> bool:
+def _trim(engine: Engine, stream: Stream, shard: StreamShard) -> bool:
     """Drop records that are too old, and closed shards without any others."""
     old = _old(engine, stream, shard, SLICE)
     for key in old:
@@ -312,19 +314,19 @@ def _trim(engine: Engine, stream: Stream, shard: Shard) -> bool:
     return False
 
 
-def _old(engine: Engine, stream: Stream, shard: Shard, most: int) -> list[bytes]:
+def _old(engine: Engine, stream: Stream, shard: StreamShard, most: int) -> list[bytes]:
     """The keys of the records that are too old, the oldest first."""
     before = _horizon(engine) * 1000
     oldest = islice(_entries(engine, stream, shard), most)
     return [key for key, _ in takewhile(lambda entry: time_of(entry[1]) <= before, oldest)]
 
 
-def _entries(engine: Engine, stream: Stream, shard: Shard) -> Iterator[tuple[bytes, bytes]]:
+def _entries(engine: Engine, stream: Stream, shard: StreamShard) -> Iterator[tuple[bytes, bytes]]:
     low, high = record_key(shard.number, 0), record_key(shard.number + 1, 0)
     return engine.store.range(stream.tree, low, high, on_damage=engine.log_damage)
 
 
-def _is_over(engine: Engine, shard: Shard) -> bool:
+def _is_over(engine: Engine, shard: StreamShard) -> bool:
     """Whether a shard was closed so long ago that all of its records are too old."""
     return shard.closed is not None and shard.closed <= _horizon(engine)
 

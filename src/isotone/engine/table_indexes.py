@@ -10,10 +10,10 @@ from operator import itemgetter
 
 from isotone.codec import HASH_SIZE, encode_number
 from isotone.engine.consumed_units import TableUnits, Units
-from isotone.engine.index_entries import Entry, Index
+from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.layout import SIZE_BYTES, Keyspace, hold_equal_items, pack
 from isotone.engine.table_schema import IndexSchema, TableSchema, TimeToLive
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
@@ -50,7 +50,7 @@ class SecondaryIndex:
         self._names = tuple(sorted(self._kept or ()))
         self._key_of = itemgetter(*schema.keys.names)
 
-    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+    def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
         own = self.keyspace.plain_key(item)
         if own is None:
             if not self.keyspace.fits(item):
@@ -58,11 +58,11 @@ class SecondaryIndex:
             own = self.keyspace.key(item)
         if self._kept is not None:
             record = self._projected_record(item)
-        return Entry(own + key[HASH_SIZE:], record)
+        return IndexEntry(own + key[HASH_SIZE:], record)
 
     def old_entry(
-        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
-    ) -> Entry | None:
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: IndexEntry | None
+    ) -> IndexEntry | None:
         try:
             is_same_key = entry is not None and self._key_of(item) == self._key_of(old_item)
         except KeyError:
@@ -70,13 +70,15 @@ class SecondaryIndex:
         if entry is None or not is_same_key:
             return self.entry(old_item, key, old)
         # Most writes do not change the keys of an index, so the entry keeps its key.
-        return Entry(entry.key, old if self._kept is None else self._projected_record(old_item))
+        return IndexEntry(
+            entry.key, old if self._kept is None else self._projected_record(old_item)
+        )
 
     def key(self, item: Item, key: bytes) -> bytes:
         """The key of the entry of an item that fits and is stored at `key` in its table."""
         return self.keyspace.key(item) + key[HASH_SIZE:]
 
-    def are_equal(self, before: Entry, after: Entry) -> bool:
+    def are_equal(self, before: IndexEntry, after: IndexEntry) -> bool:
         """Whether entries differ only in the order of attributes or of set members."""
         return before.key == after.key and hold_equal_items(before.record, after.record)
 
@@ -118,15 +120,15 @@ class ExpiryIndex:
         self.tree = ttl.tree
         self.filled = ttl.filled
 
-    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+    def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
         text = item.get(self.attribute, {}).get("N")
         if text is None:
             return None
-        return Entry(encode_number(text) + key, _NO_SIZE + key)
+        return IndexEntry(encode_number(text) + key, _NO_SIZE + key)
 
     def old_entry(
-        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
-    ) -> Entry | None:
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: IndexEntry | None
+    ) -> IndexEntry | None:
         return self.entry(old_item, key, old)
 
 
@@ -138,8 +140,8 @@ def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | 
     return names | frozenset(index.projection.names)
 
 
-class Table:
-    """One table's keyspace and indexes. Immutable: a changed schema makes a new `Table`.
+class StoredTable:
+    """One table's keyspace and indexes. Immutable: a changed schema makes a new `StoredTable`.
 
     `units` counts what requests consume of it; None while nobody counts.
     """
@@ -176,9 +178,11 @@ class Table:
         self.local = tuple(index for index in self.secondary if index.kind == "local")
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)
         self.vectors = tuple(
-            VectorIndex(index, schema) for index in schema.vectors if index.status != "DELETING"
+            StoredVectorIndex(index, schema)
+            for index in schema.vectors
+            if index.status != "DELETING"
         )
-        self.indexes: tuple[Index, ...] = (*self.secondary, *self.vectors, *expiry)
+        self.indexes: tuple[TableIndex, ...] = (*self.secondary, *self.vectors, *expiry)
         self.stream = schema.stream if schema.stream and schema.stream.shards else None
         self.collections = schema.tree + "_collections" if self.local else None
         self.history = schema.history
@@ -188,7 +192,7 @@ class Table:
         """A secondary index by its name."""
         return next((index for index in self.secondary if index.name == name), None)
 
-    def vector_index(self, name: str) -> VectorIndex | None:
+    def vector_index(self, name: str) -> StoredVectorIndex | None:
         """A vector index by its name."""
         return next((index for index in self.vectors if index.name == name), None)
 

@@ -47,14 +47,14 @@ class KeySchema(msgspec.Struct, frozen=True):
         return tuple(part.name for part in self.parts)
 
 
-class Projection(msgspec.Struct, frozen=True):
+class IndexProjection(msgspec.Struct, frozen=True):
     """Which attributes an index entry carries besides the keys."""
 
     kind: ProjectionKind = "ALL"
     names: tuple[str, ...] = ()
 
 
-class Throughput(msgspec.Struct, frozen=True):
+class TableThroughput(msgspec.Struct, frozen=True):
     """Provisioned units per second, and when they were last changed."""
 
     read: int = 0
@@ -70,10 +70,10 @@ class IndexSchema(msgspec.Struct, frozen=True):
     name: str
     kind: IndexKind
     keys: KeySchema
-    projection: Projection
+    projection: IndexProjection
     tree: str
     status: IndexStatus = "ACTIVE"
-    throughput: Throughput = Throughput()
+    throughput: TableThroughput = TableThroughput()
     settings: dict[str, Any] = {}
 
 
@@ -93,7 +93,7 @@ class VectorSchema(msgspec.Struct, frozen=True):
     dimensions: int
     distance: Distance
     search: tuple[SearchPart, ...]
-    projection: Projection
+    projection: IndexProjection
     tree: str
     status: IndexStatus = "ACTIVE"
 
@@ -198,7 +198,7 @@ class TableSchema(msgspec.Struct, frozen=True):
     indexes: tuple[IndexSchema, ...] = ()
     vectors: tuple[VectorSchema, ...] = ()
     billing: BillingMode = "PROVISIONED"
-    throughput: Throughput = Throughput()
+    throughput: TableThroughput = TableThroughput()
     on_demand_since: float | None = None
     deletion_protection: bool = False
     ttl: TimeToLive | None = None

@@ -22,7 +22,7 @@ from isotone.engine.engine import TRANSFERS, Engine
 from isotone.engine.history import milliseconds
 
 
-class Failure(msgspec.Struct, frozen=True):
+class TransferFailure(msgspec.Struct, frozen=True):
     """Why a job failed, or was cancelled."""
 
     code: str
@@ -53,7 +53,7 @@ class Export(msgspec.Struct, frozen=True, tag="export"):
     moments: tuple[int, ...]
     status: str = "IN_PROGRESS"
     ended: float | None = None
-    failure: Failure | None = None
+    failure: TransferFailure | None = None
     view: str | None = None
     begun: bool = False
     items: int = 0
@@ -64,7 +64,7 @@ class Export(msgspec.Struct, frozen=True, tag="export"):
     files: tuple[DataFile, ...] = ()
 
 
-class Load(msgspec.Struct, frozen=True, tag="load"):
+class LoadJob(msgspec.Struct, frozen=True, tag="load"):
     """An import into a new table, or a bulk operation on an existing one.
 
     The next record to read is number `index` of object number `object`, at `position`. `ahead` is how many items after it
@@ -81,7 +81,7 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
     is_bulk: bool = False
     status: str = "IN_PROGRESS"
     ended: float | None = None
-    failure: Failure | None = None
+    failure: TransferFailure | None = None
     known: bool = False
     object: int = 0
     position: int = 0
@@ -93,11 +93,11 @@ class Load(msgspec.Struct, frozen=True, tag="load"):
     read: int = 0
     total: int = 0
     staged: int = 0
-    unreadable: Failure | None = None
+    unreadable: TransferFailure | None = None
     usage: dict[str, int] = {}
 
 
-Job: TypeAlias = Export | Load
+Job: TypeAlias = Export | LoadJob
 Listing: TypeAlias = list[tuple[str, int]]
 
 _encode: Final = msgspec.msgpack.Encoder().encode

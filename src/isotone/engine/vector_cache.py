@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from sortedcontainers import SortedDict
 
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.engine.layout import Bounds
-from isotone.engine.vector_index import FLOAT_BYTES, Labels, VectorIndex, dot
+from isotone.engine.vector_index import FLOAT_BYTES, Labels, StoredVectorIndex, dot
 
 CACHE_SIZE: Final = 256 * 1024 * 1024
 _ROW_SIZE: Final = 250  # of what a row has besides its vector, roughly
@@ -42,7 +42,7 @@ class Rows:
         "vectors",
     )
 
-    def __init__(self, index: VectorIndex, bounds: Bounds) -> None:
+    def __init__(self, index: StoredVectorIndex, bounds: Bounds) -> None:
         self.index = index
         self.low, self.high = bounds
         self.keys: list[bytes] = []
@@ -147,7 +147,7 @@ class VectorCache:
             total -= dropped.size
             self._drop(old_tree, low)
 
-    def replace(self, tree: str, before: Entry | None, after: Entry | None) -> None:
+    def replace(self, tree: str, before: IndexEntry | None, after: IndexEntry | None) -> None:
         """Change the rows as the entries change. O(log n) in the partitions that are kept."""
         if tree not in self._trees:
             return

@@ -23,7 +23,7 @@ import msgspec
 
 from isotone import limits
 from isotone.codec import HASH_SIZE, after
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.engine.layout import SIZE_BYTES, Bounds, Keyspace, encode_item, item_of, size_prefix
 from isotone.engine.table_schema import KeyPart, KeySchema, TableSchema, VectorSchema
 from isotone.expressions import equal
@@ -49,7 +49,7 @@ def dot(one: Floats, two: Floats) -> float:
     return math.fsum(map(mul, one, two)) if _sumprod is None else _sumprod(one, two)
 
 
-class VectorIndex:
+class StoredVectorIndex:
     """One vector index of a table."""
 
     kind = "vector"
@@ -109,26 +109,26 @@ class VectorIndex:
             return False
         return True
 
-    def entry(self, item: Item, key: bytes, record: bytes) -> Entry | None:
+    def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
         packed = self.vector(item.get(self.schema.attribute))
         return None if packed is None else self._entry(item, key, packed)
 
     def old_entry(
-        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: Entry | None
-    ) -> Entry | None:
+        self, old_item: Item, key: bytes, old: bytes, item: Item, entry: IndexEntry | None
+    ) -> IndexEntry | None:
         name = self.schema.attribute
         if entry is not None and item.get(name) == old_item.get(name):
             return self._entry(old_item, key, self.vector_of(entry.record))
         return self.entry(old_item, key, old)
 
-    def _entry(self, item: Item, key: bytes, packed: bytes) -> Entry | None:
+    def _entry(self, item: Item, key: bytes, packed: bytes) -> IndexEntry | None:
         if not self._fits(item):
             return None
         if self._keyspace is not None:
             key = self._keyspace.key(item) + key[HASH_SIZE:]
         copied = self._copied(item)
         size = self.vector_size + item_size(copied)
-        return Entry(key, size_prefix(size) + packed + encode_item(copied))
+        return IndexEntry(key, size_prefix(size) + packed + encode_item(copied))
 
     def _fits(self, item: Item) -> bool:
         if self._keyspace is not None and not self._keyspace.fits(item):
@@ -148,7 +148,7 @@ class VectorIndex:
         # In a fixed order, so that equal entries have equal bytes.
         return {name: item[name] for name in self._names if name in item}
 
-    def are_equal(self, before: Entry, after: Entry) -> bool:
+    def are_equal(self, before: IndexEntry, after: IndexEntry) -> bool:
         """Whether entries differ only in the order of attributes or of set members."""
         return (
             before.key == after.key

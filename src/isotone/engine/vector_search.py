@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 
 from isotone.engine.engine import Engine
 from isotone.engine.vector_cache import Rows
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.engine.vector_scores import Nearest, nearest
 from isotone.values.attribute_validation import AttributeValue
 
 _PART: Final = 8 * 1024 * 1024  # bytes of vectors in a part of a partition that is not kept
 
 
-class Found(NamedTuple):
+class VectorMatch(NamedTuple):
     """One result: the index entry's record, and its score."""
 
     record: bytes
@@ -28,12 +28,12 @@ class Found(NamedTuple):
 
 def search(
     engine: Engine,
-    index: VectorIndex,
+    index: StoredVectorIndex,
     partition: AttributeValue | None,
     filters: Mapping[str, str],
     query: bytes,
     most: int,
-) -> list[Found]:
+) -> list[VectorMatch]:
     """The entries that are nearest to a packed vector, the nearest first.
 
     `partition` is the value of the partition attribute, `filters` the texts that filter attributes must have.
@@ -47,11 +47,11 @@ def search(
     for each in best:
         record = engine.store.get(index.tree, each.key)
         assert record is not None, "a cached vector has no entry"
-        found.append(Found(record, each.score(index.schema.distance)))
+        found.append(VectorMatch(record, each.score(index.schema.distance)))
     return found
 
 
-def _chosen(index: VectorIndex, rows: Rows, filters: Mapping[str, str]) -> list[int]:
+def _chosen(index: StoredVectorIndex, rows: Rows, filters: Mapping[str, str]) -> list[int]:
     """The places of the rows that pass the filters."""
     wanted = [
         (place, filters[part.name])
@@ -65,7 +65,9 @@ def _chosen(index: VectorIndex, rows: Rows, filters: Mapping[str, str]) -> list[
     ]
 
 
-def _rows(engine: Engine, index: VectorIndex, partition: AttributeValue | None) -> Iterator[Rows]:
+def _rows(
+    engine: Engine, index: StoredVectorIndex, partition: AttributeValue | None
+) -> Iterator[Rows]:
     """The rows of a partition: all at once if the cache can keep them, otherwise in parts."""
     bounds = index.bounds(partition)
     cached = engine.vectors.find(index.tree, bounds[0])

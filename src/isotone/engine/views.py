@@ -32,14 +32,14 @@ import msgspec
 
 from isotone.engine import history
 from isotone.engine.engine import VIEWS, Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import UsageError
 
 CATCH_UP: Final = 2000  # changes added to an overlay before a page
 _ABSENT: Final = b""  # in an overlay: there was no item
 
 
-class View(msgspec.Struct, array_like=True):
+class TableView(msgspec.Struct, array_like=True):
     """An open view. `id` is also the name of its overlay, `log` the tree of its table's history.
 
     A view of a tree has no `log`, and only a view of changes has `since`.
@@ -60,14 +60,14 @@ class View(msgspec.Struct, array_like=True):
         return self.id + "_changed"
 
 
-class Page(NamedTuple):
+class ViewPage(NamedTuple):
     """Items with their keys, in order; `last` if no page follows."""
 
     records: list[tuple[bytes, bytes]]
     last: bool
 
 
-class Change(NamedTuple):
+class ViewChange(NamedTuple):
     """An item that changed between two moments, once, however often it was written.
 
     `old` is its record at the first moment, `new` at the second; None if it was not there. `any` is one of its
@@ -82,15 +82,15 @@ class Change(NamedTuple):
     time: int
 
 
-class Changes(NamedTuple):
+class ViewChanges(NamedTuple):
     """Changes in the order of keys; `last` if no page follows."""
 
-    changes: list[Change]
+    changes: list[ViewChange]
     last: bool
 
 
 class _Changed(msgspec.Struct, array_like=True):
-    """An entry of `View.changed`."""
+    """An entry of `TableView.changed`."""
 
     time: int
     old: bytes
@@ -98,14 +98,14 @@ class _Changed(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_view = msgspec.msgpack.Decoder(View).decode
+_view = msgspec.msgpack.Decoder(TableView).decode
 _changed = msgspec.msgpack.Decoder(_Changed).decode
 
 
 # Open and close
 
 
-def open_table(engine: Engine, table: Table, owner: str, moment: int | None = None) -> str:
+def open_table(engine: Engine, table: StoredTable, owner: str, moment: int | None = None) -> str:
     """Open a view of a table as of a moment (ms), or as of now; returns its id.
 
     The caller is in a transaction, and has checked that the table's history reaches back to the moment
@@ -113,22 +113,22 @@ def open_table(engine: Engine, table: Table, owner: str, moment: int | None = No
     """
     tree = _history_of(engine, table)
     position = _position(engine, tree, moment)
-    view = View(_new_id(engine), owner, table.tree, tree, position, applied=position)
+    view = TableView(_new_id(engine), owner, table.tree, tree, position, applied=position)
     return _open(engine, view)
 
 
-def open_changes(engine: Engine, table: Table, owner: str, since: int, until: int) -> str:
+def open_changes(engine: Engine, table: StoredTable, owner: str, since: int, until: int) -> str:
     """Open a view of the items that changed after `since`, until `until` (ms); otherwise like `open_table`."""
     tree = _history_of(engine, table)
     start, end = _position(engine, tree, since), _position(engine, tree, until)
-    view = View(_new_id(engine), owner, table.tree, tree, end, start, applied=start)
+    view = TableView(_new_id(engine), owner, table.tree, tree, end, start, applied=start)
     engine.store.create_tree(view.changed)
     return _open(engine, view)
 
 
 def open_tree(engine: Engine, tree: str, owner: str) -> str:
     """Open a view of a tree of items that does not change while the view is open."""
-    return _open(engine, View(_new_id(engine), owner, tree))
+    return _open(engine, TableView(_new_id(engine), owner, tree))
 
 
 def close(engine: Engine, view_id: str) -> None:
@@ -146,12 +146,12 @@ def close(engine: Engine, view_id: str) -> None:
         history.end_if_unused(engine, table)
 
 
-def opened(engine: Engine) -> list[View]:
+def opened(engine: Engine) -> list[TableView]:
     """All open views."""
     return [_view(stored) for _, stored in engine.store.range(VIEWS, b"v", b"w")]
 
 
-def owned(engine: Engine, kind: str) -> View | None:
+def owned(engine: Engine, kind: str) -> TableView | None:
     """The oldest view with an owner of this kind: `backup` is the kind of the owner `backup:1`."""
     return next((view for view in opened(engine) if view.owner.startswith(f"{kind}:")), None)
 
@@ -161,14 +161,14 @@ def is_read(engine: Engine, tree: str) -> bool:
     return any(view.source == tree for view in opened(engine))
 
 
-def trees(view: View) -> list[str]:
+def trees(view: TableView) -> list[str]:
     """The trees that belong to a view."""
     if view.log is None:
         return []
     return [view.id] if view.since is None else [view.id, view.changed]
 
 
-def _open(engine: Engine, view: View) -> str:
+def _open(engine: Engine, view: TableView) -> str:
     if view.log is not None:
         engine.store.create_tree(view.id)
         history.pin(engine, view.id, view.log, view.applied)
@@ -176,7 +176,7 @@ def _open(engine: Engine, view: View) -> str:
     return view.id
 
 
-def _history_of(engine: Engine, table: Table) -> str:
+def _history_of(engine: Engine, table: StoredTable) -> str:
     schema = history.begin(engine, table.schema)
     if schema is not table.schema:
         engine.catalog.save(schema)
@@ -198,45 +198,45 @@ def _new_id(engine: Engine) -> str:
 # Read
 
 
-def read(engine: Engine, view_id: str, most: int) -> Page:
+def read(engine: Engine, view_id: str, most: int) -> ViewPage:
     """The next items of a view of a table or a tree. Reads at most `most` items and 2,000 changes."""
     state = _find(engine, view_id)
     if state.since is not None:
         raise UsageError(f"{view_id} is a view of changes; read it with read_changes")
     if not _caught_up(engine, state):
         _save(engine, state)
-        return Page([], last=False)
+        return ViewPage([], last=False)
     records, last = _merged(engine, state, most)
     _save(engine, state)
-    return Page(records, last)
+    return ViewPage(records, last)
 
 
-def read_changes(engine: Engine, view_id: str, most: int) -> Changes:
+def read_changes(engine: Engine, view_id: str, most: int) -> ViewChanges:
     """The next changes of a view of changes; costs as `read` does."""
     state = _find(engine, view_id)
     if state.since is None:
         raise UsageError(f"{view_id} is not a view of changes; read it with read")
     if not _caught_up(engine, state):
         _save(engine, state)
-        return Changes([], last=False)
+        return ViewChanges([], last=False)
     entries = list(islice(engine.store.range(state.changed, state.reached, None), most))
     if entries:
         state.reached = entries[-1][0] + b"\x00"
     _save(engine, state)
     changes = [_resolved(engine, state, key, _changed(value)) for key, value in entries]
-    return Changes(changes, last=len(entries) < most)
+    return ViewChanges(changes, last=len(entries) < most)
 
 
-def _resolved(engine: Engine, view: View, key: bytes, changed: _Changed) -> Change:
+def _resolved(engine: Engine, view: TableView, key: bytes, changed: _Changed) -> ViewChange:
     new = engine.store.get(view.id, key)
     if new is None:
         new = engine.store.get(view.source, key)
-    return Change(
+    return ViewChange(
         key, changed.old or None, new or None, changed.old or new or changed.any, changed.time
     )
 
 
-def _merged(engine: Engine, view: View, most: int) -> tuple[list[tuple[bytes, bytes]], bool]:
+def _merged(engine: Engine, view: TableView, most: int) -> tuple[list[tuple[bytes, bytes]], bool]:
     """The next items, from the source and the overlay; moves the view on."""
     entries = list(islice(engine.store.range(view.source, view.reached, None), most))
     if view.log is not None:
@@ -248,7 +248,7 @@ def _merged(engine: Engine, view: View, most: int) -> tuple[list[tuple[bytes, by
     return [entry for entry in entries if entry[1] != _ABSENT], len(entries) < most
 
 
-def _caught_up(engine: Engine, view: View) -> bool:
+def _caught_up(engine: Engine, view: TableView) -> bool:
     """Add the changes since the last page; False if there are more than one page may add."""
     if view.log is None:
         return True
@@ -264,14 +264,14 @@ def _caught_up(engine: Engine, view: View) -> bool:
     return len(changes) < CATCH_UP
 
 
-def _is_wanted(engine: Engine, view: View, key: bytes) -> bool:
+def _is_wanted(engine: Engine, view: TableView, key: bytes) -> bool:
     """Whether a later change of a key is the first one, and its item has not been read yet."""
     if key < view.reached or engine.store.get(view.id, key) is not None:
         return False
     return view.since is None or engine.store.get(view.changed, key) is not None
 
 
-def _note(engine: Engine, view: View, change: history.Change) -> None:
+def _note(engine: Engine, view: TableView, change: history.ReplacedRecord) -> None:
     """Note a change between the two moments."""
     stored = engine.store.get(view.changed, change.key)
     time = history.time_of(change.position)
@@ -281,14 +281,14 @@ def _note(engine: Engine, view: View, change: history.Change) -> None:
     engine.store.put(view.changed, change.key, _encode(noted))
 
 
-def _find(engine: Engine, view_id: str) -> View:
+def _find(engine: Engine, view_id: str) -> TableView:
     stored = engine.store.get(VIEWS, _key(view_id))
     if stored is None:
         raise UsageError(f"there is no open view {view_id}; it was closed, or is of another file")
     return _view(stored)
 
 
-def _save(engine: Engine, view: View) -> None:
+def _save(engine: Engine, view: TableView) -> None:
     engine.store.put(VIEWS, _key(view.id), _encode(view))
 
 

@@ -37,7 +37,7 @@ class ExportedFile(NamedTuple):
     etag: str = ""
 
 
-class Layout(NamedTuple):
+class ExportLayout(NamedTuple):
     """The keys of one export. `prefix` is that of the request."""
 
     prefix: str
@@ -84,7 +84,7 @@ def _file_entry(file: ExportedFile) -> dict[str, Any]:
 
 
 def summary_of(
-    layout: Layout,
+    layout: ExportLayout,
     *,
     export_arn: str,
     table_arn: str,

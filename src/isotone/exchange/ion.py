@@ -128,10 +128,10 @@ def values_in(text: str) -> list[dict[str, Any]]:
     >>> values_in("$ion_1_0 {id:7., tags:$dynamodb_SS::['''a''']}")
     [{'M': {'id': {'N': '7.'}, 'tags': {'SS': ['a']}}}]
     """
-    return list(_Reader(text))
+    return list(_IonReader(text))
 
 
-class _Reader:
+class _IonReader:
     """Reads the values of a text one after the other."""
 
     __slots__ = ("_end", "_kind", "_text", "_token")

@@ -21,7 +21,7 @@ LONGEST_LINE: Final = 16 << 20
 _CHUNK: Final = 256 << 10
 
 
-class Put(msgspec.Struct, rename="pascal", gc=False):
+class PutRecord(msgspec.Struct, rename="pascal", gc=False):
     """One record: an item to put, and the condition on which it is put, if any."""
 
     item: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
@@ -30,7 +30,7 @@ class Put(msgspec.Struct, rename="pascal", gc=False):
     expression_attribute_values: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
 
 
-class Delete(NamedTuple):
+class DeleteRecord(NamedTuple):
     """One record of an incremental export: an item that was deleted, by its key."""
 
     key: Item
@@ -44,8 +44,8 @@ class Unreadable(NamedTuple):
     text: str = ""
 
 
-Record: TypeAlias = Put | Unreadable
-ChangeRecord: TypeAlias = Put | Delete | Unreadable
+Record: TypeAlias = PutRecord | Unreadable
+ChangeRecord: TypeAlias = PutRecord | DeleteRecord | Unreadable
 R = TypeVar("R")
 
 
@@ -308,7 +308,7 @@ _JOINT: Final = re.compile(rb'(?<=\})(?= ?\{"Item":)')
 """Where one record follows another. No string contains it: the quotes of a string are escaped."""
 
 
-_decode_put: Final = msgspec.json.Decoder(Put).decode
+_decode_put: Final = msgspec.json.Decoder(PutRecord).decode
 _NO_ITEM: Final = "The record has no Item"
 
 
@@ -343,12 +343,12 @@ def shown(line: bytes) -> str:
     return line.decode("utf-8", "replace").strip()
 
 
-class _Change(msgspec.Struct, rename="pascal", gc=False):
+class _ChangeRecord(msgspec.Struct, rename="pascal", gc=False):
     keys: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
     new_image: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
 
 
-_decode_change: Final = msgspec.json.Decoder(_Change).decode
+_decode_change: Final = msgspec.json.Decoder(_ChangeRecord).decode
 
 
 def _json_changed(line: bytes) -> ChangeRecord:
@@ -357,7 +357,7 @@ def _json_changed(line: bytes) -> ChangeRecord:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"The record is not a change in DynamoDB JSON: {error}"
         return Unreadable(message, text=shown(line))
-    return Delete(change.keys) if change.new_image is None else Put(change.new_image)
+    return DeleteRecord(change.keys) if change.new_image is None else PutRecord(change.new_image)
 
 
 _json_records: Final = json_reader(_json_record)
@@ -431,7 +431,7 @@ def _ion_record(value: dict[str, Any]) -> Record:
             else _NO_ITEM
         )
     names = members.get("ExpressionAttributeNames", {}).get("M")
-    return Put(
+    return PutRecord(
         item,
         members.get("ConditionExpression", {}).get("S"),
         None if names is None else {name: text.get("S", "") for name, text in names.items()},
@@ -445,7 +445,7 @@ def _ion_changed(value: dict[str, Any]) -> ChangeRecord:
     if keys is None:
         return Unreadable("The record is not a change in Ion: it has no Keys")
     image = record.get("NewImage", {}).get("M")
-    return Delete(keys) if image is None else Put(image)
+    return DeleteRecord(keys) if image is None else PutRecord(image)
 
 
 class CsvRows:
@@ -522,7 +522,9 @@ def _csv_record(fields: list[str] | None, columns: list[tuple[str, str]]) -> Rec
         )
     if len(fields) != len(columns):
         return Unreadable(f"The row has {len(fields)} fields, but there are {len(columns)} headers")
-    return Put({name: {kind: text} for (name, kind), text in zip(columns, fields, strict=True)})
+    return PutRecord(
+        {name: {kind: text} for (name, kind), text in zip(columns, fields, strict=True)}
+    )
 
 
 _READERS: Final[dict[str, Callable[[Lines], Iterator[Record]]]] = {

@@ -33,7 +33,7 @@ _NOT_CHANGED: Final = {412: "The object was replaced while it was read"}
 _TOO_MANY: Final = 429
 
 
-class Reply(Protocol):
+class BucketReply(Protocol):
     """What the endpoint answers. Names of headers are in lower case."""
 
     @property
@@ -57,7 +57,7 @@ class Sender(Protocol):
         query: Mapping[str, str],
         headers: Mapping[str, str],
         body: bytes,
-    ) -> Reply:
+    ) -> BucketReply:
         """Send a request, again if need be; raises `ConnectionFailed` if it is not answered."""
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class S3Buckets:
         return sorted(self._listed(bucket, prefix))
 
     def open(self, bucket: Bucket, key: str) -> BinaryIO:
-        def read(first: int, etag: str | None) -> Reply:
+        def read(first: int, etag: str | None) -> BucketReply:
             headers = {"range": f"bytes={first}-{first + RANGE - 1}"}
             if etag is not None:
                 headers["if-match"] = etag
@@ -144,7 +144,7 @@ class S3Buckets:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         expected: tuple[int, ...] = (200,),
-    ) -> Reply:
+    ) -> BucketReply:
         """Send a request; raises `ObjectStoreError` for any other status than those expected."""
         owner = {} if bucket.owner is None else {"x-amz-expected-bucket-owner": bucket.owner}
         try:
@@ -166,7 +166,7 @@ class _Object(io.RawIOBase):
 
     BUFFER: Final = 256 << 10
 
-    def __init__(self, read: Callable[[int, str | None], Reply]) -> None:
+    def __init__(self, read: Callable[[int, str | None], BucketReply]) -> None:
         self._read = read
         self._etag: str | None = None
         self._position = self._size = 0
@@ -221,11 +221,11 @@ def _part_list(etags: list[str]) -> bytes:
     return f"<CompleteMultipartUpload>{''.join(parts)}</CompleteMultipartUpload>".encode()
 
 
-def _etag(reply: Reply) -> str:
+def _etag(reply: BucketReply) -> str:
     return reply.headers.get(b"etag", b"").decode()
 
 
-def _document(reply: Reply) -> ElementTree.Element:
+def _document(reply: BucketReply) -> ElementTree.Element:
     """The XML of an answer. An error may come with status 200, after a long upload."""
     try:
         root = ElementTree.fromstring(reply.body)
@@ -242,7 +242,7 @@ def _text(element: ElementTree.Element, name: str) -> str:
     return element.findtext(f"{{*}}{name}") or ""
 
 
-def _failure(reply: Reply) -> ObjectStoreError:
+def _failure(reply: BucketReply) -> ObjectStoreError:
     """The error of an answer: S3's own code and message, where it has them."""
     code, message = f"Status{reply.status}", _NOT_CHANGED.get(reply.status, "")
     if reply.body:

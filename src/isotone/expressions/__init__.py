@@ -16,24 +16,24 @@ the base of all five kinds, and each kind has its own module. `render` turns tre
 
 from __future__ import annotations
 
-from isotone.expressions.condition import Condition, condition
+from isotone.expressions.condition import CompiledCondition, condition
 from isotone.expressions.key_condition import KeyCondition, KeyRange, key_condition
 from isotone.expressions.nodes import lift
 from isotone.expressions.operands import equal
 from isotone.expressions.placeholders import check_all_used, check_placeholders, check_scalar_keys
-from isotone.expressions.projection import Projection, projection
+from isotone.expressions.projection import CompiledProjection, projection
 from isotone.expressions.render import PlaceholderWriter, Writer, render
 from isotone.expressions.search_condition import SearchCondition, search_condition
-from isotone.expressions.update import Update, update
+from isotone.expressions.update import CompiledUpdate, update
 
 __all__ = [
-    "Condition",
+    "CompiledCondition",
+    "CompiledProjection",
+    "CompiledUpdate",
     "KeyCondition",
     "KeyRange",
     "PlaceholderWriter",
-    "Projection",
     "SearchCondition",
-    "Update",
     "Writer",
     "check_all_used",
     "check_placeholders",

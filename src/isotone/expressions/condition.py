@@ -54,7 +54,7 @@ _FEW: Final = 8  # operands of AND or OR, of which it does not matter if one is 
 _LONG_IN: Final = 8  # values from which on a look-up is worth a compilation for each request
 
 
-class Condition(Expression):
+class CompiledCondition(Expression):
     """A condition or filter, applicable to any item.
 
     `matches(item, values)` tells whether it is true. It evaluates only the operands that it needs.
@@ -84,11 +84,13 @@ class Condition(Expression):
 
 
 def condition(
-    source: str | ConditionNode, names: NameMap | None = None, parameter: str = Condition.PARAMETER
-) -> Condition:
+    source: str | ConditionNode,
+    names: NameMap | None = None,
+    parameter: str = CompiledCondition.PARAMETER,
+) -> CompiledCondition:
     """The condition of a text or a lifted tree. O(length) the first time, then cached."""
-    compiled: Condition = COMPILED[
-        Condition, source, tuple(names.items()) if names else (), parameter
+    compiled: CompiledCondition = COMPILED[
+        CompiledCondition, source, tuple(names.items()) if names else (), parameter
     ]
     return compiled
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 from isotone.effort import spend
 from isotone.errors import UsageError
 from isotone.expressions import messages
-from isotone.expressions.messages import Refusal, RefusedAs, invalid, refused
+from isotone.expressions.messages import RefusalMessage, RefusedAs, invalid, refused
 from isotone.expressions.nodes import (
     Add,
     Between,
@@ -30,7 +30,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import ValueMap
 from isotone.expressions.render import Writer
-from isotone.expressions.rules import Definition, OperandCheck, add_checks, check_words
+from isotone.expressions.rules import OperandCheck, ValueDefinition, add_checks, check_words
 from isotone.limits import EXPRESSION_OPERATORS, EXPRESSION_SIZE
 from isotone.values.cache import Cache
 from isotone.values.types import Item
@@ -105,7 +105,7 @@ class Expression(ABC):
                 self.weight += _weight(each)
         self._checks: list[OperandCheck] = []
         self._compile(tree, nodes)
-        self._type_checks = [each for each in self._checks if type(each) is not Definition]
+        self._type_checks = [each for each in self._checks if type(each) is not ValueDefinition]
 
     @classmethod
     def from_node(
@@ -139,7 +139,7 @@ class Expression(ABC):
         try:
             for check in checks:
                 check(given)
-        except Refusal as refusal:
+        except RefusalMessage as refusal:
             raise invalid(self.parameter, refusal) from None
 
     def _gather(self, nodes: list[Node]) -> bool:
@@ -149,7 +149,7 @@ class Expression(ABC):
         """
         try:
             add_checks(nodes, self._checks, self.MOST_OPERATORS)
-        except Refusal as refusal:
+        except RefusalMessage as refusal:
             if not self._checks:
                 raise
             self._checks.append(_refusing(refusal.with_traceback(None)))
@@ -173,7 +173,7 @@ def unchecked(item: Item, values: ValueMap) -> NoReturn:
     raise AssertionError("an expression was used that check() refuses")
 
 
-def _refusing(refusal: Refusal) -> OperandCheck:
+def _refusing(refusal: RefusalMessage) -> OperandCheck:
     def check(values: ValueMap) -> NoReturn:
         raise refusal
 
@@ -193,13 +193,13 @@ def _compiled(key: Key, length: int) -> Any:
         if 2 * length > EXPRESSION_SIZE:
             _check_size(kind, len(Writer().text(source)))
         return kind(source, dict(names), parameter)
-    except (Refusal, RecursionError) as error:
+    except (RefusalMessage, RecursionError) as error:
         raise refused(parameter, error) from None
 
 
 def _check_size(kind: type[Expression], size: int) -> None:
     if size > EXPRESSION_SIZE:
-        raise Refusal(kind.TOO_LONG, size=size)
+        raise RefusalMessage(kind.TOO_LONG, size=size)
 
 
 COMPILED: Final[Cache[Key, Any]] = Cache(_compiled, _CACHED)

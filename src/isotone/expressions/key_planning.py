@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from isotone.expressions.condition import Condition
+from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.nodes import (
     And,
     Between,
@@ -192,10 +192,10 @@ def joined(conditions: Sequence[ConditionNode]) -> ConditionNode | None:
     return And(tuple(conditions))
 
 
-def compiled(conditions: Sequence[ConditionNode]) -> Condition | None:
+def compiled(conditions: Sequence[ConditionNode]) -> CompiledCondition | None:
     """The conditions as one, to be evaluated; None for none."""
     node = joined(conditions)
-    return None if node is None else Condition.from_node(node, parameter="")
+    return None if node is None else CompiledCondition.from_node(node, parameter="")
 
 
 def distinct(conditions: Iterable[ConditionNode]) -> list[ConditionNode]:

@@ -1,6 +1,6 @@
 """DynamoDB's error messages about expressions, each written once.
 
-Inside this package an error of an expression is a `Refusal`, which does not know the request. The four
+Inside this package an error of an expression is a `RefusalMessage`, which does not know the request. The four
 entry points (`condition`, `update`, `projection`, `key_condition`) turn it into a `ValidationException`
 that names the request's parameter.
 """
@@ -13,7 +13,7 @@ from isotone.errors import ValidationException
 from isotone.limits import EXPRESSION_OPERATORS
 
 
-class Refusal(Exception):
+class RefusalMessage(Exception):
     """One of the messages below, with its details filled in."""
 
     def __init__(self, sentence: str, **details: object) -> None:
@@ -21,7 +21,7 @@ class Refusal(Exception):
 
 
 class RefusedAs:
-    """Turns a `Refusal` inside its block into the `ValidationException` about a request parameter."""
+    """Turns a `RefusalMessage` inside its block into the `ValidationException` about a request parameter."""
 
     __slots__ = ("_parameter",)
 
@@ -31,19 +31,19 @@ class RefusedAs:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Refusal | RecursionError):
+        if isinstance(error, RefusalMessage | RecursionError):
             raise refused(self._parameter, error) from None
 
 
-def refused(parameter: str, error: Refusal | RecursionError) -> ValidationException:
+def refused(parameter: str, error: RefusalMessage | RecursionError) -> ValidationException:
     """The error that DynamoDB returns for an expression for which this was raised."""
     if isinstance(error, RecursionError):
         # An expression within the limit on operators does not nest so deep.
-        error = Refusal(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+        error = RefusalMessage(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
     return invalid(parameter, error)
 
 
-def invalid(parameter: str, refusal: Refusal) -> ValidationException:
+def invalid(parameter: str, refusal: RefusalMessage) -> ValidationException:
     """The error that DynamoDB returns for an expression that it refuses; a part of a statement has no parameter."""
     return ValidationException(f"Invalid {parameter}: {refusal}" if parameter else str(refusal))
 

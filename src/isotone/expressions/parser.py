@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from isotone.expressions import messages
-from isotone.expressions.messages import Refusal
+from isotone.expressions.messages import RefusalMessage
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -84,29 +84,29 @@ def parse_update(text: str) -> UpdateNode:
 
 def parse_projection(text: str) -> ProjectionNode:
     """The tree of a projection expression. O(length)."""
-    return _whole(text, _Parser.projection)
+    return _whole(text, _ExpressionParser.projection)
 
 
-def _whole(text: str, rule: Callable[[_Parser], _Tree]) -> _Tree:
+def _whole(text: str, rule: Callable[[_ExpressionParser], _Tree]) -> _Tree:
     if not text:
-        raise Refusal(messages.EMPTY)
+        raise RefusalMessage(messages.EMPTY)
     if len(text) > EXPRESSION_SIZE:
-        raise Refusal(messages.TOO_LONG)
-    parser = _Parser(text)
+        raise RefusalMessage(messages.TOO_LONG)
+    parser = _ExpressionParser(text)
     tree = rule(parser)
     parser.finish(tree)
     return tree
 
 
 _conditions: Final[Cache[str, ConditionNode]] = Cache(
-    lambda text, _: _whole(text, _Parser.condition), _CACHED
+    lambda text, _: _whole(text, _ExpressionParser.condition), _CACHED
 )
 _updates: Final[Cache[str, UpdateNode]] = Cache(
-    lambda text, _: _whole(text, _Parser.update), _CACHED
+    lambda text, _: _whole(text, _ExpressionParser.update), _CACHED
 )
 
 
-class _Parser:
+class _ExpressionParser:
     """A cursor over the tokens of one text, with one method for each rule of the grammar."""
 
     def __init__(self, text: str) -> None:
@@ -140,16 +140,16 @@ class _Parser:
         self._expect(END_TEXT)
         check_words(tree, written=True)
         if self._twice:
-            raise Refusal(messages.SECTION_TWICE, section=self._twice)
+            raise RefusalMessage(messages.SECTION_TWICE, section=self._twice)
 
     def _refuse(self) -> NoReturn:
         """Refuse the token under the cursor, and quote it with its neighbours as they are written."""
         start = self._tokens[self._at - 1].start if self._at else 0
         after = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         near = self._text[start : after.end]
-        raise Refusal(messages.SYNTAX, token=self._token.text, near=near)
+        raise RefusalMessage(messages.SYNTAX, token=self._token.text, near=near)
 
-    def _list(self, rule: Callable[[_Parser], _Parsed]) -> list[_Parsed]:
+    def _list(self, rule: Callable[[_ExpressionParser], _Parsed]) -> list[_Parsed]:
         members = [rule(self)]
         while self._accept(","):
             members.append(rule(self))
@@ -198,7 +198,7 @@ class _Parser:
             return Between(left, low, self._operand())
         if self._accept("IN"):
             self._expect("(")
-            choices = self._list(_Parser._operand)
+            choices = self._list(_ExpressionParser._operand)
             self._expect(")")
             return In(left, tuple(choices))
         return left
@@ -214,7 +214,7 @@ class _Parser:
         self._expect(")")
         inner = self._tokens[opening + 1]
         if inner.symbol == "(" and self._closing.get(opening + 1) == self._at - 2:
-            raise Refusal(messages.REDUNDANT_PARENTHESES)
+            raise RefusalMessage(messages.REDUNDANT_PARENTHESES)
         self._closing[opening] = self._at - 1
 
     # Operands
@@ -222,14 +222,14 @@ class _Parser:
     def _operand(self) -> Operand:
         token = self._token
         if token.symbol == "(":
-            return self._grouped(_Parser._operand)
+            return self._grouped(_ExpressionParser._operand)
         if token.kind is Kind.VALUE:
             return self._value_ref()
         if token.kind is Kind.WORD and self._tokens[self._at + 1].symbol == "(":
             return self._call()
         return self._path()
 
-    def _grouped(self, rule: Callable[[_Parser], Operand]) -> Operand:
+    def _grouped(self, rule: Callable[[_ExpressionParser], Operand]) -> Operand:
         opening = self._at
         self._at += 1
         operand = rule(self)
@@ -239,7 +239,7 @@ class _Parser:
     def _call(self) -> Call:
         function = self._take().text
         self._expect("(")
-        operands = self._list(_Parser._operand)
+        operands = self._list(_ExpressionParser._operand)
         self._expect(")")
         return Call(function, tuple(operands))
 
@@ -292,7 +292,9 @@ class _Parser:
         return Set(path, self._sum())
 
     def _sum(self) -> Operand:
-        left = self._grouped(_Parser._sum) if self._token.symbol == "(" else self._operand()
+        left = (
+            self._grouped(_ExpressionParser._sum) if self._token.symbol == "(" else self._operand()
+        )
         if self._token.symbol not in ARITHMETIC or isinstance(left, Arithmetic):
             return left
         return Arithmetic(self._take().text, left, self._operand())
@@ -309,12 +311,12 @@ class _Parser:
     # Projections
 
     def projection(self) -> ProjectionNode:
-        return ProjectionNode(tuple(self._list(_Parser._path)))
+        return ProjectionNode(tuple(self._list(_ExpressionParser._path)))
 
 
-_SECTIONS: Final[dict[str, Callable[[_Parser], Action]]] = {
-    "SET": _Parser._set,
-    "REMOVE": _Parser._remove,
-    "ADD": _Parser._add,
-    "DELETE": _Parser._delete,
+_SECTIONS: Final[dict[str, Callable[[_ExpressionParser], Action]]] = {
+    "SET": _ExpressionParser._set,
+    "REMOVE": _ExpressionParser._remove,
+    "ADD": _ExpressionParser._add,
+    "DELETE": _ExpressionParser._delete,
 }

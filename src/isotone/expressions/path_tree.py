@@ -14,7 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 import msgspec
 
 from isotone.expressions import messages
-from isotone.expressions.messages import Refusal, path_text
+from isotone.expressions.messages import RefusalMessage, path_text
 from isotone.expressions.nodes import ResolvedPath, ValueRef
 
 T = TypeVar("T")
@@ -27,34 +27,34 @@ class Leaf(msgspec.Struct, Generic[T], frozen=True):
     value: T
 
 
-class Branch(msgspec.Struct, Generic[T], frozen=True):
+class PathBranch(msgspec.Struct, Generic[T], frozen=True):
     """A node where paths diverge: all continue by name, or all by index."""
 
-    members: dict[str | int | ValueRef, Branch[T] | Leaf[T]]
+    members: dict[str | int | ValueRef, PathBranch[T] | Leaf[T]]
     by_index: bool
 
 
-PathTree: TypeAlias = Branch[T] | Leaf[T]
+PathTree: TypeAlias = PathBranch[T] | Leaf[T]
 
 
-def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> Branch[T]:
+def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> PathBranch[T]:
     """The tree of paths and their values. O(elements). Refuses paths that overlap or conflict.
 
     The caller passes the paths from the last to the first, as DynamoDB checks them. That decides which
     two paths the message names.
     """
-    root: Branch[T] = Branch({}, by_index=False)
+    root: PathBranch[T] = PathBranch({}, by_index=False)
     for path, value in entries:
         _insert(root, path, value)
     return root
 
 
-def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
+def _insert(root: PathBranch[T], path: ResolvedPath, value: T) -> None:
     branch = root
     for element, after in pairwise(path):
         following = branch.members.get(element)
         if following is None:
-            following = Branch({}, type(after) is int)
+            following = PathBranch({}, type(after) is int)
             _add(branch, element, following, path)
         elif isinstance(following, Leaf):
             raise _clash(messages.OVERLAP, path, following)
@@ -65,18 +65,18 @@ def _insert(root: Branch[T], path: ResolvedPath, value: T) -> None:
 
 
 def _add(
-    branch: Branch[T], element: str | int | ValueRef, tree: PathTree[T], path: ResolvedPath
+    branch: PathBranch[T], element: str | int | ValueRef, tree: PathTree[T], path: ResolvedPath
 ) -> None:
     if branch.by_index != (type(element) is int):
         raise _clash(messages.CONFLICT, path, branch)
     branch.members[element] = tree
 
 
-def _clash(sentence: str, path: ResolvedPath, tree: PathTree[T]) -> Refusal:
-    return Refusal(sentence, one=path_text(path), two=path_text(_first_path(tree)))
+def _clash(sentence: str, path: ResolvedPath, tree: PathTree[T]) -> RefusalMessage:
+    return RefusalMessage(sentence, one=path_text(path), two=path_text(_first_path(tree)))
 
 
 def _first_path(tree: PathTree[T]) -> ResolvedPath:
-    while isinstance(tree, Branch):
+    while isinstance(tree, PathBranch):
         tree = next(iter(tree.members.values()))
     return tree.path

@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeAlias, cast
 from isotone.expressions.expression import COMPILED, Expression, NameMap
 from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
 from isotone.expressions.parser import parse_projection
-from isotone.expressions.path_tree import Branch, PathTree, path_tree
+from isotone.expressions.path_tree import PathBranch, PathTree, path_tree
 from isotone.expressions.rules import resolved_path
 from isotone.values.types import AttributeValue, Item
 
@@ -21,7 +21,7 @@ Project: TypeAlias = Callable[[Item], Item]
 Pick: TypeAlias = Callable[[AttributeValue], AttributeValue | None]
 
 
-class Projection(Expression):
+class CompiledProjection(Expression):
     """A projection, applicable to any item: `project(item)` returns the addressed parts."""
 
     PARAMETER = "ProjectionExpression"
@@ -44,10 +44,13 @@ class Projection(Expression):
         self.project: Project = project_paths(map(resolved_path, reversed(tree.paths)))
 
 
-def projection(source: str | ProjectionNode, names: NameMap | None = None) -> Projection:
+def projection(source: str | ProjectionNode, names: NameMap | None = None) -> CompiledProjection:
     """The projection of a text or a tree. O(length) the first time, then cached."""
-    compiled: Projection = COMPILED[
-        Projection, source, tuple(names.items()) if names else (), Projection.PARAMETER
+    compiled: CompiledProjection = COMPILED[
+        CompiledProjection,
+        source,
+        tuple(names.items()) if names else (),
+        CompiledProjection.PARAMETER,
     ]
     return compiled
 
@@ -77,13 +80,13 @@ def _named(names: Sequence[str], known: frozenset[str]) -> Project:
     return project
 
 
-def _children(tree: Branch[None]) -> list[tuple[Any, Pick | None]]:
+def _children(tree: PathBranch[None]) -> list[tuple[Any, Pick | None]]:
     return [(element, _pick(member)) for element, member in reversed(tree.members.items())]
 
 
 def _pick(tree: PathTree[None]) -> Pick | None:
     """The parts to pick from the value at this position; None for all of it."""
-    if not isinstance(tree, Branch):
+    if not isinstance(tree, PathBranch):
         return None
     return _list_pick(tree) if tree.by_index else _map_pick(tree)
 
@@ -112,7 +115,7 @@ def _members(children: Sequence[tuple[str, Pick | None]]) -> Project:
     return project
 
 
-def _map_pick(tree: Branch[None]) -> Pick:
+def _map_pick(tree: PathBranch[None]) -> Pick:
     project = _members(_children(tree))
 
     def pick(value: AttributeValue) -> AttributeValue | None:
@@ -122,7 +125,7 @@ def _map_pick(tree: Branch[None]) -> Pick:
     return pick
 
 
-def _list_pick(tree: Branch[None]) -> Pick:
+def _list_pick(tree: PathBranch[None]) -> Pick:
     children = sorted(_children(tree), key=lambda child: child[0])
 
     def pick(value: AttributeValue) -> AttributeValue | None:

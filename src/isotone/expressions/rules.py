@@ -2,7 +2,7 @@
 
 DynamoDB checks the words of an expression in the order of the text, then each operator and function,
 innermost first, and last the number of operators. The second step needs the values, so it returns a list of
-checks: functions of ExpressionAttributeValues that raise a `Refusal` or return nothing. Paths that overlap are
+checks: functions of ExpressionAttributeValues that raise a `RefusalMessage` or return nothing. Paths that overlap are
 refused by `path_tree`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from isotone.expressions import messages
-from isotone.expressions.messages import Refusal, path_text
+from isotone.expressions.messages import RefusalMessage, path_text
 from isotone.expressions.nodes import (
     PARTS,
     Add,
@@ -46,7 +46,7 @@ from isotone.values.types import SORT_KEYS, TYPE_CODES, AttributeValue
 
 OperandCheck: TypeAlias = Callable[[ValueMap], None]
 Constant: TypeAlias = Callable[[ValueMap], AttributeValue]
-Refuse: TypeAlias = Callable[[str], Refusal]
+Refuse: TypeAlias = Callable[[str], RefusalMessage]
 Checks: TypeAlias = list[OperandCheck]
 Rule: TypeAlias = Callable[[Any, Checks], None]
 
@@ -131,18 +131,18 @@ def _check_elements(path: Path, *, written: bool) -> None:
     for element in path.elements:
         if type(element) is int:
             if element > LIST_INDEX:
-                raise Refusal(messages.INDEX_TOO_BIG, index=element)
+                raise RefusalMessage(messages.INDEX_TOO_BIG, index=element)
         elif written and type(element) is str and is_reserved(element):
-            raise Refusal(messages.RESERVED, word=element)
+            raise RefusalMessage(messages.RESERVED, word=element)
 
 
 def _check_place(call: Call, place: str) -> None:
     function = FUNCTIONS.get(call.function)
     if function is None:
-        raise Refusal(messages.UNKNOWN_FUNCTION, function=call.function)
+        raise RefusalMessage(messages.UNKNOWN_FUNCTION, function=call.function)
     if place not in function.places:
         for_updates = not function.places.isdisjoint(IN_UPDATES)
-        raise Refusal(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
+        raise RefusalMessage(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
 
 
 # By whether the function belongs in update expressions, and whether it is in one.
@@ -173,7 +173,7 @@ def add_checks(nodes: Iterable[Any], checks: Checks, most_operators: float) -> N
             _RULES[kind](node, checks)
     # DynamoDB stops counting at the first operator beyond the limit.
     if operators > most_operators:
-        raise Refusal(messages.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
+        raise RefusalMessage(messages.TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
 
 
 _OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
@@ -182,10 +182,10 @@ _OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
 def resolved_path(path: Path) -> ResolvedPath:
     """The elements of a path. Refuses a path that is too long or has a name that is not defined."""
     if len(path.elements) > PATH_DEPTH:
-        raise Refusal(messages.PATH_TOO_DEEP, depth=len(path.elements))
+        raise RefusalMessage(messages.PATH_TOO_DEEP, depth=len(path.elements))
     for element in path.elements:
         if type(element) is NameRef:
-            raise Refusal(messages.NAME_UNDEFINED, name=element.name)
+            raise RefusalMessage(messages.NAME_UNDEFINED, name=element.name)
     return path.elements  # type: ignore[return-value] # all names are defined
 
 
@@ -205,18 +205,18 @@ def _path_rule(node: Path, checks: Checks) -> None:
         resolved_path(node)
 
 
-class Definition(msgspec.Struct, frozen=True):
+class ValueDefinition(msgspec.Struct, frozen=True):
     """The check that a request defines a value."""
 
     name: str
 
     def __call__(self, values: ValueMap) -> None:
         if self.name not in values:
-            raise Refusal(messages.VALUE_UNDEFINED, name=self.name)
+            raise RefusalMessage(messages.VALUE_UNDEFINED, name=self.name)
 
 
 def _value_rule(node: ValueRef, checks: Checks) -> None:
-    checks.append(Definition(node.name))
+    checks.append(ValueDefinition(node.name))
 
 
 def _comparison_rule(node: Comparison, checks: Checks) -> None:
@@ -236,9 +236,9 @@ def _between_rule(node: Between, checks: Checks) -> None:
     def check(values: ValueMap) -> None:
         low, high = get_low(values), get_high(values)
         if low.keys() != high.keys():
-            raise Refusal(messages.BOUNDS_TYPES, low=_shown(low), high=_shown(high))
+            raise RefusalMessage(messages.BOUNDS_TYPES, low=_shown(low), high=_shown(high))
         if less(high, low):
-            raise Refusal(messages.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
+            raise RefusalMessage(messages.BOUNDS_ORDER, low=_shown(low), high=_shown(high))
 
     checks.append(check)
 
@@ -250,17 +250,19 @@ def _shown(value: AttributeValue) -> str:
 
 def _in_rule(node: In, checks: Checks) -> None:
     if len(node.choices) > IN_OPERANDS:
-        raise Refusal(messages.TOO_MANY_CHOICES, count=len(node.choices))
+        raise RefusalMessage(messages.TOO_MANY_CHOICES, count=len(node.choices))
     _check_distinct("IN", node.operand, *node.choices)
 
 
 def _call_rule(node: Call, checks: Checks) -> None:
     function = FUNCTIONS[node.function]
     if len(node.operands) != len(function.operands):
-        raise Refusal(messages.OPERAND_COUNT, operator=node.function, count=len(node.operands))
+        raise RefusalMessage(
+            messages.OPERAND_COUNT, operator=node.function, count=len(node.operands)
+        )
     first, *others = node.operands
     if function.needs_path and not isinstance(first, Path):
-        raise Refusal(messages.NEEDS_PATH, operator=node.function)
+        raise RefusalMessage(messages.NEEDS_PATH, operator=node.function)
     if function.needs_distinct:
         _check_distinct(node.function, first, *others)
     for operand, types in zip(node.operands, function.operands, strict=True):
@@ -279,7 +281,7 @@ def _type_name_check(operand: Operand) -> OperandCheck:
     def check(values: ValueMap) -> None:
         name = get(values)["S"]
         if name not in TYPE_CODES:
-            raise Refusal(messages.UNKNOWN_TYPE, type=name)
+            raise RefusalMessage(messages.UNKNOWN_TYPE, type=name)
 
     return check
 
@@ -299,7 +301,7 @@ def _delete_rule(node: Delete, checks: Checks) -> None:
 def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
     if isinstance(first, Path) and first in others:
         path: Any = first.elements
-        raise Refusal(messages.NOT_DISTINCT, operator=operator, path=path_text(path))
+        raise RefusalMessage(messages.NOT_DISTINCT, operator=operator, path=path_text(path))
 
 
 def _add_typed(
@@ -326,11 +328,11 @@ def _type_check(get: Constant, allowed: frozenset[str], refuse: Refuse) -> Opera
 
 
 def _refuse_operand(operator: str) -> Refuse:
-    return lambda code: Refusal(messages.OPERAND_TYPE, operator=operator, type=code)
+    return lambda code: RefusalMessage(messages.OPERAND_TYPE, operator=operator, type=code)
 
 
 def _refuse_action(action: str) -> Refuse:
-    return lambda code: Refusal(
+    return lambda code: RefusalMessage(
         messages.ACTION_TYPE, action=action, type=messages.LONG_TYPE_NAMES[code]
     )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from isotone.expressions import messages
 from isotone.expressions.expression import COMPILED, Expression, NameMap
-from isotone.expressions.messages import Refusal
+from isotone.expressions.messages import RefusalMessage
 from isotone.expressions.nodes import (
     Comparison,
     ConditionNode,
@@ -38,7 +38,7 @@ class SearchCondition(Expression):
         for node in conjuncts(tree):
             attribute, value = _equality(node)
             if attribute in self._equalities:
-                raise Refusal(messages.SEARCH_TWICE)
+                raise RefusalMessage(messages.SEARCH_TWICE)
             self._equalities[attribute] = value
 
     def resolve(self, values: ValueMap) -> dict[str, AttributeValue]:
@@ -56,18 +56,18 @@ def search_condition(source: str | ConditionNode, names: NameMap | None = None) 
 
 def _equality(node: ConditionNode) -> tuple[str, Constant]:
     if type(node) in _OPERATORS:
-        raise Refusal(messages.SEARCH_OPERATOR, operator=_OPERATORS[type(node)])
+        raise RefusalMessage(messages.SEARCH_OPERATOR, operator=_OPERATORS[type(node)])
     if isinstance(node, Comparison) and node.operator == "=":
         for path, value in ((node.left, node.right), (node.right, node.left)):
             if isinstance(path, Path) and isinstance(value, ValueRef | Literal):
                 return _attribute(path), _constant(value)
-    raise Refusal(messages.SEARCH_COMPARATOR)
+    raise RefusalMessage(messages.SEARCH_COMPARATOR)
 
 
 def _attribute(path: Path) -> str:
     attribute, *rest = map(str, path.elements)
     if rest:
-        raise Refusal(messages.SEARCH_NESTED_PATH)
+        raise RefusalMessage(messages.SEARCH_NESTED_PATH)
     return attribute
 
 

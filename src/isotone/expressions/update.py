@@ -34,7 +34,7 @@ from isotone.expressions.nodes import (
 )
 from isotone.expressions.operands import Evaluate, ValueMap, compile_operand, compile_value, lookup
 from isotone.expressions.parser import parse_update
-from isotone.expressions.path_tree import Branch, PathTree, path_tree
+from isotone.expressions.path_tree import PathBranch, PathTree, path_tree
 from isotone.expressions.projection import Project, project_paths
 from isotone.expressions.rules import resolved_path
 from isotone.expressions.statement_size import StatementSize, statement_size
@@ -49,7 +49,7 @@ Place: TypeAlias = Callable[[Any, Results, ValueMap], AttributeValue | None]
 """Puts results into an old value and returns the new one; None means no value on either side."""
 
 
-class Update(Expression):
+class CompiledUpdate(Expression):
     """An update, applicable to any item.
 
     `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
@@ -88,15 +88,15 @@ class Update(Expression):
         return self._project(item)
 
 
-def update(source: str | UpdateNode, names: NameMap | None = None) -> Update:
+def update(source: str | UpdateNode, names: NameMap | None = None) -> CompiledUpdate:
     """The update of a text or a lifted tree. O(length) the first time, then cached."""
-    compiled: Update = COMPILED[
-        Update, source, tuple(names.items()) if names else (), Update.PARAMETER
+    compiled: CompiledUpdate = COMPILED[
+        CompiledUpdate, source, tuple(names.items()) if names else (), CompiledUpdate.PARAMETER
     ]
     return compiled
 
 
-def _compile(node: UpdateNode, tree: Branch[int]) -> Callable[[Item, ValueMap], Item]:
+def _compile(node: UpdateNode, tree: PathBranch[int]) -> Callable[[Item, ValueMap], Item]:
     if all(len(action.path.elements) == 1 for action in node.actions):
         return _compile_flat(node.actions)
     computations = [(_container(action), _ACTIONS[type(action)](action)) for action in node.actions]
@@ -161,12 +161,12 @@ def _with_key(path: ResolvedPath, values: ValueMap) -> ResolvedPath:
 # Putting results into their places
 
 
-def _children(tree: Branch[int]) -> list[tuple[Any, Place]]:
+def _children(tree: PathBranch[int]) -> list[tuple[Any, Place]]:
     return [(element, _place(member)) for element, member in reversed(tree.members.items())]
 
 
 def _place(tree: PathTree[int]) -> Place:
-    if isinstance(tree, Branch):
+    if isinstance(tree, PathBranch):
         return _place_in_list(tree) if tree.by_index else _place_in_map(tree)
     position = tree.value
     return lambda old, results, values: results[position]
@@ -186,12 +186,12 @@ def _placed(
     return changed
 
 
-def _place_in_map(tree: Branch[int]) -> Place:
+def _place_in_map(tree: PathBranch[int]) -> Place:
     places = _children(tree)
     return lambda old, results, values: {"M": _placed(old["M"], places, results, values)}
 
 
-def _place_in_list(tree: Branch[int]) -> Place:
+def _place_in_list(tree: PathBranch[int]) -> Place:
     places = sorted(_children(tree), key=lambda child: child[0])
 
     def place(old: Any, results: Results, values: ValueMap) -> AttributeValue:

@@ -153,11 +153,11 @@ def _infer(
     return best.result(verification)
 
 
-def _best(sample: Sample) -> _Attempt:
+def _best(sample: Sample) -> _ModelAttempt:
     """The way to divide the items that leaves the fewest out."""
-    best: _Attempt | None = None
+    best: _ModelAttempt | None = None
     for grouping in groupings(sample):
-        attempt = _Attempt(sample, grouping)
+        attempt = _ModelAttempt(sample, grouping)
         attempt.run()
         if best is None or attempt.unmodelled < best.unmodelled:
             best = attempt
@@ -167,7 +167,7 @@ def _best(sample: Sample) -> _Attempt:
     return best
 
 
-class _Attempt:
+class _ModelAttempt:
     """One way to divide the items, made into a module that fits as many of them as possible."""
 
     def __init__(self, sample: Sample, grouping: Grouping) -> None:

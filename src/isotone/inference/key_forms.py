@@ -17,28 +17,28 @@ from typing import Any, Final
 from isotone.codec import readable
 from isotone.errors import MalformedKey, UsageError
 from isotone.inference.field_types import quoted
-from isotone.inference.key_styles import ESCAPED, RAW, Style
+from isotone.inference.key_styles import ESCAPED, RAW, KeyStyle
 
 _SEPARATORS: Final = ("#", "|", "::", ":", "/", "_", "-", ".", "~", ";", ",")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FormField:
     """A field in a key: the name of its source, and how its values are written."""
 
     source: str
-    style: Style
+    style: KeyStyle
 
 
 @dataclass(frozen=True)
-class Form:
+class KeyForm:
     """The form of a key attribute: literals, with separators, and places of fields between them."""
 
-    parts: tuple[str | Place, ...]
+    parts: tuple[str | FormField, ...]
 
     @property
-    def places(self) -> list[Place]:
-        return [part for part in self.parts if isinstance(part, Place)]
+    def places(self) -> list[FormField]:
+        return [part for part in self.parts if isinstance(part, FormField)]
 
     @cached_property
     def separator(self) -> str:
@@ -57,10 +57,10 @@ class Form:
         return ""
 
     @cached_property
-    def declared(self) -> tuple[str | Place, ...]:
+    def declared(self) -> tuple[str | FormField, ...]:
         """The parts that the declaration lists: literals without the separators next to fields."""
         separator = self.separator
-        parts: list[str | Place] = []
+        parts: list[str | FormField] = []
         literals = self._literals()
         for number, literal in enumerate(literals):
             text = literal
@@ -124,14 +124,14 @@ class Form:
                 return False
         return True
 
-    def with_escapes(self) -> Form:
+    def with_escapes(self) -> KeyForm:
         """The same form with escaped texts, which end at the separator, instead of raw ones."""
-        return Form(
+        return KeyForm(
             tuple(
                 replace(
                     part, style=replace(ESCAPED, options=part.style.options, note=part.style.note)
                 )
-                if isinstance(part, Place)
+                if isinstance(part, FormField)
                 and part.style.expression == RAW.expression
                 and part.style.kind == "str"
                 and not part.style.options
@@ -184,7 +184,7 @@ def _is_joint(separator: str, text: str) -> bool:
     return text == f"{separator}{inner}{separator}" and bool(inner)
 
 
-def _codec(style: Style, separator: str) -> readable.Codec[Any]:
+def _codec(style: KeyStyle, separator: str) -> readable.Codec[Any]:
     """The codec of a style as the model makes it for a separator."""
     codec = style.codec
     if separator != readable.SEPARATOR and isinstance(codec, readable.Text) and codec.ascending:
@@ -193,7 +193,7 @@ def _codec(style: Style, separator: str) -> readable.Codec[Any]:
 
 
 def ambiguity(
-    ours: Mapping[str, Form], theirs: Mapping[str, Form], key: Iterable[str]
+    ours: Mapping[str, KeyForm], theirs: Mapping[str, KeyForm], key: Iterable[str]
 ) -> str | None:
     """Why the keys of two entities could be equal; None if an attribute tells them apart.
 

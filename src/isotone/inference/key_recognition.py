@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from isotone.inference.key_forms import Form, Place
-from isotone.inference.key_styles import ESCAPED, RAW, Style, style_of_texts, styles_of
+from isotone.inference.key_forms import FormField, KeyForm
+from isotone.inference.key_styles import ESCAPED, RAW, KeyStyle, style_of_texts, styles_of
 from isotone.inference.naming import words
 
 STRONG: Final = "#|:/;~^"
@@ -34,7 +34,7 @@ _SHORTEST_COINCIDENCE: Final = 3
 
 
 @dataclass
-class Source:
+class KeyFieldSource:
     """A field whose values may be in keys: an attribute, or a part that only a key holds.
 
     `values` has one for each item of the group, None where the item has none.
@@ -57,15 +57,15 @@ class Source:
 class Aligned:
     """A form, the fields that it adds, and what it had to choose from."""
 
-    form: Form
-    sources: list[Source] = field(default_factory=list)
+    form: KeyForm
+    sources: list[KeyFieldSource] = field(default_factory=list)
     ties: dict[str, list[str]] = field(default_factory=dict)
     """For a field of the form, the attributes that could be in its place as well."""
 
 
 def align(
     texts: Sequence[tuple[int, str]],
-    sources: Sequence[Source],
+    sources: Sequence[KeyFieldSource],
     attribute: str,
     items: int,
     *,
@@ -87,7 +87,7 @@ class _Alignment:
     def __init__(
         self,
         texts: Sequence[tuple[int, str]],
-        sources: Sequence[Source],
+        sources: Sequence[KeyFieldSource],
         attribute: str,
         items: int,
         escapes: bool,
@@ -102,8 +102,8 @@ class _Alignment:
         self._escapes = escapes
         self._is_primary = is_primary
         self._gives_up = gives_up
-        self._parts: list[str | Place] = []
-        self._new: list[Source] = []
+        self._parts: list[str | FormField] = []
+        self._new: list[KeyFieldSource] = []
         self._ties: dict[str, list[str]] = {}
         self._fixed = {source.name: dict(source.fixed) for source in sources}
 
@@ -115,7 +115,7 @@ class _Alignment:
                 self._take_unknown()
         if not self._parts:
             return None
-        aligned = Aligned(Form(tuple(_merged(self._parts))), self._new, self._ties)
+        aligned = Aligned(KeyForm(tuple(_merged(self._parts))), self._new, self._ties)
         return aligned if aligned.form.template is not None else None
 
     # Literals
@@ -133,7 +133,9 @@ class _Alignment:
 
     def _take_literal(self) -> bool:
         first = self._rests[0][0]
-        is_joint = bool(self._parts) and isinstance(self._parts[-1], Place) and not first.isalnum()
+        is_joint = (
+            bool(self._parts) and isinstance(self._parts[-1], FormField) and not first.isalnum()
+        )
         if (first in STRONG or is_joint) and all(rest[0] == first for rest in self._rests):
             return self._take_text(first)
         word = self._common_word()
@@ -193,7 +195,7 @@ class _Alignment:
         self._note_ties(found, matches)
         if found.lead:
             self._parts.append(found.lead)
-        self._parts.append(Place(found.source.name, found.style))
+        self._parts.append(FormField(found.source.name, found.style))
         self._fixed.setdefault(found.source.name, {}).update(found.style.demands)
         self._rests = found.rests
         return True
@@ -222,12 +224,14 @@ class _Alignment:
                 yield match
 
     @staticmethod
-    def _is_type(source: Source, values: Sequence[Any]) -> bool:
+    def _is_type(source: KeyFieldSource, values: Sequence[Any]) -> bool:
         """Whether an attribute names the kind of the item, as its literals do."""
         last = words(source.name)[-1:] or [source.name]
         return last[0].lower() in TYPE_WORDS and len(set(map(repr, values))) == 1
 
-    def _match(self, source: Source, values: Sequence[Any], present: list[int]) -> _Match | None:
+    def _match(
+        self, source: KeyFieldSource, values: Sequence[Any], present: list[int]
+    ) -> _Match | None:
         place = present[0]
         for lead in self._leads(source.kind, values[place], self._rests[place]):
             rest = self._rests[place][len(lead) :]
@@ -259,7 +263,7 @@ class _Alignment:
     def _all_begin_with(self, lead: str) -> bool:
         return all(rest.startswith(lead) for rest in self._rests)
 
-    def _after(self, style: Style, values: Sequence[Any], lead: str) -> list[str] | None:
+    def _after(self, style: KeyStyle, values: Sequence[Any], lead: str) -> list[str] | None:
         """What follows the values in all keys; None if some key does not have its value there."""
         rests: list[str | None] = []
         stops = set()
@@ -284,7 +288,7 @@ class _Alignment:
         return self._skipped(style, rests, stops.pop(), lead)
 
     def _skipped(
-        self, style: Style, rests: Sequence[str | None], stop: str, lead: str
+        self, style: KeyStyle, rests: Sequence[str | None], stop: str, lead: str
     ) -> list[str] | None:
         """What follows in keys of items without the attribute, too: their values end at the same stop."""
         found = []
@@ -298,7 +302,12 @@ class _Alignment:
         return found
 
     def _scored(
-        self, source: Source, style: Style, lead: str, rests: list[str], values: Sequence[Any]
+        self,
+        source: KeyFieldSource,
+        style: KeyStyle,
+        lead: str,
+        rests: list[str],
+        values: Sequence[Any],
     ) -> _Match:
         length = sum(map(len, self._rests)) - sum(map(len, rests))
         own = {word.lower() for word in words(source.hint or source.name)}
@@ -349,10 +358,12 @@ class _Alignment:
         for number, text in zip(self._numbers, texts, strict=True):
             values[number] = style.decode(text)
         hint = self._label().strip(STRONG + "_-.$ ").rpartition("#")[2]
-        source = Source(name, style.kind, values, is_virtual=True, hint=hint, note=style.note)
+        source = KeyFieldSource(
+            name, style.kind, values, is_virtual=True, hint=hint, note=style.note
+        )
         self._new.append(source)
         self._fixed[name] = dict(style.demands)
-        self._parts.append(Place(name, style))
+        self._parts.append(FormField(name, style))
         self._rests = [rest[len(text) :] for rest, text in zip(self._rests, texts, strict=True)]
 
     def _unknown_texts(self) -> list[str]:
@@ -370,8 +381,8 @@ class _Alignment:
 
 @dataclass
 class _Match:
-    source: Source
-    style: Style
+    source: KeyFieldSource
+    style: KeyStyle
     lead: str
     rests: list[str]
     score: tuple[Any, ...]
@@ -387,7 +398,7 @@ class _Match:
         return bool(self.score[3])
 
 
-def _merged(parts: Sequence[str | Place]) -> Iterator[str | Place]:
+def _merged(parts: Sequence[str | FormField]) -> Iterator[str | FormField]:
     """The parts with adjacent literals joined."""
     text = ""
     for part in parts:

@@ -1,6 +1,6 @@
 """How a value may be written in a key: as it is, padded, descending, as another form of a date, in another case.
 
-A `Style` is a codec of the library with its declaration: what comes out of the inference is checked with the codec
+A `KeyStyle` is a codec of the library with its declaration: what comes out of the inference is checked with the codec
 that will read it.
 """
 
@@ -26,7 +26,7 @@ _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class KeyStyle:
     """A form of a field in a key. `kind` is the kind of field that it takes (`FieldType.kind`).
 
     `expression` is its declaration, with {} for the field; `options` are arguments of the field; `note` says
@@ -82,9 +82,9 @@ _OPTIONS: Final = {
     "datetime": ("precision",),
 }
 
-RAW: Final = Style("str", readable.RawText(), "raw({})")
-ESCAPED: Final = Style("str", readable.Text())
-UNPADDED: Final = Style("int", readable.Unpadded(), "raw({})")
+RAW: Final = KeyStyle("str", readable.RawText(), "raw({})")
+ESCAPED: Final = KeyStyle("str", readable.Text())
+UNPADDED: Final = KeyStyle("int", readable.Unpadded(), "raw({})")
 
 _PATTERNS: Final = (
     "%Y-%m-%dT%H:%M:%S",
@@ -108,61 +108,61 @@ _EPOCHS: Final[tuple[tuple[readable.Precision, int], ...]] = (
 )
 
 
-def _both(style: Style) -> Iterator[Style]:
+def _both(style: KeyStyle) -> Iterator[KeyStyle]:
     """A style in both directions."""
     yield style
     descending: Any = style.codec
     yield replace(style, codec=descending.descending(), expression=f"desc({style.expression})")
 
 
-def _moments() -> Iterator[Style]:
+def _moments() -> Iterator[KeyStyle]:
     precisions: tuple[readable.Precision, ...] = ("microseconds", "milliseconds", "seconds")
     for precision in precisions:
         options = {} if precision == "microseconds" else {"precision": text_of(precision)}
-        yield from _both(Style("datetime", readable.Instant(precision), options=options))
+        yield from _both(KeyStyle("datetime", readable.Instant(precision), options=options))
     for pattern in _PATTERNS:
         expression = f"written({{}}, {text_of(pattern)})"
-        yield from _both(Style("datetime", readable.Written(pattern), expression))
+        yield from _both(KeyStyle("datetime", readable.Written(pattern), expression))
     for unit, digits in _EPOCHS:
         arguments = "" if unit == "seconds" else f", {text_of(unit)}"
         arguments += ", digits=12" if digits == 12 else ""
         expression = f"since_epoch({{}}{arguments})"
-        yield from _both(Style("datetime", readable.EpochInstant(unit, digits), expression))
+        yield from _both(KeyStyle("datetime", readable.EpochInstant(unit, digits), expression))
 
 
-def _days() -> Iterator[Style]:
-    yield from _both(Style("date", readable.Day()))
+def _days() -> Iterator[KeyStyle]:
+    yield from _both(KeyStyle("date", readable.Day()))
     for pattern in _DAY_PATTERNS:
         expression = f"written({{}}, {text_of(pattern)})"
-        yield from _both(Style("date", readable.Written(pattern, day=True), expression))
+        yield from _both(KeyStyle("date", readable.Written(pattern, day=True), expression))
 
 
-def _cases() -> Iterator[Style]:
+def _cases() -> Iterator[KeyStyle]:
     yield RAW
     yield ESCAPED
     for case in ("lower", "upper"):
         options = {"case": text_of(case)}
-        yield Style("str", readable.RawText(case), "raw({})", options)
-        yield Style("str", readable.Text(case), options=options)
+        yield KeyStyle("str", readable.RawText(case), "raw({})", options)
+        yield KeyStyle("str", readable.Text(case), options=options)
 
 
-_FIXED_STYLES: Final[dict[str, list[Style]]] = {
+_FIXED_STYLES: Final[dict[str, list[KeyStyle]]] = {
     "str": list(_cases()),
     "choice": [
-        Style("choice", readable.Text()),
-        Style("choice", readable.RawText(), "raw({})"),
+        KeyStyle("choice", readable.Text()),
+        KeyStyle("choice", readable.RawText(), "raw({})"),
     ],
     "datetime": list(_moments()),
     "date": list(_days()),
-    "uuid": list(_both(Style("uuid", readable.Uuid()))),
-    "ulid": list(_both(Style("ulid", readable.Ulid()))),
-    "ksuid": list(_both(Style("ksuid", readable.Ksuid()))),
-    "bool": list(_both(Style("bool", readable.Flag()))),
-    "bytes": [Style("bytes", readable.Hex())],
+    "uuid": list(_both(KeyStyle("uuid", readable.Uuid()))),
+    "ulid": list(_both(KeyStyle("ulid", readable.Ulid()))),
+    "ksuid": list(_both(KeyStyle("ksuid", readable.Ksuid()))),
+    "bool": list(_both(KeyStyle("bool", readable.Flag()))),
+    "bytes": [KeyStyle("bytes", readable.Hex())],
 }
 
 
-def styles_of(kind: str, value: Any, rest: str) -> Iterator[Style]:
+def styles_of(kind: str, value: Any, rest: str) -> Iterator[KeyStyle]:
     """The styles in which a value of a kind may begin the rest of a key."""
     if kind == "int":
         yield from _of_int(rest)
@@ -172,7 +172,7 @@ def styles_of(kind: str, value: Any, rest: str) -> Iterator[Style]:
         yield from _FIXED_STYLES.get(kind, ())
 
 
-def _of_int(rest: str) -> Iterator[Style]:
+def _of_int(rest: str) -> Iterator[KeyStyle]:
     match = _SIGNED.match(rest)
     if match is None:
         return
@@ -180,21 +180,21 @@ def _of_int(rest: str) -> Iterator[Style]:
     if match[0][0] != "-" and width > 1:
         yield from padded(width)
     yield UNPADDED
-    yield Style("int", readable.Unpadded(signed=True), "raw({})", {"min": "-1"})
+    yield KeyStyle("int", readable.Unpadded(signed=True), "raw({})", {"min": "-1"})
     if width > 2:
         greatest = 10 ** (width - 1) - 1
         options = {"min": str(-greatest), "max": number_text(greatest)}
-        yield from _both(Style("int", readable.Integer(-greatest, greatest), options=options))
+        yield from _both(KeyStyle("int", readable.Integer(-greatest, greatest), options=options))
 
 
-def padded(width: int) -> Iterator[Style]:
+def padded(width: int) -> Iterator[KeyStyle]:
     """Numbers from 0 with leading zeros, in both directions."""
     greatest = 10**width - 1
     options = {"max": number_text(greatest)}
-    yield from _both(Style("int", readable.Natural(greatest), options=options))
+    yield from _both(KeyStyle("int", readable.Natural(greatest), options=options))
 
 
-def _of_decimal(rest: str) -> Iterator[Style]:
+def _of_decimal(rest: str) -> Iterator[KeyStyle]:
     match = _FIXED.match(rest)
     if match is None:
         return
@@ -202,7 +202,7 @@ def _of_decimal(rest: str) -> Iterator[Style]:
     options = {"max": number_text(greatest), "scale": str(scale)}
     # All digits of the width: 99.99, not 99.
     limit = readable.FixedPoint(greatest, scale)
-    yield from _both(Style("Decimal", limit, options=options))
+    yield from _both(KeyStyle("Decimal", limit, options=options))
 
 
 def number_text(number: int) -> str:
@@ -217,7 +217,7 @@ def number_text(number: int) -> str:
 # Texts whose values no attribute has
 
 
-def style_of_texts(texts: Sequence[str]) -> Style | None:
+def style_of_texts(texts: Sequence[str]) -> KeyStyle | None:
     """The style of values that only the key has; None for plain texts."""
     if not all(texts):
         return None
@@ -231,7 +231,7 @@ def style_of_texts(texts: Sequence[str]) -> Style | None:
     return None
 
 
-def _digits(texts: Sequence[str]) -> Style | None:
+def _digits(texts: Sequence[str]) -> KeyStyle | None:
     widths = {len(text) for text in texts}
     has_zeros = any(text[0] == "0" and len(text) > 1 for text in texts)
     if not has_zeros:
@@ -258,11 +258,11 @@ def _has_form(expression: str) -> Callable[[str], bool]:
     return lambda text: matcher.fullmatch(text) is not None
 
 
-def _ascending(styles: Sequence[Style]) -> list[Style]:
+def _ascending(styles: Sequence[KeyStyle]) -> list[KeyStyle]:
     return [style for style in styles if style.codec.ascending]
 
 
-_RECOGNIZED: Final[list[tuple[Callable[[str], bool], list[Style]]]] = [
+_RECOGNIZED: Final[list[tuple[Callable[[str], bool], list[KeyStyle]]]] = [
     (
         _has_form("[0-9]{4}[^0-9].+"),
         _ascending([*_FIXED_STYLES["datetime"], *_FIXED_STYLES["date"]]),

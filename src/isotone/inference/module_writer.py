@@ -14,7 +14,7 @@ from typing import Final
 
 from isotone.inference.field_types import quoted
 from isotone.inference.naming import class_name, field_name, words
-from isotone.inference.planning import EntityPlan, FieldPlan, IndexPlan, Plan
+from isotone.inference.planning import EntityPlan, FieldPlan, IndexPlan, ModelPlan
 from isotone.inference.sampling import Sample
 from isotone.tables.description import IndexDescription, KeyElement
 from isotone.text_table import counted
@@ -59,7 +59,7 @@ class Module:
 
 
 def write_module(
-    sample: Sample, plan: Plan, introduction: Sequence[str], classes: set[str]
+    sample: Sample, plan: ModelPlan, introduction: Sequence[str], classes: set[str]
 ) -> Module:
     """The module of a plan. The introduction is the text of its docstring, a paragraph each."""
     table = field_name(sample.table.name, (), "table")
@@ -185,7 +185,7 @@ def _virtual_name(plan: FieldPlan, taken: set[str]) -> str:
 # The table
 
 
-def _table(sample: Sample, plan: Plan, name: str, tag: str) -> str:
+def _table(sample: Sample, plan: ModelPlan, name: str, tag: str) -> str:
     shape = sample.table
     arguments = [quoted(shape.name)]
     (partition,) = shape.key.partition

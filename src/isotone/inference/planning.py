@@ -17,8 +17,8 @@ from typing import Any, Final
 from isotone.codec import readable
 from isotone.inference.field_types import FieldType, may_be_choice, quoted, type_of
 from isotone.inference.grouping import Group, Grouping
-from isotone.inference.key_forms import Form, ambiguity
-from isotone.inference.key_recognition import Aligned, Source, align, is_generic
+from isotone.inference.key_forms import KeyForm, ambiguity
+from isotone.inference.key_recognition import Aligned, KeyFieldSource, align, is_generic
 from isotone.inference.key_styles import is_reversed_time
 from isotone.inference.sampling import Sample
 from isotone.tables.description import IndexDescription, KeyElement
@@ -64,7 +64,7 @@ class EntityPlan:
     group: Group
     items: list[Item]
     fields: dict[str, FieldPlan]
-    forms: dict[str, Form]
+    forms: dict[str, KeyForm]
     indexes: list[IndexPlan]
     definitions: list[str]
     left_out: list[int] = field(default_factory=list)
@@ -76,7 +76,7 @@ class EntityPlan:
 
 
 @dataclass
-class Plan:
+class ModelPlan:
     """The entities of a table, by one way to divide its items."""
 
     tag: str | None
@@ -98,11 +98,11 @@ class Planner:
         self.primary = [part.name for part in sample.table.key.parts]
         self.classes: set[str] = set()
 
-    def plan(self, grouping: Grouping) -> Plan:
+    def plan(self, grouping: Grouping) -> ModelPlan:
         """The entities of a grouping; those whose keys could be equal are merged if it has no tag."""
         groups = list(grouping.groups)
         entities = [self._entity(group, grouping, len(groups)) for group in groups]
-        plan = Plan(grouping.tag, entities)
+        plan = ModelPlan(grouping.tag, entities)
         self._separate(plan)
         return plan
 
@@ -112,7 +112,7 @@ class Planner:
 
     # Kinds whose keys could be equal
 
-    def _separate(self, plan: Plan) -> None:
+    def _separate(self, plan: ModelPlan) -> None:
         """Change entities whose keys could be equal, until none could."""
         for _ in range(len(plan.entities) + 2):
             pair = self._ambiguous_pair(plan.entities)
@@ -156,7 +156,7 @@ class Planner:
                 return True
         return False
 
-    def _escaped(self, entity: EntityPlan) -> dict[str, Form]:
+    def _escaped(self, entity: EntityPlan) -> dict[str, KeyForm]:
         """The forms of primary keys with escaped texts, where that reads every key."""
         found = {}
         for name in self.primary:
@@ -190,8 +190,8 @@ class _EntityPlanner:
         self._notes: list[str] = []
         self._left_out: list[int] = []
         self._fields: dict[str, FieldPlan] = {}
-        self._sources: dict[str, Source] = {}
-        self._forms: dict[str, Form] = {}
+        self._sources: dict[str, KeyFieldSource] = {}
+        self._forms: dict[str, KeyForm] = {}
         self._definitions: list[str] = []
 
     def plan(self) -> EntityPlan:
@@ -259,7 +259,9 @@ class _EntityPlanner:
                 None if value is None or "NULL" in value else kind.decode(value) for value in values
             ]
             is_index_key = name in self._keys and name not in self._primary
-            self._sources[name] = Source(name, kind.kind, decoded, is_index_key=is_index_key)
+            self._sources[name] = KeyFieldSource(
+                name, kind.kind, decoded, is_index_key=is_index_key
+            )
 
     def _mark_expiry(self, plan: FieldPlan, present: Sequence[AttributeValue]) -> None:
         """Make the attribute of the table's TimeToLive the expiry, if its values are whole seconds."""
@@ -430,7 +432,7 @@ class _EntityPlanner:
             why = "one text without a form" if is_primary else "a text whose form is not known"
             plan.notes.append(f"{why}: the key attribute as it is")
 
-    def _add_virtual(self, name: str, source: Source, is_primary: bool) -> None:
+    def _add_virtual(self, name: str, source: KeyFieldSource, is_primary: bool) -> None:
         self._sources[source.name] = source
         present = sum(value is not None for value in source.values)
         plan = FieldPlan(
@@ -448,7 +450,7 @@ class _EntityPlanner:
             plan.notes.append(derived)
         self._fields[source.name] = plan
 
-    def _derived(self, source: Source) -> str:
+    def _derived(self, source: KeyFieldSource) -> str:
         """Whether an attribute begins with the part that only the key has, such as the day of a time."""
         for other in self._sources.values():
             if other.is_virtual or other.kind not in ("str", "datetime"):

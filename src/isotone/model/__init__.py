@@ -35,7 +35,7 @@ from isotone.model.table_admin import Difference, IndexProgress, Throughput
 from isotone.model.transactions import Transaction
 from isotone.model.verification import FindingCount, Verification
 from isotone.model.warn_caller import warn_caller
-from isotone.model.writing.batches import Written
+from isotone.model.writing.batches import BatchProgress
 from isotone.tables.batch_reads import Fetched
 from isotone.tables.steps import Batches, Call, Pause, Steps, capabilities_of
 
@@ -43,6 +43,7 @@ __all__ = [
     "AsyncStore",
     "Attr",
     "Awaits",
+    "BatchProgress",
     "Batches",
     "Binary",
     "Call",
@@ -90,7 +91,6 @@ __all__ = [
     "VectorPattern",
     "Verification",
     "Waits",
-    "Written",
     "aconnect",
     "all_of",
     "capabilities_of",

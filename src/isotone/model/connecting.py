@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
-from isotone.backends.engines import ENGINES, Engine, capabilities_of
+from isotone.backends.engines import ENGINES, EngineIdentity, capabilities_of
 from isotone.backends.interface import DYNAMODB, AtOnce, Capabilities
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
@@ -32,7 +32,7 @@ _SECRET_SIZE: Final = 32  # bytes
 _DEADLINE: Final = 60.0  # seconds
 
 
-class StoreOptions(opening.Options, total=False):
+class StoreOptions(opening.OpenOptions, total=False):
     """The options of a store, in addition to those of the address (`region`, `retries`, …):
 
     `cursor_secret` signs cursors: 16 bytes or more, the same in all processes that exchange them. Without it,
@@ -120,14 +120,14 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
     )
 
 
-def _engine(target: Target, options: StoreOptions) -> Engine:
+def _engine(target: Target, options: StoreOptions) -> EngineIdentity:
     """The engine that is given, or that of the address; a tape that is replayed stands for DynamoDB."""
     name, given = options.get("engine"), options.get("capabilities")
     if given is not None:
-        return Engine(given)
+        return EngineIdentity(given)
     tape = options.get("tape")
     if tape is not None and Path(tape).exists():
-        return Engine(capabilities_of(name) if name else DYNAMODB)
+        return EngineIdentity(capabilities_of(name) if name else DYNAMODB)
     return opening.engine_of(target, name, **_of_address(options))
 
 
@@ -257,11 +257,11 @@ def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
     return OpenedAsync(AsyncRecorder(backend, writer), _both(writer.close, close))
 
 
-def _of_address(options: StoreOptions) -> opening.Options:
+def _of_address(options: StoreOptions) -> opening.OpenOptions:
     named: Any = options
     return cast(
-        opening.Options,
-        {name: each for name, each in named.items() if name in opening.Options.__annotations__},
+        opening.OpenOptions,
+        {name: each for name, each in named.items() if name in opening.OpenOptions.__annotations__},
     )
 
 

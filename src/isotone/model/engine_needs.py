@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from isotone.backends.engines import Engine
+from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import Capabilities
 from isotone.errors import Unsupported
 from isotone.model.declaring.entity_schema import EntitySchema
@@ -170,7 +170,7 @@ def index_features(schema: EntitySchema) -> Iterator[str]:
             yield "wide_index_keys"
 
 
-def require_for_entity(schema: EntitySchema, engine: Engine) -> Steps[None]:
+def require_for_entity(schema: EntitySchema, engine: EngineIdentity) -> Steps[None]:
     """Raise `Unsupported` if the engine cannot write an entity. An entity without needs asks nothing."""
     if any(need.what(schema) for need in _OF_ENTITIES):
         _require_for_entity(schema, (yield from capabilities_of(engine)))

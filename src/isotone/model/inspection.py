@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ItemFinding:
     """One thing that is wrong with an item.
 
     `name` is the field; for a key the name of the key in its class, for an attribute that the entity does not declare
@@ -62,7 +62,7 @@ class Inspection(NamedTuple):
     """
 
     entity: EntitySchema | None
-    findings: list[Finding]
+    findings: list[ItemFinding]
     claims: Mapping[str, Attr[Any]]
 
 
@@ -113,12 +113,12 @@ class Inspector:
         """What is wrong with an item of an entity."""
         if _is_over(schema, item, now):
             return Inspection(schema, [], _NO_CLAIMS)
-        findings: list[Finding] = []
+        findings: list[ItemFinding] = []
         tag = schema.table.tag
         if tag not in item:
-            findings.append(Finding("untagged", schema.tag, declared=schema.tag))
+            findings.append(ItemFinding("untagged", schema.tag, declared=schema.tag))
         elif item[tag] != schema.marks[tag]:
-            findings.append(Finding("previous_tag", schema.tag, None, item[tag], schema.tag))
+            findings.append(ItemFinding("previous_tag", schema.tag, None, item[tag], schema.tag))
         try:
             present = schema.upgraded(item)
         except (InvalidItem, UsageError) as error:
@@ -130,7 +130,7 @@ class Inspector:
             other = self._entity_with_key_of(item)
             if other is not None:
                 key = {"M": _key_of(schema, item)}
-                wrong = Finding(
+                wrong = ItemFinding(
                     "wrong_tag", schema.tag, None, key, f"the key is one of {other.tag}"
                 )
                 return Inspection(schema, [*findings, wrong], _NO_CLAIMS)
@@ -148,20 +148,22 @@ class Inspector:
             None,
         )
 
-    def _unrecognized(self, item: Item) -> Finding:
+    def _unrecognized(self, item: Item) -> ItemFinding:
         tag = item.get(self.table.tag)
         near = None if tag is None else self._entity_with_key_of(item)
         name = None if tag is None else tag.get("S")
         declared = None if near is None else f"the key is one of {near.tag}"
-        return Finding("unrecognized", None, name, tag, declared)
+        return ItemFinding("unrecognized", None, name, tag, declared)
 
-    def _undeclared(self, schema: EntitySchema, item: Item) -> Iterator[Finding]:
+    def _undeclared(self, schema: EntitySchema, item: Item) -> Iterator[ItemFinding]:
         for name, value in schema.unknown_in(item).items():
             index = self._index_attributes.get(name)
             if index is None:
-                yield Finding("unknown_attribute", schema.tag, name, value)
+                yield ItemFinding("unknown_attribute", schema.tag, name, value)
             else:
-                yield Finding("undeclared_index", schema.tag, name, value, f"not in index {index}")
+                yield ItemFinding(
+                    "undeclared_index", schema.tag, name, value, f"not in index {index}"
+                )
 
 
 def entity_of_item(table: Table, item: Item) -> EntitySchema | None:
@@ -178,14 +180,14 @@ def _key_of(schema: EntitySchema, item: Item) -> Item:
     return {each.name: item[each.name] for each in schema.table.keys.attributes}
 
 
-def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageError) -> Finding:
+def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageError) -> ItemFinding:
     """The finding about an item that cannot be upgraded."""
     found = item.get(VERSION_ATTRIBUTE)
     if isinstance(error, NewerVersion):
-        return Finding("newer_version", schema.tag, None, found, error.declared)
+        return ItemFinding("newer_version", schema.tag, None, found, error.declared)
     if isinstance(error, InvalidItem) and error.declared is not None:
-        return Finding("invalid", schema.tag, VERSION_ATTRIBUTE, found, error.declared)
-    return Finding("upgrade_failed", schema.tag, None, found, str(error))
+        return ItemFinding("invalid", schema.tag, VERSION_ATTRIBUTE, found, error.declared)
+    return ItemFinding("upgrade_failed", schema.tag, None, found, str(error))
 
 
 # One item of an entity, compared with what a put of the same entity would write
@@ -194,7 +196,7 @@ def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageErro
 class _Comparison(NamedTuple):
     """What differs; `is_as_written`: nothing does, not even an attribute that is not declared."""
 
-    findings: list[Finding]
+    findings: list[ItemFinding]
     claims: Mapping[str, Attr[Any]]
     is_as_written: bool
 
@@ -223,8 +225,8 @@ class _Read(NamedTuple):
         name: str | None,
         found: AttributeValue | None = None,
         declared: str | None = None,
-    ) -> Finding:
-        return Finding(kind, self.schema.tag, name, found, declared)
+    ) -> ItemFinding:
+        return ItemFinding(kind, self.schema.tag, name, found, declared)
 
 
 class _Written(NamedTuple):
@@ -241,7 +243,7 @@ def _compare(schema: EntitySchema, item: Item, present: Item) -> _Comparison:
     """
     read = _read(schema, item, present)
     is_as_written = _would_be_written(read)
-    findings: list[Finding] = []
+    findings: list[ItemFinding] = []
     if not is_as_written:
         findings += _of_values(read)
         written = _Written({}, set(read.faults))
@@ -276,7 +278,7 @@ def _would_be_written(read: _Read) -> bool:
 # The stages: values and fields
 
 
-def _of_values(read: _Read) -> Iterator[Finding]:
+def _of_values(read: _Read) -> Iterator[ItemFinding]:
     """The version of the item, and the fields whose values cannot be read."""
     schema = read.schema
     if read.is_older:
@@ -302,7 +304,7 @@ def _holds(read: _Read, slot: Slot, name: str) -> bool:
     )
 
 
-def _of_computed_fields(read: _Read, written: _Written) -> Iterator[Finding]:
+def _of_computed_fields(read: _Read, written: _Written) -> Iterator[ItemFinding]:
     """Compare computed fields, and set each to what it would be."""
     schema = read.schema
     for name, compute in schema.computations.items():
@@ -325,7 +327,7 @@ def _of_computed_fields(read: _Read, written: _Written) -> Iterator[Finding]:
             yield read.finding("computed", name, stored, _text(attributes))
 
 
-def _of_fields(read: _Read, written: _Written) -> Iterator[Finding]:
+def _of_fields(read: _Read, written: _Written) -> Iterator[ItemFinding]:
     """Compare how the values of the other fields are written."""
     schema = read.schema
     for name, field in schema.fields.items():
@@ -349,7 +351,7 @@ def _of_fields(read: _Read, written: _Written) -> Iterator[Finding]:
 # The stages: keys
 
 
-def _of_primary_key(read: _Read, written: _Written) -> Iterator[Finding]:
+def _of_primary_key(read: _Read, written: _Written) -> Iterator[ItemFinding]:
     schema, key = read.schema, read.schema.primary
     if key.component_names & written.faulty:
         return
@@ -362,7 +364,7 @@ def _of_primary_key(read: _Read, written: _Written) -> Iterator[Finding]:
         yield _of_key(read, key, "key", expected)
 
 
-def _of_index_keys(read: _Read, written: _Written) -> Iterator[Finding]:
+def _of_index_keys(read: _Read, written: _Written) -> Iterator[ItemFinding]:
     schema = read.schema
     expected: Item = {}
     comparable: list[BoundKey] = []
@@ -396,7 +398,7 @@ def _kind_of(item: Item, wrong: set[str], expected: Item) -> Kind:
 
 def _of_key(
     read: _Read, key: BoundKey, kind: Kind, expected: Item | None, names: set[str] | None = None
-) -> Finding:
+) -> ItemFinding:
     """A difference of a key, or of some of its attributes."""
     chosen = [slot.attribute.name for slot in key.slots]
     if names is not None:
@@ -412,7 +414,7 @@ def _of_key(
 # The stages: maximums and unique values
 
 
-def _of_headroom(read: _Read) -> Iterator[Finding]:
+def _of_headroom(read: _Read) -> Iterator[ItemFinding]:
     fields: set[str] = set()
     for notice in headroom.near_maximum(read.schema, read.values):
         if notice.share <= 1 and notice.field not in fields:  # above it is an overflow
@@ -422,7 +424,7 @@ def _of_headroom(read: _Read) -> Iterator[Finding]:
             yield read.finding("headroom", notice.field, found, declared)
 
 
-def _claims_of(read: _Read) -> tuple[Mapping[str, Attr[Any]], list[Finding]]:
+def _claims_of(read: _Read) -> tuple[Mapping[str, Attr[Any]], list[ItemFinding]]:
     """The markers that the item must have, or the finding that there can be none."""
     schema = read.schema
     if not schema.unique:

@@ -37,7 +37,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
-from isotone.model.inspection import Finding, Inspector
+from isotone.model.inspection import Inspector, ItemFinding
 from isotone.model.key_records import KeyRecords, forms
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress, describe
@@ -232,7 +232,7 @@ class _Visiting:
         walk: Walk,
         options: RewriteOptions,
         log: UndoLog | None,
-        saved: _Saved | None,
+        saved: _SavedRewrite | None,
     ) -> None:
         self._schema = schema
         self._clock = clock
@@ -305,7 +305,7 @@ class _Visiting:
         return self._schema if self._inspector.entity_of(item) is self._schema else None
 
     def _write(
-        self, schema: EntitySchema, item: Item, wrong: list[Finding], *, claims_values: bool
+        self, schema: EntitySchema, item: Item, wrong: list[ItemFinding], *, claims_values: bool
     ) -> Rewrite | None:
         """The write of an item; None if it is as declared, or cannot be written."""
         kinds = {each.kind for each in wrong}
@@ -413,7 +413,7 @@ def _metered(steps: Steps[Any], walk: Walk) -> Steps[Any]:
 _COUNTS: Final = ("seen", "rewritten", "conflicts", "invalid")
 
 
-class _Saved(msgspec.Struct):
+class _SavedRewrite(msgspec.Struct):
     """What is saved in the table: `of` says which rewrite it is, `table` of which table."""
 
     of: Any
@@ -430,14 +430,16 @@ def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
     return msgspec.to_builtins([forms(schema), schema.version, name])
 
 
-def _load(schema: EntitySchema, options: RewriteOptions, identity: str) -> Steps[_Saved | None]:
+def _load(
+    schema: EntitySchema, options: RewriteOptions, identity: str
+) -> Steps[_SavedRewrite | None]:
     """What an interrupted rewrite has saved; None if there is none, or it was another one, or of another table."""
     if not _can_save(schema):
         return None
     item = yield from read_item(schema, _key(schema))
     if item is None or "state" not in item:
         return None
-    saved = msgspec.json.decode(item["state"]["S"], type=_Saved)
+    saved = msgspec.json.decode(item["state"]["S"], type=_SavedRewrite)
     is_same = saved.of == _identity(schema, options) and saved.table in ("", identity)
     return saved if is_same else None
 
@@ -453,7 +455,9 @@ def _save(
         yield from write_when_free(Call("DeleteItem", {**table, "Key": key}))
         return
     counts = {name: getattr(state, name) for name in _COUNTS}
-    saved = _Saved(_identity(schema, options), walk.position, counts, dict(state.kinds), identity)
+    saved = _SavedRewrite(
+        _identity(schema, options), walk.position, counts, dict(state.kinds), identity
+    )
     text = msgspec.json.encode(saved).decode()
     item: Item = {**key, schema.table.tag: {"S": MARK}, "state": {"S": text}}
     yield from write_when_free(Call("PutItem", {**table, "Item": item}))

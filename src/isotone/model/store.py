@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from isotone.backends.engines import Engine
+from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
 from isotone.model.entity import Entity
@@ -48,11 +48,11 @@ class Store(Runner, Operations[Waits], Waits):
         clock: Clock,
         close: Callable[[], None],
         deadline: float = 60.0,
-        engine: Engine | None = None,
+        engine: EngineIdentity | None = None,
         names: TableNames | None = None,
     ) -> None:
         Runner.__init__(self, backend, deadline, None if names is None else names.explain)
-        Operations.__init__(self, reader, clock, engine or Engine(DYNAMODB))
+        Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
         self.calls = Calls(reader, clock, self.engine)
         self._close = close
@@ -100,11 +100,11 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
         clock: Clock,
         close: Callable[[], None],
         deadline: float = 60.0,
-        engine: Engine | None = None,
+        engine: EngineIdentity | None = None,
         names: TableNames | None = None,
     ) -> None:
         AsyncRunner.__init__(self, backend, deadline, None if names is None else names.explain)
-        Operations.__init__(self, reader, clock, engine or Engine(DYNAMODB))
+        Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
         self.calls = Calls(reader, clock, self.engine)
         self._close = close

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, Final, Literal, Never, SupportsFloat, TypeVar, overload
 
 from isotone import limits
-from isotone.backends.engines import Engine
+from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import Capabilities, Request
 from isotone.clock import Clock
 from isotone.errors import NotFound, UsageError
@@ -77,7 +77,7 @@ class Operations(Host[M_co]):
 
     _names: TableNames | None = None
 
-    def __init__(self, reader: Reader, clock: Clock, engine: Engine) -> None:
+    def __init__(self, reader: Reader, clock: Clock, engine: EngineIdentity) -> None:
         self._reader = reader
         self.clock = clock
         self.engine = engine

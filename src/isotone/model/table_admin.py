@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from isotone.backends.engines import Engine
+from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import Capabilities
 from isotone.errors import (
     ResourceInUseException,
@@ -98,7 +98,7 @@ def _check_tables(call: str, given: Sequence[Any]) -> None:
 
 def create_tables(
     tables: Sequence[Table],
-    engine: Engine,
+    engine: EngineIdentity,
     throughput: Throughput | None = None,
     *,
     records: KeyRecords,
@@ -141,7 +141,7 @@ def _check_vectors_were_made(table: Table, description: TableDescription) -> Non
         )
 
 
-def differences(tables: Sequence[Table], engine: Engine) -> Steps[list[Difference]]:
+def differences(tables: Sequence[Table], engine: EngineIdentity) -> Steps[list[Difference]]:
     """Compare tables with their declarations."""
     _check_tables("differences", tables)
     capabilities = yield from capabilities_of(engine)
@@ -165,7 +165,7 @@ def differences(tables: Sequence[Table], engine: Engine) -> Steps[list[Differenc
 
 def add_indexes(
     tables: Sequence[Table],
-    engine: Engine,
+    engine: EngineIdentity,
     throughput: Throughput | None = None,
     progress: Progress | None = None,
 ) -> Steps[list[str]]:

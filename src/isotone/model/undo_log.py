@@ -51,22 +51,22 @@ except ImportError:  # Windows: two rewrites that append to one log are not kept
     fcntl = None  # type: ignore[assignment]
 
 
-class _Change(msgspec.Struct):
+class _UndoneChange(msgspec.Struct):
     key: Item
     before: Item | None
     after: Item | None
 
 
-class _Line(msgspec.Struct, omit_defaults=True):
+class _LogLine(msgspec.Struct, omit_defaults=True):
     table: str
-    items: list[_Change]
+    items: list[_UndoneChange]
     position: Item | None = None
 
 
 _BEGIN: Final = b'{"table":'
 _IS_POSITION: Final = re.compile(rb'\{"table":"[^"]*","items":\[\],"position":').match
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(_Line).decode
+_decode: Final = msgspec.json.Decoder(_LogLine).decode
 
 
 class UndoLog:
@@ -95,14 +95,14 @@ class UndoLog:
 
     def add(self, table: str, touched: Sequence[Touched]) -> None:
         """Add what a write is about to do."""
-        line = _encode(_Line(table, [_Change(*each) for each in touched]))
+        line = _encode(_LogLine(table, [_UndoneChange(*each) for each in touched]))
         with self._lock:
             self._file.write(line + b"\n")
             self._is_synced = False
 
     def add_position(self, table: str, key: Item) -> None:
         """Add the key of the item that says how far the rewrite is, once."""
-        line = _encode(_Line(table, [], key))
+        line = _encode(_LogLine(table, [], key))
         with self._lock:
             if line not in self._positions:
                 self._file.write(line + b"\n")
@@ -162,7 +162,7 @@ def _check_is_log(path: Path) -> None:
         _decoded(line, path)
 
 
-def _decoded(line: bytes, path: Path) -> _Line:
+def _decoded(line: bytes, path: Path) -> _LogLine:
     try:
         return _decode(line)
     except msgspec.DecodeError as error:
@@ -240,13 +240,13 @@ def _lines(file: BinaryIO) -> tuple[array[int], set[bytes]]:
     return starts, positions
 
 
-def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[_Line]:
+def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[_LogLine]:
     for start in reversed(starts):
         file.seek(start)
         yield _decoded(file.readline(), path)
 
 
-def _undo(line: _Line) -> Steps[str]:
+def _undo(line: _LogLine) -> Steps[str]:
     """Take one write back; returns the counter of `Undone` for what happened."""
     return CONTENTION.run(
         partial(_attempt, line),
@@ -257,7 +257,7 @@ def _undo(line: _Line) -> Steps[str]:
     )
 
 
-def _attempt(line: _Line) -> Steps[str]:
+def _attempt(line: _LogLine) -> Steps[str]:
     actions = [_restoring(line.table, each) for each in line.items]
     try:
         if len(actions) == 1:
@@ -277,7 +277,7 @@ def _attempt(line: _Line) -> Steps[str]:
     return "restored"
 
 
-def _restoring(table: str, change: _Change) -> dict[str, Any]:
+def _restoring(table: str, change: _UndoneChange) -> dict[str, Any]:
     """The action that restores an item."""
     members: dict[str, Any] = {"TableName": table}
     names = {*(change.before or ()), *(change.after or ())}
@@ -290,7 +290,7 @@ def _restoring(table: str, change: _Change) -> dict[str, Any]:
     return {"Put": {**members, "Item": change.before}}
 
 
-def _current(line: _Line) -> Steps[list[Item | None]]:
+def _current(line: _LogLine) -> Steps[list[Item | None]]:
     items: list[Item | None] = []
     for each in line.items:
         request = {"TableName": line.table, "Key": each.key, "ConsistentRead": True}

@@ -32,7 +32,7 @@ from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
-from isotone.model.inspection import Finding, Inspection, Inspector
+from isotone.model.inspection import Inspection, Inspector, ItemFinding
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
@@ -239,7 +239,7 @@ class _Tally:
                 self._count(counted, each.count)
                 self._kept[counted].extend(each.examples)
 
-    def add(self, table: str, finding: Finding, item_key: Item) -> None:
+    def add(self, table: str, finding: ItemFinding, item_key: Item) -> None:
         """Count one finding of an item."""
         counted = (table, finding.entity, finding.kind, finding.name)
         if counted not in self._counts and self._names[*counted[:3], None] >= _MOST_NAMES:
@@ -320,14 +320,14 @@ def verify(
 # What to verify
 
 
-class _Part(NamedTuple):
+class _VerifiedPart(NamedTuple):
     """A table to read, and the entities to verify; None for all that the program declares on it."""
 
     table: Table
     entities: frozenset[str] | None
 
 
-class _Place(msgspec.Struct):
+class _VerifiedSoFar(msgspec.Struct):
     """How far a table has been verified."""
 
     table: str
@@ -337,7 +337,7 @@ class _Place(msgspec.Struct):
     identity: str = ""  # of the table, so that a new one of the same name is not taken for it
 
 
-def _check_same_table(place: _Place, identity: str) -> None:
+def _check_same_table(place: _VerifiedSoFar, identity: str) -> None:
     """Raise `UsageError` if what is resumed is of an earlier table of the same name."""
     if place.identity not in ("", identity):
         raise UsageError(
@@ -347,7 +347,7 @@ def _check_same_table(place: _Place, identity: str) -> None:
     place.identity = identity
 
 
-def _parts(targets: Sequence[Target]) -> list[_Part]:
+def _parts(targets: Sequence[Target]) -> list[_VerifiedPart]:
     """The tables to read, each once."""
     if not targets:
         raise UsageError("verify() needs a table or an entity; write verify(shop)")
@@ -361,20 +361,21 @@ def _parts(targets: Sequence[Target]) -> list[_Part]:
         if tags is not None:
             tags.update((schema.tag, *(kind.tag for kind in schema.kinds())))
     return [
-        _Part(table, None if tags is None else frozenset(tags)) for table, tags in wanted.items()
+        _VerifiedPart(table, None if tags is None else frozenset(tags))
+        for table, tags in wanted.items()
     ]
 
 
-def _places(parts: Sequence[_Part], resume: Verification | None) -> list[_Place]:
+def _places(parts: Sequence[_VerifiedPart], resume: Verification | None) -> list[_VerifiedSoFar]:
     """Where each table is read from; raises `UsageError` if what is resumed has other targets."""
     new = [
-        _Place(part.table.name, None if part.entities is None else sorted(part.entities))
+        _VerifiedSoFar(part.table.name, None if part.entities is None else sorted(part.entities))
         for part in parts
     ]
     if resume is None:
         return new
     try:
-        found = msgspec.convert(resume.position["tables"], list[_Place])
+        found = msgspec.convert(resume.position["tables"], list[_VerifiedSoFar])
     except (msgspec.ValidationError, TypeError, KeyError):
         raise UsageError(
             f"resume={resume!r:.100} has no position; give a Verification that store.verify returned"
@@ -390,7 +391,7 @@ def _places(parts: Sequence[_Part], resume: Verification | None) -> list[_Place]
     return found
 
 
-def _name(place: _Place) -> str:
+def _name(place: _VerifiedSoFar) -> str:
     return f"{place.table} ({', '.join(place.entities)})" if place.entities else place.table
 
 
@@ -418,7 +419,7 @@ class _Held(NamedTuple):
 class _Visiting:
     """Inspects the pages of one table."""
 
-    def __init__(self, part: _Part, walk: Walk, clock: Clock, tally: _Tally) -> None:
+    def __init__(self, part: _VerifiedPart, walk: Walk, clock: Clock, tally: _Tally) -> None:
         self._table = part.table
         self._wanted = part.entities
         self._walk = walk
@@ -440,7 +441,7 @@ class _Visiting:
         inspector, now = self._inspector, self._clock.now()
         claims: list[_Claim] = []
         markers: list[_Held] = []
-        found: list[tuple[Finding, Item]] = []
+        found: list[tuple[ItemFinding, Item]] = []
         seen: list[str] = []
         for item in items:
             if inspector.is_of_library(item):
@@ -472,7 +473,7 @@ class _Visiting:
     def _key(self, item: Item) -> Item:
         return {each.name: item[each.name] for each in self._table.keys.attributes}
 
-    def _count(self, found: Iterable[tuple[Finding, Item]], seen: Iterable[str] = ()) -> None:
+    def _count(self, found: Iterable[tuple[ItemFinding, Item]], seen: Iterable[str] = ()) -> None:
         with self._lock:
             self._tally.seen.update(seen)
             for finding, item in found:
@@ -523,13 +524,13 @@ class _Visiting:
         return has_expired(marker.get(self._table.ttl), self._clock.now())
 
     def _sort_marker(
-        self, item: Item, markers: list[_Held], found: list[tuple[Finding, Item]]
+        self, item: Item, markers: list[_Held], found: list[tuple[ItemFinding, Item]]
     ) -> None:
         """Add a marker to those whose owner must be read; or to the findings, if nobody can own it."""
         claim = uniqueness.claimed_by(self._table, item)
         if claim is None:
             if self._wanted is None:
-                found.append((Finding("unrecognized", None, uniqueness.MARK, None), item))
+                found.append((ItemFinding("unrecognized", None, uniqueness.MARK, None), item))
             return
         schema, field, text = claim
         if self._has_expired(item) or (self._wanted is not None and schema.tag not in self._wanted):
@@ -580,18 +581,18 @@ class _Visiting:
         )
 
 
-def _unclaimed(claim: _Claim, marker: Item | None) -> Finding:
+def _unclaimed(claim: _Claim, marker: Item | None) -> ItemFinding:
     """The finding about an item that does not own the marker of its value."""
     item = claim.item
     value = item.get(claim.schema.fields[claim.field].attribute)
     if marker is None or OWNER_ATTRIBUTE not in marker:
-        return Finding("marker_missing", claim.schema.tag, claim.field, value)
+        return ItemFinding("marker_missing", claim.schema.tag, claim.field, value)
     owner = " ".join(
         str(next(iter(each.values()))) for each in marker[OWNER_ATTRIBUTE].get("M", {}).values()
     )
-    return Finding("marker_taken", claim.schema.tag, claim.field, value, f"held by {owner}")
+    return ItemFinding("marker_taken", claim.schema.tag, claim.field, value, f"held by {owner}")
 
 
-def _unowned(schema: EntitySchema, field: str, marker: Item) -> Finding:
+def _unowned(schema: EntitySchema, field: str, marker: Item) -> ItemFinding:
     """The finding about a marker that holds a value for an entity that does not have it."""
-    return Finding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))
+    return ItemFinding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))

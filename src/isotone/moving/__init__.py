@@ -10,9 +10,9 @@ Every function has an awaited form: `acopy`, `adiff`, `aexport_items`, `aimport_
 
 from __future__ import annotations
 
-from isotone.moving.comparing import Comparison as Comparison
 from isotone.moving.comparing import DiffReport as DiffReport
 from isotone.moving.comparing import KeyDifference as KeyDifference
+from isotone.moving.comparing import TableDifference as TableDifference
 from isotone.moving.comparing import adiff as adiff
 from isotone.moving.comparing import diff as diff
 from isotone.moving.copying import Copied as Copied
@@ -28,7 +28,6 @@ from isotone.tables.pace import Stopped as Stopped
 from isotone.tables.progress import Progress as Progress
 
 __all__ = [
-    "Comparison",
     "Copied",
     "DiffReport",
     "Exported",
@@ -36,6 +35,7 @@ __all__ = [
     "KeyDifference",
     "Progress",
     "Stopped",
+    "TableDifference",
     "acopy",
     "adiff",
     "aexport_items",

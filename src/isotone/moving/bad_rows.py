@@ -12,7 +12,7 @@ import msgspec
 from isotone.crc import crc32
 from isotone.errors import BadRow, UsageError
 from isotone.file_lock import open_locked
-from isotone.moving.input_files import Row
+from isotone.moving.input_files import InputRow
 from isotone.moving.output_files import sum_of
 
 
@@ -81,7 +81,7 @@ class BadRows:
         if self._file is not None:
             self._file.close()
 
-    def add(self, row: Row, reason: str) -> bool:
+    def add(self, row: InputRow, reason: str) -> bool:
         """Note a bad row; returns whether the import continues."""
         text = row.text or row.json.decode()
         if not text and (row.item or row.key):

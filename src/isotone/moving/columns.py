@@ -35,7 +35,7 @@ class Column(msgspec.Struct, frozen=True):
     code: str
 
 
-class Columns(msgspec.Struct, frozen=True):
+class FileColumns(msgspec.Struct, frozen=True):
     """The columns of a file. `has_rest`: the last one has what does not fit into the others."""
 
     columns: tuple[Column, ...]
@@ -78,7 +78,7 @@ def columns_of(
     *,
     is_whole: bool,
     fits: Callable[[str, Any], bool] = lambda code, content: True,
-) -> Columns:
+) -> FileColumns:
     """The columns for items like these: `first`, then the others by how many items have them.
 
     `is_whole`: there are no other items. `fits` is whether a content can be in a column of a type.
@@ -93,10 +93,10 @@ def columns_of(
     others = [name for name, _ in counts.most_common() if name not in leading]
     names = [name for name in (*leading, *others) if name != REST][:_MOST]
     columns = tuple(Column(name, _code(codes[name])) for name in names)
-    made = Columns(columns, has_rest=True)
+    made = FileColumns(columns, has_rest=True)
     check = _checked(columns, fits)
     is_exact = is_whole and all(made.split(item, check)[1] is None for item in sample)
-    return Columns(columns, has_rest=not is_exact)
+    return FileColumns(columns, has_rest=not is_exact)
 
 
 def _checked(

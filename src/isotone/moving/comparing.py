@@ -76,7 +76,7 @@ class KeyDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TableDifference:
     """How the items of two tables compare.
 
     `definition` lists differences of keys, indexes and expiry, `settings` those of stream and tags, which do not count.
@@ -124,7 +124,7 @@ class Comparison:
 class DiffReport:
     """The comparisons of all tables. `only_in_source` and `only_in_target` are tables without a counterpart."""
 
-    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    comparisons: Mapping[str, TableDifference] = field(default_factory=dict)
     only_in_source: tuple[str, ...] = ()
     only_in_target: tuple[str, ...] = ()
 
@@ -223,7 +223,7 @@ def compare_table(
     report: Report | None = None,
     stop: threading.Event | None = None,
     items_only: bool = False,
-) -> Comparison:
+) -> TableDifference:
     """Compare two tables; with `items_only`, of their definitions the keys alone."""
     mine, theirs = read_definition(*source), read_definition(*target)
     if mine is None or theirs is None:
@@ -234,7 +234,7 @@ def compare_table(
     if items_only and not has_other_keys:
         definition = ()
     if has_other_keys:
-        return Comparison(
+        return TableDifference(
             source[1],
             mine.table.item_count,
             theirs.table.item_count,
@@ -252,7 +252,7 @@ def compare_table(
     buckets = sums[0].differing(sums[1])
     found = _Differences(mine, scans, shown)
     is_counted = found.look_into(buckets, sums, meter, report) if buckets else True
-    return Comparison(
+    return TableDifference(
         source[1],
         sum(sums[0].counts),
         sum(sums[1].counts),

@@ -31,7 +31,7 @@ from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import Unsupported, UsageError
-from isotone.moving.comparing import Comparison, compare_table
+from isotone.moving.comparing import TableDifference, compare_table
 from isotone.moving.following import Follower, StreamPosition, note_position
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
@@ -79,7 +79,7 @@ class Copied:
     is_complete: bool = False
     is_dry_run: bool = False
     state: Path | None = None
-    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    comparisons: Mapping[str, TableDifference] = field(default_factory=dict)
     dollars: float | None = None
     is_caught_up: bool = False
 
@@ -89,7 +89,7 @@ class Copied:
         return bool(self.comparisons) and all(each.is_equal for each in self.comparisons.values())
 
 
-class _Entry(msgspec.Struct):
+class _CopiedTable(msgspec.Struct):
     """What is saved of one table: which tables they are, how far it is."""
 
     source: str
@@ -277,7 +277,7 @@ def _run(
         return Copied(
             {each.name: each.meter.progress() for each in copies}, missing, is_dry_run=True
         )
-    comparisons: dict[str, Comparison] = {}
+    comparisons: dict[str, TableDifference] = {}
     is_complete = is_caught_up = False
     try:
         for each in copies:
@@ -318,7 +318,7 @@ def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
     )
 
 
-def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, Comparison]:
+def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, TableDifference]:
     """Apply changes until the caller has enough; at a cut-over, compare when all are applied."""
     with ThreadPoolExecutor(job.segments, "isotone-follow") as pool:
         followers = [each.follower(pool) for each in copies]
@@ -344,7 +344,7 @@ def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, C
             catch_up(lambda: all(until(each.meter.progress()) for each in copies))
         if not wishes.cut_over:
             return {}
-        comparisons: dict[str, Comparison] = {}
+        comparisons: dict[str, TableDifference] = {}
         for _ in range(_CHECKS):
             if job.stop.wait(job.stream_lag):  # the last writes may not be in the stream yet
                 raise Stopped
@@ -366,7 +366,7 @@ class _TableCopy:
         self.meter = Meter("copy", name)
         self._job = job
         self._lock = threading.Lock()
-        self._entry: _Entry | None = None
+        self._entry: _CopiedTable | None = None
 
     # Before the first item
 
@@ -401,16 +401,16 @@ class _TableCopy:
                 )
         self.meter.of_items = found.table.item_count
 
-    def _saved(self, there: TableDefinition | None) -> _Entry | None:
+    def _saved(self, there: TableDefinition | None) -> _CopiedTable | None:
         """What an earlier run has saved, if the tables are still the same."""
-        entry = self._job.state.get(self.name, _Entry)
+        entry = self._job.state.get(self.name, _CopiedTable)
         if entry is None or there is None:
             return None
         if (entry.source, entry.target) != (self.definition.table.identity, there.table.identity):
             return None
         return entry
 
-    def _check_same_kind(self, entry: _Entry, wishes: _Wishes) -> None:
+    def _check_same_kind(self, entry: _CopiedTable, wishes: _Wishes) -> None:
         if entry.stream is not None and not wishes.is_live:
             raise UsageError(
                 f"an unfinished copy of {self.name!r} is live; continue it with --live or --cut-over, or begin again with --restart"
@@ -420,7 +420,7 @@ class _TableCopy:
                 f"an unfinished copy of {self.name!r} is not live; continue it without --live, or begin again with --restart"
             )
 
-    def _check_target(self, entry: _Entry) -> None:
+    def _check_target(self, entry: _CopiedTable) -> None:
         """Raise `UsageError` if the target does not have what an earlier run wrote last."""
         written = [each.after for each in entry.segments if each.after is not None]
         if entry.stream is not None:
@@ -435,7 +435,7 @@ class _TableCopy:
             position = None
             if wishes.is_live:
                 position = note_position(job.source, self.definition, sleep=job.stop.wait)
-            self._entry = _Entry(
+            self._entry = _CopiedTable(
                 self.definition.table.identity,
                 made.table.identity,
                 [Position() for _ in range(job.segments)],
@@ -511,7 +511,7 @@ class _TableCopy:
             pool=pool,
         )
 
-    def compare(self) -> Comparison:
+    def compare(self) -> TableDifference:
         """Whether both tables have the same items now."""
         job = self._job
         return compare_table(
@@ -529,7 +529,7 @@ class _TableCopy:
         return [f"{self.name}: {text}" for text in refused]
 
     @property
-    def _started(self) -> _Entry:
+    def _started(self) -> _CopiedTable:
         assert self._entry is not None
         return self._entry
 

@@ -27,7 +27,7 @@ from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
-from isotone.moving.columns import Columns, columns_of
+from isotone.moving.columns import FileColumns, columns_of
 from isotone.moving.file_names import (
     TABLE_FILE,
     Place,
@@ -78,7 +78,7 @@ class Exported:
         return self.progress.items
 
 
-class _Entry(msgspec.Struct):
+class _ExportState(msgspec.Struct):
     """What is saved of an export."""
 
     table: str
@@ -87,7 +87,7 @@ class _Entry(msgspec.Struct):
     segments: list[Position]
     started: float
     id: str
-    columns: Columns | None = None
+    columns: FileColumns | None = None
     output: Any = None
     items: int = 0
     read_units: float = 0.0
@@ -219,9 +219,9 @@ class _Export:
             read_units=entry.read_units,
         )
 
-    def _continued(self, table: str, segments: int | None) -> _Entry:
+    def _continued(self, table: str, segments: int | None) -> _ExportState:
         """The entry of an earlier run, if it exported the same table in the same way; or a new one."""
-        entry = self._state.get(table, _Entry)
+        entry = self._state.get(table, _ExportState)
         form = self._form or ""
         if entry is not None and (entry.identity, entry.form) == (
             self._definition.table.identity,
@@ -229,7 +229,7 @@ class _Export:
         ):
             return entry
         now = time.time()
-        return _Entry(
+        return _ExportState(
             table,
             self._definition.table.identity,
             form,
@@ -313,7 +313,7 @@ class _Export:
             entry.started,
         )
 
-    def _csv_columns(self) -> Columns:
+    def _csv_columns(self) -> FileColumns:
         sample, is_whole = self._sample()
         return columns_of(
             sample, self._definition.table.key.names, is_whole=is_whole, fits=fits_cell

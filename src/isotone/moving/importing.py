@@ -28,7 +28,7 @@ from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, UsageError
 from isotone.moving.bad_rows import BadRows
 from isotone.moving.file_names import Place, table_file
-from isotone.moving.input_files import Input, Row, check_place, open_input
+from isotone.moving.input_files import Input, InputRow, check_place, open_input
 from isotone.moving.row_checks import RowChecks
 from isotone.moving.sides import opened
 from isotone.moving.table_making import (
@@ -77,7 +77,7 @@ class Imported:
         return self.progress.items
 
 
-class _Entry(msgspec.Struct):
+class _ImportState(msgspec.Struct):
     """What is saved of an import."""
 
     fingerprint: str
@@ -159,7 +159,9 @@ def import_items(
         entry = _continued(
             job,
             rows,
-            _Entry(rows.fingerprint, format or "", identity=identity, types=dict(types or {})),
+            _ImportState(
+                rows.fingerprint, format or "", identity=identity, types=dict(types or {})
+            ),
             table,
         )
 
@@ -259,9 +261,9 @@ def _typed(text: str) -> KeyElement:
     return KeyElement(name, code) if separator and code in _KEY_TYPES else KeyElement(text, "S")
 
 
-def _continued(job: JobState, rows: Input, new: _Entry, table: str) -> _Entry:
+def _continued(job: JobState, rows: Input, new: _ImportState, table: str) -> _ImportState:
     """The entry of an earlier run over the same files into the same table, whose position is taken up; or the new one."""
-    entry = job.get(table, _Entry)
+    entry = job.get(table, _ImportState)
     same = ("fingerprint", "form", "identity")
     if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
         return new
@@ -280,7 +282,7 @@ class _Checked(NamedTuple):
 
     key: tuple[str, ...]
     entry: Entry
-    row: Row
+    row: InputRow
 
 
 class _Import:
@@ -291,7 +293,7 @@ class _Import:
         backend: Backend,
         table: str,
         state: JobState,
-        entry: _Entry,
+        entry: _ImportState,
         checks: RowChecks,
         pace: Pace,
         workers: int | None,
@@ -351,7 +353,7 @@ class _Import:
                 self._estimate(rows)
                 reporter.tick(now=chunk is None)
 
-    def _read(self, rows: Input) -> list[Row] | None:
+    def _read(self, rows: Input) -> list[InputRow] | None:
         return None if rows.ended else rows.read(self._rows)
 
     def _estimate(self, rows: Input) -> None:
@@ -366,8 +368,8 @@ class _Import:
         self._state.set(self._table, entry)
 
     def _start(
-        self, pool: ThreadPoolExecutor, chunk: list[Row], bad: BadRows
-    ) -> list[Future[list[tuple[Row, str]]]]:
+        self, pool: ThreadPoolExecutor, chunk: list[InputRow], bad: BadRows
+    ) -> list[Future[list[tuple[InputRow, str]]]]:
         """Check the rows of a chunk, and begin to write those that fit."""
         rows: dict[tuple[str, ...], _Checked] = {}
         for row in chunk:
@@ -387,7 +389,7 @@ class _Import:
             self._need_table()
         return [pool.submit(self._write, share) for share in shares if share]
 
-    def _note_written(self, refused: list[tuple[Row, str]]) -> None:
+    def _note_written(self, refused: list[tuple[InputRow, str]]) -> None:
         """Keep the keys of the last items that were put; those that this chunk has deleted are gone."""
         chunk, bad = self._chunk, {(row.file, row.number) for row, _ in refused}
         puts = (
@@ -414,7 +416,7 @@ class _Import:
         if make is not None:
             make()
 
-    def _checked(self, row: Row) -> _Checked:
+    def _checked(self, row: InputRow) -> _Checked:
         if row.known is not None:
             contents, _ = row.known
             key = tuple(content.decode() for content in contents)
@@ -430,9 +432,11 @@ class _Import:
         key = tuple(item[name][self._checks.types[name]] for name in self._checks.key_names)
         return _Checked(key, entry, row)
 
-    def _finish(self, writing: Iterable[Future[list[tuple[Row, str]]]]) -> list[tuple[Row, str]]:
+    def _finish(
+        self, writing: Iterable[Future[list[tuple[InputRow, str]]]]
+    ) -> list[tuple[InputRow, str]]:
         """Wait for all writers of a chunk; returns the rows that the service refused, in their order."""
-        refused: list[tuple[Row, str]] = []
+        refused: list[tuple[InputRow, str]] = []
         failures: list[BaseException] = []
         for future in writing:
             try:
@@ -443,7 +447,7 @@ class _Import:
             raise failures[0]
         return sorted(refused, key=lambda pair: pair[0].number)
 
-    def _write(self, rows: list[_Checked]) -> list[tuple[Row, str]]:
+    def _write(self, rows: list[_Checked]) -> list[tuple[InputRow, str]]:
         """Write entries; returns the rows that the service refused, and why."""
         try:
             units = self._writer.write([row.entry for row in rows])

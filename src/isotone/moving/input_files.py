@@ -28,7 +28,7 @@ from isotone.exchange.item_files import (
     END,
     ChangeFile,
     ChangeRecord,
-    Delete,
+    DeleteRecord,
     ItemFile,
     Unreadable,
 )
@@ -49,7 +49,7 @@ from isotone.values.types import Item
 _CHUNK_SIZE: Final = 8 << 20  # bytes of lines in one chunk
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """One row: an item to put or the key of one to delete; or the problem that it has, and its text.
 
     `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read. An item that was recognised is
@@ -78,7 +78,7 @@ class Input(Protocol):
     def ended(self) -> bool:
         """Whether no rows follow."""
 
-    def read(self, most: int) -> list[Row]:
+    def read(self, most: int) -> list[InputRow]:
         """The next rows, at most about `most`."""
 
     def skip_to(self, position: Any) -> None:
@@ -195,8 +195,8 @@ class FileInput:
     def skip_to(self, position: Any) -> None:
         self._records.skip_to(position)
 
-    def read(self, most: int) -> list[Row]:
-        rows: list[Row] = []
+    def read(self, most: int) -> list[InputRow]:
+        rows: list[InputRow] = []
         try:
             if isinstance(self._records, ItemFile) and self._records.has_lines:
                 rows.extend(self._rows_of(self._records, most))
@@ -205,18 +205,18 @@ class FileInput:
         except damage() as error:
             number = self._records.line + 1
             problem = f"the file cannot be read further: {error}"
-            rows.append(Row(number, problem=problem, file=self._name, is_fatal=True))
+            rows.append(InputRow(number, problem=problem, file=self._name, is_fatal=True))
             self._records.ended = True
         return rows
 
-    def _rows_of(self, file: ItemFile, most: int) -> Iterator[Row]:
+    def _rows_of(self, file: ItemFile, most: int) -> Iterator[InputRow]:
         """The rows of lines in DynamoDB JSON; those of a known shape are not decoded."""
         number = file.line
         for line, known in self._shapes.each(file.read_lines(most, _CHUNK_SIZE)):
             number += 1
             if known is not None and self._checks.accepts(known):
                 json = line[len(BEGIN) : -len(END)]
-                yield Row(number, file=self._name, json=json, known=known)
+                yield InputRow(number, file=self._name, json=json, known=known)
             elif not line.isspace():
                 row = self._row(file.record_of(line), number)
                 if row.item is not None and known is None:
@@ -228,22 +228,22 @@ class FileInput:
             with suppress(ValueError):  # a bad row, which is told later
                 self._shapes.learn(line, self._checks.checked(item))
 
-    def _row(self, record: ChangeRecord, number: int | None = None) -> Row:
+    def _row(self, record: ChangeRecord, number: int | None = None) -> InputRow:
         number = self._records.line if number is None else number
         if isinstance(record, Unreadable):
-            return Row(
+            return InputRow(
                 number,
                 problem=record.message,
                 text=record.text,
                 file=self._name,
                 is_fatal=record.is_fatal,
             )
-        if isinstance(record, Delete):
-            return Row(number, key=record.key, file=self._name)
+        if isinstance(record, DeleteRecord):
+            return InputRow(number, key=record.key, file=self._name)
         if record.condition_expression is not None:
             problem = "it has a ConditionExpression, which only StartBulkPutItems understands"
-            return Row(number, problem=problem, text=str(record.item), file=self._name)
-        return Row(number, item=record.item, file=self._name)
+            return InputRow(number, problem=problem, text=str(record.item), file=self._name)
+        return InputRow(number, item=record.item, file=self._name)
 
     @property
     def share(self) -> float | None:
@@ -320,7 +320,7 @@ class _Export(NamedTuple):
         return first, end
 
 
-class _File(NamedTuple):
+class _InputFile(NamedTuple):
     path: Path
     kind: FileKind | None
     is_change: bool = False
@@ -338,7 +338,7 @@ class FolderInput:
         checks: RowChecks,
     ) -> None:
         self._files = _files_in(folder, form)
-        self._open: Callable[[_File], FileInput] = lambda file: FileInput(
+        self._open: Callable[[_InputFile], FileInput] = lambda file: FileInput(
             file.path,
             file.kind or kind_of(file.path, form),
             types,
@@ -363,7 +363,7 @@ class FolderInput:
             self._current = self._open(self._files[self._number])
             self._current.skip_to(inner)
 
-    def read(self, most: int) -> list[Row]:
+    def read(self, most: int) -> list[InputRow]:
         file = self._files[self._number]
         if self._current is None:
             _check_digest(file)
@@ -395,7 +395,7 @@ def _name_in(folder: Path, path: Path) -> str:
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
 
-def _check_digest(file: _File) -> None:
+def _check_digest(file: _InputFile) -> None:
     if not file.md5:
         return
     digest = hashlib.md5(usedforsecurity=False)
@@ -406,7 +406,7 @@ def _check_digest(file: _File) -> None:
         raise UsageError(f"{file.path} is not the file that its manifest describes: copy it again")
 
 
-def _files_in(folder: Path, form: str | None) -> list[_File]:
+def _files_in(folder: Path, form: str | None) -> list[_InputFile]:
     try:
         paths = sorted(_walked(folder))
     except OSError as error:
@@ -471,7 +471,7 @@ def _in_order(folder: Path, exports: list[_Export]) -> list[_Export]:
     return ordered
 
 
-def _files_of(export: _Export) -> Iterator[_File]:
+def _files_of(export: _Export) -> Iterator[_InputFile]:
     """The data files of an export, wherever its folder was copied to."""
     manifest = export.manifest.with_name(FILES)
     if not manifest.exists():
@@ -490,7 +490,7 @@ def _files_of(export: _Export) -> Iterator[_File]:
             raise UsageError(
                 f"{path} is missing, which {manifest} names: copy the whole bucket prefix"
             )
-        yield _File(path, kind, export.is_incremental, entry.md5_checksum)
+        yield _InputFile(path, kind, export.is_incremental, entry.md5_checksum)
 
 
 def _entries_of(manifest: Path, summary: _Summary) -> list[_FileEntry]:
@@ -523,10 +523,10 @@ _IS_DATA: Final = re.compile(
 ).match
 
 
-def _plain_files(folder: Path, paths: list[Path], form: str | None) -> list[_File]:
+def _plain_files(folder: Path, paths: list[Path], form: str | None) -> list[_InputFile]:
     """The files of a folder without manifests, in the order of their names."""
     found = [
-        _File(path, None)
+        _InputFile(path, None)
         for path in paths
         if (form is not None or _IS_DATA(path.name)) and not path.name.endswith(TABLE_FILE)
     ]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -26,7 +26,7 @@ from isotone.exchange.item_files import (
     ItemFile,
     Lines,
     LineTooLong,
-    Put,
+    PutRecord,
     Record,
     RecordFile,
     Unreadable,
@@ -35,7 +35,7 @@ from isotone.exchange.item_files import (
     json_reader,
     shown,
 )
-from isotone.moving.columns import CODES, JSON, REST, Columns, add_rest, checked_types, value_of
+from isotone.moving.columns import CODES, JSON, REST, FileColumns, add_rest, checked_types, value_of
 from isotone.moving.file_names import FileFormat
 from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.notation import item_text, parse_json, read_item
@@ -50,7 +50,7 @@ _encode: Final = msgspec.json.Encoder().encode
 # Write
 
 
-def encoder_of(form: FileFormat, columns: Columns | None = None) -> Encoder:
+def encoder_of(form: FileFormat, columns: FileColumns | None = None) -> Encoder:
     """The encoder of a format; that of CSV has columns."""
     if form == "csv":
         assert columns is not None
@@ -77,7 +77,7 @@ _ENCODERS: Final[dict[FileFormat, Encoder]] = {
 }
 
 
-def csv_header(columns: Columns) -> bytes:
+def csv_header(columns: FileColumns) -> bytes:
     """The first line of a CSV file."""
     names = [_header(column.name, column.code) for column in columns.columns]
     text = _csv_text([[*names, *([REST] if columns.has_rest else [])]])
@@ -98,7 +98,7 @@ def fits_cell(code: str, content: Any) -> bool:
 
 
 class _CsvEncoder:
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: FileColumns) -> None:
         self._columns = columns
 
     def __call__(self, items: Sequence[ItemOrJson]) -> bytes:
@@ -117,9 +117,10 @@ def _cell(content: Any) -> str:
 
 
 def _csv_text(rows: list[list[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
+    lines: list[str] = []
+    # The writer quotes a CR, which many programs take for the end of a line, only if it ends lines with one.
+    csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n").writerows(rows)
+    return "".join(f"{line[:-2]}\n" for line in lines).encode()
 
 
 # Read
@@ -158,10 +159,10 @@ class _JsonLines(ItemFile):
         return _wrapped_item(line)
 
 
-_decode_put: Final = msgspec.json.Decoder(Put).decode
+_decode_put: Final = msgspec.json.Decoder(PutRecord).decode
 
 
-class _OnlyPut(Put, rename="pascal", forbid_unknown_fields=True):
+class _OnlyPut(PutRecord, rename="pascal", forbid_unknown_fields=True):
     """A record without other members, which a plain item with an attribute `Item` has."""
 
 
@@ -208,7 +209,7 @@ def _wrapped_item(line: bytes) -> Record:
 
 def _plain_item(line: bytes) -> Record:
     try:
-        return Put(read_item(parse_json(line.decode())))
+        return PutRecord(read_item(parse_json(line.decode())))
     except (UsageError, UnicodeDecodeError, RecursionError) as error:
         return Unreadable(str(error), text=shown(line))
 
@@ -264,7 +265,7 @@ class _CsvReader:
                     item[name] = _READ_CELL[code](cell)
             except (UsageError, ValueError) as error:
                 return Unreadable(f"column {name}: {error}", text=row)
-        return Put(item)
+        return PutRecord(item)
 
 
 def _column(text: str, given: Mapping[str, str], key_types: Mapping[str, str]) -> tuple[str, str]:

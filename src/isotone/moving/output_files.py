@@ -27,7 +27,7 @@ import msgspec
 from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.exchange.compression import Compression, compressor
-from isotone.exchange.export_layout import ExportedFile, ExportFormat, Layout, summary_of
+from isotone.exchange.export_layout import ExportedFile, ExportFormat, ExportLayout, summary_of
 from isotone.exchange.objects import Bucket, Folder
 from isotone.file_lock import open_locked
 from isotone.moving.file_names import Place
@@ -180,7 +180,7 @@ def name_part(file: BinaryIO, place: str, *, force: bool) -> None:
     file.close()
 
 
-class _Saved(msgspec.Struct):
+class _SavedFolder(msgspec.Struct):
     """A folder's files so far."""
 
     id: str
@@ -211,7 +211,7 @@ class FolderOutput:
         self._encode = encode
         self._form: ExportFormat = form
         self._table = table
-        self._saved = _Saved(identity, started)
+        self._saved = _SavedFolder(identity, started)
         self._parts: list[bytes] = []
         self._staged = 0
         self._staged_items = 0
@@ -219,16 +219,16 @@ class FolderOutput:
 
     def begin(self, saved: Any) -> bool:
         if saved is not None:
-            self._saved = msgspec.convert(saved, _Saved)
+            self._saved = msgspec.convert(saved, _SavedFolder)
             if all((self._folder / key).exists() for key, _, _ in self._saved.files):
                 return True
-        self._saved = _Saved(self._saved.id, self._saved.started)
+        self._saved = _SavedFolder(self._saved.id, self._saved.started)
         self._objects.put(self._bucket, self._layout.key("_started"), b"")
         return False
 
     @property
-    def _layout(self) -> Layout:
-        return Layout("", self._saved.id, self._form)
+    def _layout(self) -> ExportLayout:
+        return ExportLayout("", self._saved.id, self._form)
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
         lines = self._encode(items)

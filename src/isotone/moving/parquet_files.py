@@ -22,9 +22,9 @@ from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from isotone.errors import UsageError
-from isotone.exchange.item_files import Put, Record, Unreadable
+from isotone.exchange.item_files import PutRecord, Record, Unreadable
 from isotone.file_lock import open_locked
-from isotone.moving.columns import JSON, REST, Columns, add_rest, value_of
+from isotone.moving.columns import JSON, REST, FileColumns, add_rest, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free, name_part
 from isotone.tables.scan import ItemOrJson, decoded
@@ -50,7 +50,7 @@ def _library(name: str = "pyarrow") -> Any:
 # Write
 
 
-def schema_of(columns: Columns, sample: Sequence[Item]) -> Any:
+def schema_of(columns: FileColumns, sample: Sequence[Item]) -> Any:
     """The schema of a file with these columns; numbers get the narrowest type that has those of the sample."""
     arrow = _library()
     fields = []
@@ -107,7 +107,7 @@ class ParquetOutput:
     is_resumable = False
     should_save = False
 
-    def __init__(self, place: Place, columns: Columns, schema: Any, *, force: bool) -> None:
+    def __init__(self, place: Place, columns: FileColumns, schema: Any, *, force: bool) -> None:
         self._place = fspath(place)
         self._columns = columns
         self._schema = schema
@@ -277,7 +277,7 @@ class ParquetInput:
                     item[name] = _value(self._codes[name], content)
             except (UsageError, ValueError, TypeError) as error:
                 return Unreadable(f"column {name}: {error}", text=str(dict(row)))
-        return Put(item)
+        return PutRecord(item)
 
     def close(self) -> None:
         self._file.close()

@@ -6,15 +6,15 @@ from typing import Final
 
 from isotone.engine.engine import Engine
 from isotone.operations.action import Answer, action
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_lookup import partition_of
 
 
-class DescribeLimits(Structure, frozen=True):
+class DescribeLimits(ApiStructure, frozen=True):
     """Ask for the account's capacity limits."""
 
 
-class DescribeEndpoints(Structure, frozen=True):
+class DescribeEndpoints(ApiStructure, frozen=True):
     """Ask where to send requests."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, final
 import msgspec
 
 from isotone.engine.engine import Engine
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 
 Answer: TypeAlias = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ class Action(msgspec.Struct, frozen=True):
     """
 
     name: str
-    request: type[Structure]
+    request: type[ApiStructure]
     run: Callable[[Engine, Any], Answer | Later]
     grouped: bool
     starts_work: bool

@@ -58,7 +58,7 @@ from isotone.operations.check_order import first_fault
 from isotone.operations.check_orders import order_of
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_writes import evaluating_ahead
-from isotone.operations.permissions import Access, accesses, has_policies
+from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
 from isotone.values.plain_json import plain
 
@@ -191,7 +191,7 @@ class Api:
             _restore_expressions(own["UnprocessedKeys"], request["RequestItems"])
         return own
 
-    def accesses(self, operation: str, body: bytes) -> list[Access]:
+    def accesses(self, operation: str, body: bytes) -> list[RequiredPermission]:
         """The permissions that a request needs; raises the service's error for one that cannot be read.
 
         In a turn of a thread whose turns are bounded (`effort.one_turn`), it raises `Postponed` if that takes long. So may

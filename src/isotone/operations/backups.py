@@ -28,12 +28,12 @@ from isotone.operations.descriptions import (
     vector_settings,
 )
 from isotone.operations.request_members import (
+    ApiStructure,
     BackupArn,
     BackupName,
     BillingMode,
     EntityName,
     ListedTableName,
-    Structure,
     Timestamp,
 )
 from isotone.operations.restored_table import check_overrides, check_target, restored_schema
@@ -48,20 +48,20 @@ from isotone.operations.table_requests import (
 )
 
 
-class CreateBackup(Structure, frozen=True):
+class CreateBackup(ApiStructure, frozen=True):
     """Copy a table as it is now."""
 
     table_name: ListedTableName
     backup_name: BackupName
 
 
-class DescribeBackup(Structure, frozen=True):
+class DescribeBackup(ApiStructure, frozen=True):
     """Ask for the state of a backup, and what it was made of."""
 
     backup_arn: BackupArn
 
 
-class ListBackups(Structure, frozen=True):
+class ListBackups(ApiStructure, frozen=True):
     """Ask for the backups of one table or of all, a page at a time."""
 
     table_name: ListedTableName | None = None
@@ -72,13 +72,13 @@ class ListBackups(Structure, frozen=True):
     backup_type: Literal["USER", "SYSTEM", "AWS_BACKUP", "ALL"] | None = None
 
 
-class DeleteBackup(Structure, frozen=True):
+class DeleteBackup(ApiStructure, frozen=True):
     """Delete a backup."""
 
     backup_arn: BackupArn
 
 
-class RestoreTableFromBackup(Structure, frozen=True):
+class RestoreTableFromBackup(ApiStructure, frozen=True):
     """Create a table with the items of a backup."""
 
     target_table_name: EntityName

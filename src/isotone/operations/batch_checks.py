@@ -9,7 +9,7 @@ from isotone.errors import ValidationException
 from isotone.expressions import check_placeholders
 from isotone.expressions.messages import EMPTY
 from isotone.operations import batches, legacy, transactions
-from isotone.operations.check_order import Asked, Check
+from isotone.operations.check_order import Check, RefusedRequest
 from isotone.operations.request_expressions import (
     Binding,
     check_mixed,
@@ -24,7 +24,7 @@ from isotone.values.attribute_validation import EMPTY_NAME
 def _each(check_entry: Callable[[Any], object]) -> Check:
     """A check of each table's entry in a BatchGetItem."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for entry in asked.request.request_items.values():
             check_entry(entry)
 
@@ -63,7 +63,7 @@ placeholders_are_used = _each(batches.projection_of)
 """Every placeholder is used."""
 
 
-def entries_are_not_mixed(asked: Asked) -> None:
+def entries_are_not_mixed(asked: RefusedRequest) -> None:
     """No entry has both parameters, nor one entry one of them and another entry the other."""
     entries = asked.request.request_items.values()
     for entry in entries:
@@ -73,12 +73,12 @@ def entries_are_not_mixed(asked: Asked) -> None:
     batches.check_entries_are_not_mixed(entries)
 
 
-def keys_are_few(asked: Asked) -> None:
+def keys_are_few(asked: RefusedRequest) -> None:
     """There are not too many keys over all tables."""
     batches.check_count_of_keys(asked.request)
 
 
-def keys_are_written_once(asked: Asked) -> None:
+def keys_are_written_once(asked: RefusedRequest) -> None:
     """No key is written twice; keys of equal value are found when the table is read."""
     for entry in asked.request.request_items.values():
         for place, key in enumerate(entry.keys):
@@ -86,24 +86,24 @@ def keys_are_written_once(asked: Asked) -> None:
                 raise ValidationException(batches.DUPLICATES)
 
 
-def tables_exist(asked: Asked) -> None:
+def tables_exist(asked: RefusedRequest) -> None:
     """There is a table of each name."""
     for name in asked.request.request_items:
         open_table(asked.engine, name)
 
 
-def keys_fit(asked: Asked) -> None:
+def keys_fit(asked: RefusedRequest) -> None:
     """Each key fits its table, and none is there twice."""
     for name, entry in asked.request.request_items.items():
         batches.keys_of(asked.engine, name, entry)
 
 
-def _writes(asked: Asked) -> Iterator[batches.WriteRequest]:
+def _writes(asked: RefusedRequest) -> Iterator[batches.WriteRequest]:
     for writes in asked.request.request_items.values():
         yield from writes
 
 
-def writes_are_sound(asked: Asked) -> None:
+def writes_are_sound(asked: RefusedRequest) -> None:
     """Each write is either a put or a delete, of a good item or key."""
     for write in _writes(asked):
         batches.check_write(write)
@@ -113,12 +113,12 @@ def writes_are_sound(asked: Asked) -> None:
             check_content(write.delete_request.key, sized=False)
 
 
-def writes_are_few(asked: Asked) -> None:
+def writes_are_few(asked: RefusedRequest) -> None:
     """There are not too many writes over all tables."""
     batches.check_count_of_writes(asked.request)
 
 
-def entries_have_one_action(asked: Asked) -> None:
+def entries_have_one_action(asked: RefusedRequest) -> None:
     """Each entry of a transaction is one of a put, an update, a delete and a check."""
     for entry in asked.request.transact_items:
         transactions.entry_of(entry)

@@ -11,31 +11,31 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ValidationException
-from isotone.expressions import Projection
+from isotone.expressions import CompiledProjection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
-from isotone.operations.item_writes import Change, delete_change, execute, put_change
-from isotone.operations.request_expressions import Binding, Parameters, checker, mixed
+from isotone.operations.item_writes import ItemChange, delete_change, execute, put_change
+from isotone.operations.request_expressions import Binding, ExpressionParameters, checker, mixed
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeMap,
     AttributeNames,
     ExpressionNames,
     Flag,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
-    Structure,
     TableName,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import MANY_TYPES, Item, canonical_item
 
 
-class KeysAndAttributes(Structure, frozen=True):
+class KeysAndAttributes(ApiStructure, frozen=True):
     """The keys to read from one table."""
 
     keys: Annotated[list[AttributeMap], Meta(min_length=1, max_length=limits.BATCH_GET_ITEMS)]
@@ -45,7 +45,7 @@ class KeysAndAttributes(Structure, frozen=True):
     expression_attribute_names: ExpressionNames | None = None
 
 
-class BatchGetItem(Structure, frozen=True):
+class BatchGetItem(ApiStructure, frozen=True):
     """Read items of several tables by their keys."""
 
     request_items: Annotated[
@@ -54,19 +54,19 @@ class BatchGetItem(Structure, frozen=True):
     return_consumed_capacity: ReturnConsumedCapacity | None = None
 
 
-class PutRequest(Structure, frozen=True):
+class PutRequest(ApiStructure, frozen=True):
     """One put of a batch."""
 
     item: AttributeMap
 
 
-class DeleteRequest(Structure, frozen=True):
+class DeleteRequest(ApiStructure, frozen=True):
     """One delete of a batch."""
 
     key: AttributeMap
 
 
-class WriteRequest(Structure, frozen=True):
+class WriteRequest(ApiStructure, frozen=True):
     """One write of a batch: exactly one of the two members is present."""
 
     put_request: PutRequest | None = None
@@ -78,7 +78,7 @@ WriteRequests = Annotated[
 ]
 
 
-class BatchWriteItem(Structure, frozen=True):
+class BatchWriteItem(ApiStructure, frozen=True):
     """Put and delete items of several tables, independently."""
 
     request_items: Annotated[
@@ -88,7 +88,9 @@ class BatchWriteItem(Structure, frozen=True):
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
 
 
-BATCH_GET: Final = Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
+BATCH_GET: Final = ExpressionParameters(
+    expressions=("projection_expression",), legacy=("attributes_to_get",)
+)
 _check_keys: Final = checker(BATCH_GET)
 DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
@@ -138,7 +140,7 @@ def check_entries_are_not_mixed(entries: Collection[KeysAndAttributes]) -> None:
         raise mixed(BATCH_GET.legacy, BATCH_GET.expressions)
 
 
-def _projections(request: BatchGetItem) -> list[Projection | None]:
+def _projections(request: BatchGetItem) -> list[CompiledProjection | None]:
     """What each entry reads of its items; raises what is wrong with the parameters but for the keys."""
     entries = request.request_items.values()
     if len(entries) > 1:
@@ -151,7 +153,7 @@ def _projections(request: BatchGetItem) -> list[Projection | None]:
     return [projection_of(entry) for entry in entries]
 
 
-def projection_of(entry: KeysAndAttributes) -> Projection | None:
+def projection_of(entry: KeysAndAttributes) -> CompiledProjection | None:
     if entry.attributes_to_get is not None:
         return legacy.projection_of(entry.attributes_to_get)
     binding = Binding(entry.expression_attribute_names, None)
@@ -160,7 +162,7 @@ def projection_of(entry: KeysAndAttributes) -> Projection | None:
     return projection
 
 
-def keys_of(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Table, list[bytes]]:
+def keys_of(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[StoredTable, list[bytes]]:
     """The table of an entry of BatchGetItem, and the physical keys of its items."""
     table = open_table(engine, name)
     keys = [requested_key(table.keyspace, key)[0] for key in entry.keys]
@@ -251,7 +253,7 @@ def _checked(write: WriteRequest) -> tuple[WriteRequest, Item, int]:
 
 def _changes(
     engine: Engine, name: str, writes: list[tuple[WriteRequest, Item, int]]
-) -> list[Change]:
+) -> list[ItemChange]:
     """The changes of one table."""
     changes = []
     for write, item, size in writes:
@@ -267,6 +269,6 @@ def _changes(
     return changes
 
 
-def _refuse_duplicates(changes: list[Change]) -> None:
+def _refuse_duplicates(changes: list[ItemChange]) -> None:
     if len({change.key for change in changes}) < len(changes):
         raise ValidationException(DUPLICATES)

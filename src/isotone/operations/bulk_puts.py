@@ -13,7 +13,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
-from isotone.engine.transfers import Load
+from isotone.engine.transfers import LoadJob
 from isotone.errors import (
     IdempotentParameterMismatchException,
     ResourceNotFoundException,
@@ -21,7 +21,7 @@ from isotone.errors import (
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import ListedTableName, Structure
+from isotone.operations.request_members import ApiStructure, ListedTableName
 from isotone.operations.table_lookup import changed_table
 from isotone.operations.transfer_requests import (
     Bucket,
@@ -42,7 +42,7 @@ from isotone.operations.transfer_requests import (
 )
 
 
-class InputS3Configuration(Structure, frozen=True, kw_only=True):
+class InputS3Configuration(ApiStructure, frozen=True, kw_only=True):
     """The objects to read: those of a bucket whose keys begin with a prefix."""
 
     s3_bucket_owner: BucketOwner | None = None
@@ -52,7 +52,7 @@ class InputS3Configuration(Structure, frozen=True, kw_only=True):
     input_compression_type: InputCompression | None = None
 
 
-class OutputS3Configuration(Structure, frozen=True, kw_only=True):
+class OutputS3Configuration(ApiStructure, frozen=True, kw_only=True):
     """Where to report the items that were not written, and which of them."""
 
     s3_bucket_owner: BucketOwner | None = None
@@ -63,7 +63,7 @@ class OutputS3Configuration(Structure, frozen=True, kw_only=True):
     output_type: list[Literal["ERROR", "CONDITION_CHECK_FAILURE"]]
 
 
-class StartBulkPutItems(Structure, frozen=True, kw_only=True):
+class StartBulkPutItems(ApiStructure, frozen=True, kw_only=True):
     """Put the items of files in a bucket into a table."""
 
     client_token: ClientToken | None = None
@@ -74,19 +74,19 @@ class StartBulkPutItems(Structure, frozen=True, kw_only=True):
     performance_tier: Literal["STANDARD", "ACCELERATED"] | None = None
 
 
-class DescribeBulkOperation(Structure, frozen=True):
+class DescribeBulkOperation(ApiStructure, frozen=True):
     """Ask how far a bulk operation is, or how it ended."""
 
     bulk_operation_arn: TransferArn
 
 
-class CancelBulkOperation(Structure, frozen=True):
+class CancelBulkOperation(ApiStructure, frozen=True):
     """Stop a bulk operation; what it has written remains."""
 
     bulk_operation_arn: TransferArn
 
 
-class ListBulkOperations(Structure, frozen=True):
+class ListBulkOperations(ApiStructure, frozen=True):
     """Ask for the bulk operations, a page at a time."""
 
     max_results: PageSize | None = None
@@ -112,12 +112,12 @@ def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
     )
 
 
-def _new_job(engine: Engine, name: str, members: dict[str, Any]) -> Load:
+def _new_job(engine: Engine, name: str, members: dict[str, Any]) -> LoadJob:
     _BULK_PUTS.check_running(engine)
     table = changed_table(engine, name)
     now = round(engine.clock.now(), 3)
     identity = transfers.new_id(engine)
-    return Load(identity, table.name, table.schema.id, members, now, is_bulk=True)
+    return LoadJob(identity, table.name, table.schema.id, members, now, is_bulk=True)
 
 
 @action("DescribeBulkOperation")
@@ -156,7 +156,7 @@ def _check(request: StartBulkPutItems) -> None:
     check_compression(request.input_s3_configuration.input_compression_type)
 
 
-def _summary(engine: Engine, job: Load) -> dict[str, Any]:
+def _summary(engine: Engine, job: LoadJob) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "BulkOperationArn": job_arn(engine, job),
         "BulkOperationStatus": job.status,
@@ -170,7 +170,7 @@ def _summary(engine: Engine, job: Load) -> dict[str, Any]:
 _ECHOED = ("ClientToken", "InputS3Configuration", "OutputS3Configuration", "MaxWriteRequestUnits")
 
 
-def _description(engine: Engine, job: Load) -> dict[str, Any]:
+def _description(engine: Engine, job: LoadJob) -> dict[str, Any]:
     request = job.request
     described: dict[str, Any] = {
         **_summary(engine, job),
@@ -196,7 +196,7 @@ _GROUPS = {
 }
 
 
-def _usage(job: Load) -> dict[str, Any]:
+def _usage(job: LoadJob) -> dict[str, Any]:
     """The bytes written, by table and index: the keys of `usage` are `table`, `local/name`, `global/name`, `vector/name`."""
     usage: dict[str, Any] = {
         "TableName": job.table,

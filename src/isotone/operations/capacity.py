@@ -4,7 +4,7 @@ How many units an item of some size takes is in `values.size`. Here is what is c
 the old and the new item, an index entry whose key changes takes two writes, and in a transaction everything
 takes `TRANSACTION_FACTOR` times as much.
 
-A `Meter` exists only if the request asks for its consumption. Where consumption is counted for operators
+A `CapacityMeter` exists only if the request asks for its consumption. Where consumption is counted for operators
 (`engine/consumed_units.py`), it also adds to the table's counters; a request that does not ask adds to them alone.
 """
 
@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from isotone import limits
 from isotone.engine.consumed_units import TableUnits, entry_units
 from isotone.engine.engine import Engine
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.engine.items import collection_size
 from isotone.engine.layout import size_of
-from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import Item
 from isotone.values.size import read_units, write_units
@@ -33,7 +33,7 @@ _SEARCHED_BYTES: Final = 17.6  # for each dimension, however many vectors the in
 _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}
 
 
-class Meter:
+class CapacityMeter:
     """The units that one request consumes of one table, which its response reports in the way that `mode` says.
 
     `kind` is the member that transactions report beside the total.
@@ -53,7 +53,7 @@ class Meter:
     def __init__(
         self,
         name: str,
-        table: Table,
+        table: StoredTable,
         mode: str | None,
         *,
         factor: int = 1,
@@ -81,10 +81,13 @@ class Meter:
             self._counted.write(old_size, new_size, self._factor)
 
     def write_entry(
-        self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
+        self,
+        index: SecondaryIndex | StoredVectorIndex,
+        before: IndexEntry | None,
+        after: IndexEntry | None,
     ) -> None:
         """Charge the change of an index entry: two writes if its key changes, otherwise one."""
-        if isinstance(index, VectorIndex):
+        if isinstance(index, StoredVectorIndex):
             written = self._vectors.get(index.name, 0.0) + vector_write_bytes(before, after)
             self._vectors[index.name] = written
             return
@@ -123,7 +126,7 @@ class Meter:
         )
 
 
-def vector_write_bytes(before: Entry | None, after: Entry | None) -> float:
+def vector_write_bytes(before: IndexEntry | None, after: IndexEntry | None) -> float:
     """The bytes that the change of an entry of a vector index costs: the larger of the two, or both if it moves.
 
     An entry has four bytes for each dimension, the name of the vector attribute, and the size of the other
@@ -151,28 +154,28 @@ class Metered(Protocol):
     def return_consumed_capacity(self) -> str | None: ...
 
 
-Charged: TypeAlias = Meter | TableUnits
+Charged: TypeAlias = CapacityMeter | TableUnits
 """What a request charges: a meter if it asks for its consumption, or the counters of the table alone."""
 
 
-def meter_for(request: Metered, table: Table) -> Charged | None:
+def meter_for(request: Metered, table: StoredTable) -> Charged | None:
     """What a request charges; None if it does not ask, and nobody counts."""
     return meter_for_table(request.table_name, table, request.return_consumed_capacity)
 
 
-def meter_for_table(name: str, table: Table, mode: str | None) -> Charged | None:
+def meter_for_table(name: str, table: StoredTable, mode: str | None) -> Charged | None:
     """What a request charges that calls a table by this name, and reports its consumption in this mode."""
-    return table.units if mode is None or mode == "NONE" else Meter(name, table, mode)
+    return table.units if mode is None or mode == "NONE" else CapacityMeter(name, table, mode)
 
 
 def transaction_meters(
     engine: Engine, table_names: Iterable[str], mode: str | None, kind: Literal["Read", "Write"]
-) -> dict[str, Meter]:
+) -> dict[str, CapacityMeter]:
     """A meter for each table of a transaction; none if the request does not ask, and nobody counts."""
     if (mode is None or mode == "NONE") and engine.catalog.units is None:
         return {}
     return {
-        name: Meter(
+        name: CapacityMeter(
             name,
             open_table(engine, name),
             mode,
@@ -189,11 +192,11 @@ def add_capacity(
     """Add the `ConsumedCapacity` of several tables, if requested."""
     if mode is not None and mode != "NONE":
         answer["ConsumedCapacity"] = [
-            meter.report() for meter in meters if isinstance(meter, Meter)
+            meter.report() for meter in meters if isinstance(meter, CapacityMeter)
         ]
 
 
-def collection_metrics(engine: Engine, table: Table, item: Item) -> dict[str, Any] | None:
+def collection_metrics(engine: Engine, table: StoredTable, item: Item) -> dict[str, Any] | None:
     """The `ItemCollectionMetrics` of an item; None for a table without local indexes."""
     if table.collections is None:
         return None
@@ -207,7 +210,7 @@ def collection_metrics(engine: Engine, table: Table, item: Item) -> dict[str, An
 
 
 def collections_metrics(
-    engine: Engine, written: Iterable[tuple[str, Table, Item]]
+    engine: Engine, written: Iterable[tuple[str, StoredTable, Item]]
 ) -> dict[str, list[dict[str, Any]]]:
     """The `ItemCollectionMetrics` of many writes, by the name that the request gives each table."""
     metrics: dict[str, list[dict[str, Any]]] = {}

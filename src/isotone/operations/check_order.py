@@ -14,19 +14,19 @@ import msgspec
 
 from isotone.effort import Postponed
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ApiError, ValidationException
 from isotone.operations.request_decoding import accepting_trees, converted, typed
 from isotone.operations.request_grammar import (
     Constraints,
-    Record,
+    ListShape,
     Scalar,
-    Sequence,
     Shape,
+    StructureShape,
     shape_of,
 )
 from isotone.operations.request_grammar import Mapping as MappingShape
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import MANY_TYPES, NO_TYPE
 from isotone.values.request_body import read_json
@@ -44,7 +44,7 @@ _UNCOUNTED: Final = (
 """How a fault begins that is never counted."""
 
 
-class Asked:
+class RefusedRequest:
     """A refused request, as far as the layers have understood it.
 
     `document` has the types of the structure, and no nulls; `request` can be used once all required members are right.
@@ -56,7 +56,7 @@ class Asked:
         self,
         engine: Engine,
         action: str,
-        structure: type[Structure],
+        structure: type[ApiStructure],
         given: bytes | Mapping[str, Any],
     ) -> None:
         self.engine = engine
@@ -67,7 +67,7 @@ class Asked:
         self.document = typed(structure, given)
 
     @property
-    def shape(self) -> Record:
+    def shape(self) -> StructureShape:
         """The grammar of the request."""
         return shape_of(self._structure)
 
@@ -85,22 +85,22 @@ class Asked:
             self._request = converted(accepting_trees(self._structure), sound)
         return self._request
 
-    def table(self) -> Table:
+    def table(self) -> StoredTable:
         """The table of a request about one; raises if there is none."""
         return open_table(self.engine, self.request.table_name)
 
 
 def _sound(value: Any, shape: Shape) -> Any:
     """A document without the optional members that break a constraint of their own."""
-    if isinstance(shape, Record):
+    if isinstance(shape, StructureShape):
         return {
             name: _sound(each, shape.members[name].shape)
             for name, each in value.items()
             if shape.members[name].required or _keeps(each, shape.members[name].shape.constraints)
         }
-    if isinstance(shape, Sequence) and not isinstance(shape.member, Scalar):
+    if isinstance(shape, ListShape) and not isinstance(shape.member, Scalar):
         return [None if each is None else _sound(each, shape.member) for each in value]
-    if isinstance(shape, MappingShape) and isinstance(shape.value, Record):
+    if isinstance(shape, MappingShape) and isinstance(shape.value, StructureShape):
         return {name: _sound(each, shape.value) for name, each in value.items()}
     return value
 
@@ -109,7 +109,7 @@ def _keeps(value: Any, constraints: Constraints) -> bool:
     return all(rule.holds(value) for rule in constraints if rule.decoding)
 
 
-Check: TypeAlias = Callable[[Asked], object]
+Check: TypeAlias = Callable[[RefusedRequest], object]
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class Layer(msgspec.Struct, frozen=True):
     check: Check
     counted: bool = False
 
-    def fault(self, asked: Asked) -> ApiError | None:
+    def fault(self, asked: RefusedRequest) -> ApiError | None:
         """The first fault that the layer finds."""
         try:
             self.check(asked)
@@ -137,31 +137,31 @@ class Layer(msgspec.Struct, frozen=True):
         return None
 
 
-class Branch(msgspec.Struct, frozen=True):
+class OrderBranch(msgspec.Struct, frozen=True):
     """Layers of their own for some requests. These are not checked any further."""
 
     says: str
-    applies: Callable[[Asked], bool]
+    applies: Callable[[RefusedRequest], bool]
     layers: tuple[Layer, ...]
 
-    def fault(self, asked: Asked) -> ApiError | None:
+    def fault(self, asked: RefusedRequest) -> ApiError | None:
         """The first fault of a request that takes this branch."""
         return _first(self.layers, asked) if self.applies(asked) else None
 
 
-Order: TypeAlias = tuple[Layer | Branch, ...]
+Order: TypeAlias = tuple[Layer | OrderBranch, ...]
 
 
 def first_fault(
     engine: Engine,
     action: str,
-    structure: type[Structure],
+    structure: type[ApiStructure],
     given: bytes | Mapping[str, Any],
     order: Order,
 ) -> ApiError | None:
     """The fault that the service reports for a refused request; None if no layer finds one."""
     try:
-        asked = Asked(engine, action, structure, given)
+        asked = RefusedRequest(engine, action, structure, given)
     except Postponed:
         raise
     except ApiError as error:
@@ -169,7 +169,7 @@ def first_fault(
     return _first(order, asked)
 
 
-def _first(order: Order, asked: Asked) -> ApiError | None:
+def _first(order: Order, asked: RefusedRequest) -> ApiError | None:
     for layer in order:
         fault = layer.fault(asked)
         if fault is not None:

@@ -18,11 +18,11 @@ from isotone.operations import member_checks as members
 from isotone.operations import read_checks as reads
 from isotone.operations import request_checks as requests
 from isotone.operations import value_checks as values
-from isotone.operations.check_order import Branch, Layer, Order
+from isotone.operations.check_order import Layer, Order, OrderBranch
 from isotone.operations.item_requests import PUT_OR_DELETE, READ, UPDATE
 from isotone.operations.member_checks import member
 from isotone.operations.query_and_scan import QUERY, SCAN
-from isotone.operations.request_expressions import Parameters
+from isotone.operations.request_expressions import ExpressionParameters
 from isotone.operations.value_checks import PLACEHOLDERS, newly
 from isotone.values.attribute_validation import (
     EMPTY_SET,
@@ -75,7 +75,7 @@ _KEY_FITS: Final = Layer("a Key that does not fit the table", requests.key_fits)
 _MALFORMED: Final = Layer("malformed placeholders", requests.placeholders_are_well_formed)
 
 
-def _combined(parameters: Parameters, *, shortly: bool) -> tuple[Layer, ...]:
+def _combined(parameters: ExpressionParameters, *, shortly: bool) -> tuple[Layer, ...]:
     """Which parameters can be combined."""
     return (
         Layer("expressions together with legacy parameters", requests.not_mixed(parameters)),
@@ -109,7 +109,7 @@ def _older(
     *more: Layer,
     with_placeholder: bool = True,
     name: members.Entry = members.one_of_table_name,
-) -> tuple[Branch, Branch]:
+) -> tuple[OrderBranch, OrderBranch]:
     """The older checks, for requests that the newer ones cannot decode; `checks` come last, and nothing is counted."""
     first = (
         _NO_NAME,
@@ -128,12 +128,12 @@ def _older(
     )
     decoded = Layer(_DECODED, values.decoded_as_before(source, with_placeholder=with_placeholder))
     return (
-        Branch(
+        OrderBranch(
             "a value has several types",
             values.has_a_value_of_several_types,
             (decoded, *first, *last),
         ),
-        Branch(
+        OrderBranch(
             "a value is in more than 62 lists or maps",
             values.is_deep,
             (*first, *nesting, *last),

@@ -18,16 +18,16 @@ from isotone.engine.table_schema import Insights, KeySchema, TableSchema
 from isotone.errors import ResourceNotFoundException, ValidationException
 from isotone.operations.action import Answer, action
 from isotone.operations.request_members import (
+    ApiStructure,
     ContributorInsightsAction,
     ContributorInsightsMode,
     IndexName,
     ListedTableName,
-    Structure,
 )
 from isotone.operations.table_lookup import changed_table, described_table
 
 
-class UpdateContributorInsights(Structure, frozen=True, kw_only=True):
+class UpdateContributorInsights(ApiStructure, frozen=True, kw_only=True):
     """Switch the insights of a table or an index."""
 
     table_name: ListedTableName
@@ -36,14 +36,14 @@ class UpdateContributorInsights(Structure, frozen=True, kw_only=True):
     contributor_insights_mode: ContributorInsightsMode | None = None
 
 
-class DescribeContributorInsights(Structure, frozen=True):
+class DescribeContributorInsights(ApiStructure, frozen=True):
     """Ask for the insights of a table or an index."""
 
     table_name: ListedTableName
     index_name: IndexName | None = None
 
 
-class ListContributorInsights(Structure, frozen=True):
+class ListContributorInsights(ApiStructure, frozen=True):
     """Ask for the insights of all tables and indexes, or of one table, a page at a time."""
 
     table_name: ListedTableName | None = None

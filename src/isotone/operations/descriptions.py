@@ -9,12 +9,12 @@ from isotone.engine import backfill, replica_log, replication
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT
 from isotone.engine.table_schema import (
+    IndexProjection,
     IndexSchema,
     KeySchema,
-    Projection,
     Restored,
     TableSchema,
-    Throughput,
+    TableThroughput,
     VectorSchema,
 )
 from isotone.operations.table_lookup import table_arn
@@ -147,15 +147,15 @@ def key_elements(keys: KeySchema) -> list[dict[str, str]]:
     ]
 
 
-def projection(wanted: Projection) -> dict[str, Any]:
-    """A `Projection` member."""
+def projection(wanted: IndexProjection) -> dict[str, Any]:
+    """A `IndexProjection` member."""
     described: dict[str, Any] = {"ProjectionType": wanted.kind}
     if wanted.kind == "INCLUDE":
         described["NonKeyAttributes"] = list(wanted.names)
     return described
 
 
-def _throughput(throughput: Throughput) -> dict[str, Any]:
+def _throughput(throughput: TableThroughput) -> dict[str, Any]:
     described: dict[str, Any] = {
         "NumberOfDecreasesToday": throughput.decreases_today,
         "ReadCapacityUnits": throughput.read,

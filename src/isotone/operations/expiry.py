@@ -16,25 +16,25 @@ from isotone.engine.table_schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
 from isotone.operations import replicas
 from isotone.operations.action import Answer, action
-from isotone.operations.request_members import ControlTableName, Flag, Structure
+from isotone.operations.request_members import ApiStructure, ControlTableName, Flag
 from isotone.operations.table_lookup import changed_table, described_table
 
 
-class TimeToLiveSpecification(Structure, frozen=True):
+class TimeToLiveSpecification(ApiStructure, frozen=True):
     """The attribute with an item's expiry."""
 
     enabled: Flag
     attribute_name: Annotated[str, Meta(min_length=1, max_length=255)]
 
 
-class UpdateTimeToLive(Structure, frozen=True):
+class UpdateTimeToLive(ApiStructure, frozen=True):
     """Turn expiry on or off."""
 
     table_name: ControlTableName
     time_to_live_specification: TimeToLiveSpecification
 
 
-class DescribeTimeToLive(Structure, frozen=True):
+class DescribeTimeToLive(ApiStructure, frozen=True):
     """Ask whether items expire, and by which attribute."""
 
     table_name: ControlTableName

@@ -18,13 +18,13 @@ import msgspec
 from isotone.engine import transfers, views
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, encode_item, item_of, size_of
-from isotone.engine.table_indexes import Table
-from isotone.engine.transfers import DataFile, Export, Failure
+from isotone.engine.table_indexes import StoredTable
+from isotone.engine.transfers import DataFile, Export, TransferFailure
 from isotone.errors import SerializationException, ValidationException
-from isotone.exchange.export_layout import ExportedFile, Layout, summary_of
+from isotone.exchange.export_layout import ExportedFile, ExportLayout, summary_of
 from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
 from isotone.exchange.objects import ObjectStore, ObjectStoreError, bucket_of
-from isotone.expressions import Projection
+from isotone.expressions import CompiledProjection
 from isotone.operations.item_validation import check_key_condition
 from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.table_lookup import table_arn
@@ -44,10 +44,10 @@ def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
     try:
         _step(engine, objects, export)
     except ObjectStoreError as error:
-        fail(engine, export, Failure(error.code, error.message))
+        fail(engine, export, TransferFailure(error.code, error.message))
 
 
-def fail(engine: Engine, export: Export, failure: Failure) -> None:
+def fail(engine: Engine, export: Export, failure: TransferFailure) -> None:
     """End an export that cannot go on. After damage as well: an export of the rest would pass for the whole."""
     _end(engine, export.id, "FAILED", failure)
 
@@ -73,7 +73,9 @@ def _change(engine: Engine, export: Export, **changes: Any) -> None:
             transfers.save(engine, msgspec.structs.replace(export, **changes))
 
 
-def _end(engine: Engine, identity: str, status: str, failure: Failure | None = None) -> None:
+def _end(
+    engine: Engine, identity: str, status: str, failure: TransferFailure | None = None
+) -> None:
     with engine.writing:
         export = transfers.find(engine, identity)
         if not isinstance(export, Export) or export.ended is not None:
@@ -128,7 +130,7 @@ def _compressed(content: bytes) -> bytes:
     return packer.compress(content) + packer.flush()
 
 
-def _line_of(export: Export, table: Table) -> Line:
+def _line_of(export: Export, table: StoredTable) -> Line:
     is_ion = export.request.get("ExportFormat") == "ION"
     selection = selection_of(table, export.request.get("FilterSpecification"))
     if selection is None:
@@ -140,17 +142,17 @@ def _json_line(record: bytes) -> bytes:
     return json_line(body_of(record))
 
 
-class Selection:
+class ExportSelection:
     """Which items a full export has, and which of their attributes."""
 
     __slots__ = ("_high", "_keyspace", "_low", "_matches", "_projection")
 
     def __init__(
         self,
-        table: Table,
+        table: StoredTable,
         bounds: tuple[bytes, bytes | None],
         matches: Matches | None,
-        projection: Projection | None,
+        projection: CompiledProjection | None,
     ) -> None:
         self._keyspace = table.keyspace
         self._low, self._high = bounds
@@ -167,7 +169,7 @@ class Selection:
         return item if self._projection is None else self._projection.project(item)
 
 
-def selection_of(table: Table, wanted: Mapping[str, Any] | None) -> Selection | None:
+def selection_of(table: StoredTable, wanted: Mapping[str, Any] | None) -> ExportSelection | None:
     """The selection of a FilterSpecification; raises the errors of its expressions."""
     if wanted is None:
         return None
@@ -191,10 +193,10 @@ def selection_of(table: Table, wanted: Mapping[str, Any] | None) -> Selection | 
         bounds = keyspace.bounds(chosen)
         if condition is not None:
             _refuse_keys(table, condition.attributes)
-    return Selection(table, bounds, bound(condition, binding.values), projection)
+    return ExportSelection(table, bounds, bound(condition, binding.values), projection)
 
 
-def _refuse_keys(table: Table, attributes: frozenset[str]) -> None:
+def _refuse_keys(table: StoredTable, attributes: frozenset[str]) -> None:
     for name in table.key_names:
         if name in attributes:
             raise ValidationException(
@@ -203,14 +205,16 @@ def _refuse_keys(table: Table, attributes: frozenset[str]) -> None:
             )
 
 
-def _selected_line(selection: Selection, is_ion: bool, record: bytes) -> bytes | None:
+def _selected_line(selection: ExportSelection, is_ion: bool, record: bytes) -> bytes | None:
     item = selection(item_of(record))
     if item is None:
         return None
     return ion_line(item) if is_ion else json_line(encode_item(item))
 
 
-def _change_line(export: Export, table: Table, change: views.Change) -> tuple[bytes | None, int]:
+def _change_line(
+    export: Export, table: StoredTable, change: views.ViewChange
+) -> tuple[bytes | None, int]:
     if change.old is None and change.new is None:
         return None, 0  # it came and went within the period
     wanted = export.request["IncrementalExportSpecification"].get("ExportViewType")
@@ -244,8 +248,8 @@ def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
         )
 
 
-def _layout(export: Export) -> Layout:
-    return Layout(
+def _layout(export: Export) -> ExportLayout:
+    return ExportLayout(
         str(export.request.get("S3Prefix", "")),
         export.id,
         export.request.get("ExportFormat", "DYNAMODB_JSON"),

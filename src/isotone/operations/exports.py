@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from isotone import limits
 from isotone.engine import history, transfers, views
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Recovery
 from isotone.engine.transfers import Export
 from isotone.errors import (
@@ -25,9 +25,9 @@ from isotone.operations.action import Answer, action
 from isotone.operations.export_files import OWNER, manifest_key, selection_of
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
+    ApiStructure,
     ExpressionNames,
     ExpressionValues,
-    Structure,
     Timestamp,
 )
 from isotone.operations.table_lookup import table_arn, table_name
@@ -49,7 +49,7 @@ from isotone.operations.transfer_requests import (
 )
 
 
-class IncrementalExportSpecification(Structure, frozen=True):
+class IncrementalExportSpecification(ApiStructure, frozen=True):
     """Which changes to export: from a time, until just before another."""
 
     export_from_time: Timestamp | None = None
@@ -57,7 +57,7 @@ class IncrementalExportSpecification(Structure, frozen=True):
     export_view_type: Literal["NEW_IMAGE", "NEW_AND_OLD_IMAGES"] | None = None
 
 
-class FilterSpecification(Structure, frozen=True):
+class FilterSpecification(ApiStructure, frozen=True):
     """Which items, and which of their attributes, to export."""
 
     filter_expression: str | None = None
@@ -67,7 +67,7 @@ class FilterSpecification(Structure, frozen=True):
     expression_attribute_values: ExpressionValues | None = None
 
 
-class ExportTableToPointInTime(Structure, frozen=True, kw_only=True):
+class ExportTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
     """Write a table, or its changes, to files in a bucket."""
 
     table_arn: TableArn
@@ -84,13 +84,13 @@ class ExportTableToPointInTime(Structure, frozen=True, kw_only=True):
     filter_specification: FilterSpecification | None = None
 
 
-class DescribeExport(Structure, frozen=True):
+class DescribeExport(ApiStructure, frozen=True):
     """Ask how far an export is, or how it ended."""
 
     export_arn: TransferArn
 
 
-class ListExports(Structure, frozen=True):
+class ListExports(ApiStructure, frozen=True):
     """Ask for the exports of one table or of all, a page at a time."""
 
     table_arn: TableArn | None = None
@@ -140,7 +140,7 @@ def _check(request: ExportTableToPointInTime) -> None:
     check_encryption(request.s3_sse_algorithm, request.s3_sse_kms_key_id)
 
 
-def _table(engine: Engine, name: str) -> Table:
+def _table(engine: Engine, name: str) -> StoredTable:
     table = engine.catalog.tables.get(name)
     if table is None:
         raise TableNotFoundException(f"Table not found: {table_arn(engine, name)}")

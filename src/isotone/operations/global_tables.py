@@ -14,7 +14,7 @@ import msgspec
 
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import LEGACY
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import IndexSchema, KeySchema, Replication, TableSchema
 from isotone.errors import (
     GlobalTableAlreadyExistsException,
@@ -27,45 +27,45 @@ from isotone.errors import (
 from isotone.operations import replicas
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import EntityName, PositiveInteger, Structure
+from isotone.operations.request_members import ApiStructure, EntityName, PositiveInteger
 from isotone.operations.table_lookup import partition_of
 from isotone.operations.table_requests import RegionAction
 
 
-class Replica(Structure, frozen=True):
+class Replica(ApiStructure, frozen=True):
     """A region of a global table."""
 
     region_name: str | None = None
 
 
-class CreateGlobalTable(Structure, frozen=True):
+class CreateGlobalTable(ApiStructure, frozen=True):
     """Join tables of several regions."""
 
     global_table_name: EntityName
     replication_group: list[Replica]
 
 
-class ReplicaUpdate(Structure, frozen=True):
+class ReplicaUpdate(ApiStructure, frozen=True):
     """A region that joins or leaves: exactly one of the members is present."""
 
     create: RegionAction | None = None
     delete: RegionAction | None = None
 
 
-class UpdateGlobalTable(Structure, frozen=True):
+class UpdateGlobalTable(ApiStructure, frozen=True):
     """Let regions join and leave a global table."""
 
     global_table_name: EntityName
     replica_updates: list[ReplicaUpdate]
 
 
-class DescribeGlobalTable(Structure, frozen=True):
+class DescribeGlobalTable(ApiStructure, frozen=True):
     """Ask for the regions of a global table."""
 
     global_table_name: EntityName
 
 
-class ListGlobalTables(Structure, frozen=True):
+class ListGlobalTables(ApiStructure, frozen=True):
     """Ask for all global tables, or those of a region, a page at a time."""
 
     exclusive_start_global_table_name: EntityName | None = None
@@ -207,7 +207,7 @@ def _is_legacy(schema: TableSchema) -> bool:
     return schema.replication is not None and schema.replication.version == LEGACY
 
 
-def _member(engine: Engine, name: str, region: str) -> tuple[Engine, Table]:
+def _member(engine: Engine, name: str, region: str) -> tuple[Engine, StoredTable]:
     """The table of a region; without a region of its own, a region has no table that could be a replica."""
     member = engine.regions.get(region)
     table = None if member is None else member.catalog.tables.get(name)
@@ -216,7 +216,7 @@ def _member(engine: Engine, name: str, region: str) -> tuple[Engine, Table]:
     return member, table
 
 
-def _check_joining(engine: Engine, table: Table, model: TableSchema) -> None:
+def _check_joining(engine: Engine, table: StoredTable, model: TableSchema) -> None:
     """Check that a table can join the group of `model`."""
     schema = table.schema
     if engine.counts.of(schema.tree)[0]:

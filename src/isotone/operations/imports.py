@@ -12,7 +12,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine import backfill, transfers
 from isotone.engine.engine import Engine
-from isotone.engine.transfers import Load
+from isotone.engine.transfers import LoadJob
 from isotone.errors import (
     ImportConflictException,
     ImportNotFoundException,
@@ -21,7 +21,7 @@ from isotone.errors import (
 )
 from isotone.operations.action import Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import BillingMode, EntityName, Structure
+from isotone.operations.request_members import ApiStructure, BillingMode, EntityName
 from isotone.operations.table_lookup import table_arn
 from isotone.operations.table_requests import (
     AttributeDefinition,
@@ -52,7 +52,7 @@ from isotone.operations.transfer_requests import (
 )
 
 
-class S3BucketSource(Structure, frozen=True, kw_only=True):
+class S3BucketSource(ApiStructure, frozen=True, kw_only=True):
     """The objects to import: those of a bucket whose keys begin with a prefix."""
 
     s3_bucket_owner: BucketOwner | None = None
@@ -65,20 +65,20 @@ CsvHeader = Annotated[
 ]
 
 
-class CsvOptions(Structure, frozen=True):
+class CsvOptions(ApiStructure, frozen=True):
     """How the lines of CSV files are divided, and the names of their columns."""
 
     delimiter: Annotated[str, Meta(min_length=1, max_length=1, pattern=r"[,;:|\t ]")] | None = None
     header_list: Annotated[list[CsvHeader], Meta(min_length=1, max_length=255)] | None = None
 
 
-class InputFormatOptions(Structure, frozen=True):
+class InputFormatOptions(ApiStructure, frozen=True):
     """What only some formats need."""
 
     csv: CsvOptions | None = None
 
 
-class TableCreationParameters(Structure, frozen=True, kw_only=True):
+class TableCreationParameters(ApiStructure, frozen=True, kw_only=True):
     """The table to create."""
 
     table_name: EntityName
@@ -92,7 +92,7 @@ class TableCreationParameters(Structure, frozen=True, kw_only=True):
     vector_indexes: list[VectorIndex] | None = None
 
 
-class ImportTable(Structure, frozen=True, kw_only=True):
+class ImportTable(ApiStructure, frozen=True, kw_only=True):
     """Create a table with the items of files in a bucket."""
 
     client_token: ClientToken | None = None
@@ -103,13 +103,13 @@ class ImportTable(Structure, frozen=True, kw_only=True):
     table_creation_parameters: TableCreationParameters
 
 
-class DescribeImport(Structure, frozen=True):
+class DescribeImport(ApiStructure, frozen=True):
     """Ask how far an import is, or how it ended."""
 
     import_arn: TransferArn
 
 
-class ListImports(Structure, frozen=True):
+class ListImports(ApiStructure, frozen=True):
     """Ask for the imports of one table or of all, a page at a time."""
 
     table_arn: TableArn | None = None
@@ -135,7 +135,7 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
     )
 
 
-def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[str, Any]) -> Load:
+def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[str, Any]) -> LoadJob:
     """Create the table, which can be used when its import has ended."""
     if engine.catalog.find(name) is not None:
         raise ResourceInUseException(f"Table already exists: {name}")
@@ -145,7 +145,7 @@ def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[st
     table = engine.catalog.save(schema)
     for tree in table.trees:
         engine.store.create_tree(tree)
-    return Load(identity, name, schema.id, members, round(engine.clock.now(), 3))
+    return LoadJob(identity, name, schema.id, members, round(engine.clock.now(), 3))
 
 
 @action("DescribeImport")
@@ -172,7 +172,7 @@ def _log_group(engine: Engine) -> str:
     return f"arn:aws:logs:{engine.region}:{engine.account}:log-group:/aws-dynamodb/imports:*"
 
 
-def _summary(engine: Engine, job: Load) -> dict[str, Any]:
+def _summary(engine: Engine, job: LoadJob) -> dict[str, Any]:
     summary = {
         "ImportArn": job_arn(engine, job),
         "ImportStatus": job.status,
@@ -190,7 +190,7 @@ def _summary(engine: Engine, job: Load) -> dict[str, Any]:
 _ECHOED = ("ClientToken", "InputFormatOptions", "TableCreationParameters")
 
 
-def _description(engine: Engine, job: Load) -> dict[str, Any]:
+def _description(engine: Engine, job: LoadJob) -> dict[str, Any]:
     request = job.request
     return {
         **_summary(engine, job),

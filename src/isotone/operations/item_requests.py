@@ -6,8 +6,9 @@ from operator import attrgetter
 from typing import Final
 
 from isotone.errors import ValidationException
-from isotone.operations.request_expressions import Parameters, checker
+from isotone.operations.request_expressions import ExpressionParameters, checker
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeMap,
     AttributeName,
     AttributeNames,
@@ -21,12 +22,11 @@ from isotone.operations.request_members import (
     ReturnItemCollectionMetrics,
     ReturnValue,
     ReturnValuesOnConditionCheckFailure,
-    Structure,
     TableName,
 )
 
 
-class PutItem(Structure, frozen=True):
+class PutItem(ApiStructure, frozen=True):
     """Put a whole item, replacing any with its key."""
 
     table_name: TableName
@@ -42,7 +42,7 @@ class PutItem(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class GetItem(Structure, frozen=True):
+class GetItem(ApiStructure, frozen=True):
     """Read one item by its key."""
 
     table_name: TableName
@@ -54,7 +54,7 @@ class GetItem(Structure, frozen=True):
     expression_attribute_names: ExpressionNames | None = None
 
 
-class UpdateItem(Structure, frozen=True):
+class UpdateItem(ApiStructure, frozen=True):
     """Change attributes of an item, or create it."""
 
     table_name: TableName
@@ -72,7 +72,7 @@ class UpdateItem(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class DeleteItem(Structure, frozen=True):
+class DeleteItem(ApiStructure, frozen=True):
     """Delete one item by its key."""
 
     table_name: TableName
@@ -90,14 +90,16 @@ class DeleteItem(Structure, frozen=True):
 
 Write = PutItem | DeleteItem | UpdateItem
 
-PUT_OR_DELETE: Final = Parameters(
+PUT_OR_DELETE: Final = ExpressionParameters(
     expressions=("condition_expression",),
     with_values=("condition_expression",),
     legacy=("expected", "conditional_operator"),
     filters=("expected",),
 )
-READ: Final = Parameters(expressions=("projection_expression",), legacy=("attributes_to_get",))
-UPDATE: Final = Parameters(
+READ: Final = ExpressionParameters(
+    expressions=("projection_expression",), legacy=("attributes_to_get",)
+)
+UPDATE: Final = ExpressionParameters(
     expressions=("update_expression", "condition_expression"),
     with_values=("update_expression", "condition_expression"),
     legacy=("attribute_updates", "expected", "conditional_operator"),

@@ -9,7 +9,7 @@ import msgspec
 from isotone import limits
 from isotone.effort import give_way
 from isotone.engine.layout import SIZE_BYTES, body_of, item_of
-from isotone.expressions import Projection, Update
+from isotone.expressions import CompiledProjection, CompiledUpdate
 from isotone.operations.action import Answer, Later
 from isotone.operations.item_writes import Outcome
 from isotone.operations.request_expressions import Values
@@ -19,7 +19,7 @@ LARGE: Final = 8 * limits.KB
 """Bytes of an item beyond which its projection is left for later: the item must be parsed for it."""
 
 
-def item_in_response(record: bytes, projection: Projection | None) -> Item | msgspec.Raw:
+def item_in_response(record: bytes, projection: CompiledProjection | None) -> Item | msgspec.Raw:
     """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
         return msgspec.Raw(record[SIZE_BYTES:])
@@ -53,7 +53,7 @@ def encode_response(answer: Answer) -> bytes:
     return b",".join(items)
 
 
-Waiting = list[tuple[Any, Any, bytes, Projection]]
+Waiting = list[tuple[Any, Any, bytes, CompiledProjection]]
 """Places in a response, each a list or a dict with an index or a name, and what is to be there: a projection of a record."""
 
 
@@ -70,7 +70,7 @@ def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
 
 
 def returned(
-    wanted: str, update: Update | None, outcome: Outcome, values: Values | None = None
+    wanted: str, update: CompiledUpdate | None, outcome: Outcome, values: Values | None = None
 ) -> Item | msgspec.Raw | None:
     """The attributes that `ReturnValues` asks for, after an update with these values; None if there are none."""
     old, new = outcome

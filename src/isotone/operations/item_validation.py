@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from isotone import limits
 from isotone.engine.layout import Keyspace
-from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import ApiError, ValidationException
-from isotone.expressions import KeyRange, Update
+from isotone.expressions import CompiledUpdate, KeyRange
 from isotone.operations.request_expressions import Binding
 from isotone.operations.vector_validation import check_vectors
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_item
@@ -69,7 +69,7 @@ _UPDATE: Final = Sentences(
 _OF_REQUEST: Final = ("One or more parameter values are not valid. ", TOO_LARGE)
 
 
-def check_statement_size(update: Update | None, binding: Binding) -> None:
+def check_statement_size(update: CompiledUpdate | None, binding: Binding) -> None:
     """Refuse an update that writes more than an item can be, even if the item would not become so large."""
     size = None if update is None else update.size
     if size is None:
@@ -139,7 +139,7 @@ def check_size(size: int) -> None:
         raise ValidationException(TOO_LARGE)
 
 
-def checked_key(table: Table, item: Item, size: int) -> bytes:
+def checked_key(table: StoredTable, item: Item, size: int) -> bytes:
     """The key of an item. Refuses one that does not fit this table or one of its indexes."""
     key = table.keyspace.plain_key(item)
     if key is None:
@@ -152,14 +152,14 @@ def checked_key(table: Table, item: Item, size: int) -> bytes:
     return key
 
 
-def check_updated(table: Table, before: Item, item: Item, size: int) -> None:
+def check_updated(table: StoredTable, before: Item, item: Item, size: int) -> None:
     """Refuse an updated item that does not fit this table or one of its indexes."""
     if table.vectors:
         check_vectors(table, item, before, _UPDATE.empty)
     _check(table, item, size, _UPDATE)
 
 
-def _check(table: Table, item: Item, size: int, sentences: Sentences) -> None:
+def _check(table: StoredTable, item: Item, size: int, sentences: Sentences) -> None:
     for index in table.secondary:
         if not index.keyspace.is_plain(item):
             # Of several indexes, the service checks the global ones first.

@@ -1,6 +1,6 @@
 """Executes one write of an item: PutItem, UpdateItem, DeleteItem, entries of batches and transactions.
 
-Making a `Change` does not read the item: it checks expressions, values and keys. Executing it needs the open
+Making a `ItemChange` does not read the item: it checks expressions, values and keys. Executing it needs the open
 transaction: it reads the stored item, tests the condition, and writes.
 """
 
@@ -14,13 +14,13 @@ import msgspec
 from isotone.engine import items
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, item_of, size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import (
     ConditionalCheckFailedException,
     DuplicateItemException,
     ValidationException,
 )
-from isotone.expressions import Update
+from isotone.expressions import CompiledUpdate
 from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
 from isotone.operations.long_writes import LARGE, ahead, known_result, stored
@@ -39,7 +39,7 @@ Outcome = tuple[bytes | None, Item | None]
 """The record before a write, and the item after it."""
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class ItemChange(msgspec.Struct, frozen=True, gc=False):
     """One write of one item: its new value, or a function that computes it; with neither, it is deleted.
 
     `key_item` has the key attributes (a put's has them all); `on_failure` is what the error of a failed
@@ -47,7 +47,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     expressions, if it has any.
     """
 
-    table: Table
+    table: StoredTable
     key: bytes
     key_item: Item
     matches: Matches | None
@@ -98,7 +98,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
             items.put(engine, self.table, self.key, record, before, item, size, meter)
 
 
-def execute(engine: Engine, change: Change, meter: Charged | None = None) -> Outcome:
+def execute(engine: Engine, change: ItemChange, meter: Charged | None = None) -> Outcome:
     """Test and write one change; the caller holds the transaction. Reads one item and writes one.
 
     A write whose condition is false is charged as if it had been made.
@@ -116,19 +116,19 @@ def execute(engine: Engine, change: Change, meter: Charged | None = None) -> Out
 
 
 def put_change(
-    table: Table,
+    table: StoredTable,
     item: Item,
     size: int,
     matches: Matches | None,
     on_failure: str | None,
     effort: Effort | None = None,
-) -> Change:
+) -> ItemChange:
     """The change that replaces a whole item. The item must be canonical."""
     key = checked_key(table, item, size)
-    return Change(table, key, item, matches, on_failure, (item, size), effort=effort)
+    return ItemChange(table, key, item, matches, on_failure, (item, size), effort=effort)
 
 
-def insert_change(table: Table, item: Item, size: int) -> Change:
+def insert_change(table: StoredTable, item: Item, size: int) -> ItemChange:
     """The change that puts an item where there is none. The item must be canonical."""
     key = checked_key(table, item, size)
 
@@ -137,42 +137,44 @@ def insert_change(table: Table, item: Item, size: int) -> Change:
             raise DuplicateItemException("Duplicate primary key exists in table")
         return item, size
 
-    return Change(table, key, item, None, None, make=make)
+    return ItemChange(table, key, item, None, None, make=make)
 
 
 def delete_change(
-    table: Table,
+    table: StoredTable,
     key: dict[str, Any],
     matches: Matches | None,
     on_failure: str | None,
     effort: Effort | None = None,
-) -> Change:
+) -> ItemChange:
     """The change that removes an item."""
     physical, key_item = requested_key(table.keyspace, key)
-    return Change(table, physical, key_item, matches, on_failure, effort=effort)
+    return ItemChange(table, physical, key_item, matches, on_failure, effort=effort)
 
 
 def check_change(
-    table: Table,
+    table: StoredTable,
     key: dict[str, Any],
     matches: Matches,
     on_failure: str | None,
     effort: Effort | None = None,
-) -> Change:
+) -> ItemChange:
     """A transaction's condition check, which writes nothing."""
     physical, key_item = requested_key(table.keyspace, key)
-    return Change(table, physical, key_item, matches, on_failure, only_checks=True, effort=effort)
+    return ItemChange(
+        table, physical, key_item, matches, on_failure, only_checks=True, effort=effort
+    )
 
 
 def update_change(
-    table: Table,
+    table: StoredTable,
     key: dict[str, Any],
-    update: Update | None,
+    update: CompiledUpdate | None,
     values: Values,
     matches: Matches | None,
     on_failure: str | None,
     effort: Effort | None = None,
-) -> Change:
+) -> ItemChange:
     """The change that applies an update expression to an item, which need not exist."""
     physical, key_item = requested_key(table.keyspace, key)
     written = frozenset() if update is None else update.attributes_written
@@ -190,7 +192,7 @@ def update_change(
         check_updated(table, before, after, size)
         return after, size
 
-    return Change(table, physical, key_item, matches, on_failure, make=make, effort=effort)
+    return ItemChange(table, physical, key_item, matches, on_failure, make=make, effort=effort)
 
 
 def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -> int:
@@ -202,7 +204,7 @@ def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -
     return 0 if old is None else -text_size(name) - value_size(old)
 
 
-def key_updated(table: Table, written: frozenset[str]) -> ValidationException:
+def key_updated(table: StoredTable, written: frozenset[str]) -> ValidationException:
     """The error for an update that would change the primary key."""
     name = next(name for name in table.keyspace.names if name in written)
     return ValidationException(

@@ -10,10 +10,10 @@ from isotone import limits
 from isotone.engine.consumed_units import TableUnits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import SIZE_BYTES, size_of
-from isotone.expressions import Projection, Update
+from isotone.expressions import CompiledProjection, CompiledUpdate
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
-from isotone.operations.capacity import Charged, Meter, collection_metrics, meter_for
+from isotone.operations.capacity import CapacityMeter, Charged, collection_metrics, meter_for
 from isotone.operations.item_requests import (
     NO_READ_OPTIONS,
     NO_WRITE_OPTIONS,
@@ -31,7 +31,7 @@ from isotone.operations.item_requests import (
 from isotone.operations.item_responses import LARGE, item_in_response, returned
 from isotone.operations.item_validation import check_statement_size, requested_key
 from isotone.operations.item_writes import (
-    Change,
+    ItemChange,
     delete_change,
     execute,
     put_change,
@@ -42,7 +42,7 @@ from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
 
 
-def _compiled_update(request: UpdateItem) -> tuple[Binding, Update | None, Matches | None]:
+def _compiled_update(request: UpdateItem) -> tuple[Binding, CompiledUpdate | None, Matches | None]:
     """The update and the condition of an UpdateItem, and the binding of its expressions."""
     check_update(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -109,8 +109,8 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
 def _execute_and_answer(
     engine: Engine,
     request: Write,
-    change: Change,
-    update: Update | None = None,
+    change: ItemChange,
+    update: CompiledUpdate | None = None,
     values: Values | None = None,
 ) -> Answer:
     """Execute a write; returns the members of the response that the request asks for."""
@@ -160,7 +160,7 @@ def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) ->
     is_long = projection is not None and size_of(record) > LARGE
     if record is not None and not is_long:
         answer["Item"] = item_in_response(record, projection)
-    if type(meter) is Meter:
+    if type(meter) is CapacityMeter:
         answer["ConsumedCapacity"] = meter.report()
     if record is not None and is_long:
         return Later(lambda: {"Item": item_in_response(record, projection), **answer})
@@ -196,7 +196,7 @@ def _write_condition(request: Write, binding: Binding) -> Matches | None:
     return bound(compiled, binding.values)
 
 
-def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]:
+def _projection_of(request: GetItem) -> tuple[Binding | None, CompiledProjection | None]:
     """The projection of a read with options, and the binding of its expression, if it has one."""
     check_get(request)
     if request.attributes_to_get is not None:
@@ -211,12 +211,12 @@ def _projection_of(request: GetItem) -> tuple[Binding | None, Projection | None]
 def _add_metrics(
     answer: dict[str, Any],
     engine: Engine,
-    change: Change,
+    change: ItemChange,
     request: Write,
     meter: Charged | None,
 ) -> None:
     """Add the consumed capacity and the collection metrics, if requested."""
-    if type(meter) is Meter:
+    if type(meter) is CapacityMeter:
         answer["ConsumedCapacity"] = meter.report()
     if request.return_item_collection_metrics == "SIZE":
         metrics = collection_metrics(engine, change.table, change.key_item)

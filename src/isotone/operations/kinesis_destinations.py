@@ -17,16 +17,16 @@ from isotone.engine.table_schema import KinesisDestination, TableSchema
 from isotone.errors import ValidationException
 from isotone.operations.action import Answer, action
 from isotone.operations.request_members import (
+    ApiStructure,
     ApproximateCreationDateTimePrecision,
     ListedTableName,
-    Structure,
 )
 from isotone.operations.table_lookup import changed_table, described_table
 
 KinesisStreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 
 
-class EnableKinesisStreamingConfiguration(Structure, frozen=True):
+class EnableKinesisStreamingConfiguration(ApiStructure, frozen=True):
     """How exact the times of records are."""
 
     approximate_creation_date_time_precision: ApproximateCreationDateTimePrecision | None = None
@@ -36,7 +36,7 @@ class UpdateKinesisStreamingConfiguration(EnableKinesisStreamingConfiguration, f
     """How exact the times of records will be."""
 
 
-class EnableKinesisStreamingDestination(Structure, frozen=True):
+class EnableKinesisStreamingDestination(ApiStructure, frozen=True):
     """Send a table's changes to a data stream."""
 
     table_name: ListedTableName
@@ -48,7 +48,7 @@ class DisableKinesisStreamingDestination(EnableKinesisStreamingDestination, froz
     """Send no more changes to a data stream."""
 
 
-class UpdateKinesisStreamingDestination(Structure, frozen=True):
+class UpdateKinesisStreamingDestination(ApiStructure, frozen=True):
     """Change how exact the times of records are."""
 
     table_name: ListedTableName
@@ -56,7 +56,7 @@ class UpdateKinesisStreamingDestination(Structure, frozen=True):
     update_kinesis_streaming_configuration: UpdateKinesisStreamingConfiguration | None = None
 
 
-class DescribeKinesisStreamingDestination(Structure, frozen=True):
+class DescribeKinesisStreamingDestination(ApiStructure, frozen=True):
     """Ask for a table's data streams."""
 
     table_name: ListedTableName

@@ -17,7 +17,7 @@ import msgspec
 from isotone import limits
 from isotone.effort import spend
 from isotone.errors import ValidationException
-from isotone.expressions.condition import Condition
+from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.key_condition import KeyCondition
 from isotone.expressions.messages import KEY_UNSUPPORTED, WRONG_TYPE
 from isotone.expressions.nodes import (
@@ -38,8 +38,8 @@ from isotone.expressions.nodes import (
     Set,
     UpdateNode,
 )
-from isotone.expressions.projection import Projection
-from isotone.expressions.update import Update
+from isotone.expressions.projection import CompiledProjection
+from isotone.expressions.update import CompiledUpdate
 from isotone.operations import request_members
 from isotone.operations.item_validation import INVALID
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
@@ -124,36 +124,36 @@ def refuse_repeated_names(attributes_to_get: Sequence[str]) -> None:
         seen.add(name)
 
 
-def projection_of(attributes_to_get: Sequence[str]) -> Projection:
+def projection_of(attributes_to_get: Sequence[str]) -> CompiledProjection:
     """The projection of AttributesToGet."""
     if "" in attributes_to_get:
         raise _empty_name()
-    return Projection.of_names(attributes_to_get)
+    return CompiledProjection.of_names(attributes_to_get)
 
 
 def expected_condition(
     expected: Mapping[str, request_members.ExpectedAttributeValue] | None, operator: str | None
-) -> Condition | None:
+) -> CompiledCondition | None:
     """The condition of a write, from Expected and ConditionalOperator."""
     return _joined(_expectation, expected, operator, "ConditionExpression")
 
 
 def filter_condition(
     conditions: Mapping[str, request_members.Condition] | None, operator: str | None
-) -> Condition | None:
+) -> CompiledCondition | None:
     """The filter of a read, from QueryFilter or ScanFilter and ConditionalOperator."""
     return _joined(_filter, conditions, operator, "FilterExpression")
 
 
 def attribute_updates(
     updates: Mapping[str, request_members.AttributeValueUpdate] | None,
-) -> Update | None:
+) -> CompiledUpdate | None:
     """The update of AttributeUpdates."""
     if not updates:
         return None
     spend(_EFFORT * len(updates))
     actions = tuple(_action(name, update) for name, update in updates.items())
-    update = Update.from_node(UpdateNode(actions))
+    update = CompiledUpdate.from_node(UpdateNode(actions))
     update.apply = _in_legacy_words(update.apply)
     return update
 
@@ -242,7 +242,7 @@ def _joined(
     conditions: Mapping[str, Any] | None,
     operator: str | None,
     parameter: str,
-) -> Condition | None:
+) -> CompiledCondition | None:
     if not conditions:
         return None
     spend(_EFFORT * sum(1 + len(each.attribute_value_list or ()) for each in conditions.values()))
@@ -256,7 +256,7 @@ def _joined(
     return _LegacyCondition.from_node(node, parameter=parameter)
 
 
-class _LegacyCondition(Condition):
+class _LegacyCondition(CompiledCondition):
     """A condition that was no expression: only the size of the request limits it, as in DynamoDB Local."""
 
     __slots__ = ()

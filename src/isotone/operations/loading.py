@@ -29,7 +29,7 @@ import msgspec
 from isotone import limits
 from isotone.engine import backfill, items, transfers
 from isotone.engine.engine import Engine
-from isotone.engine.index_entries import Entry
+from isotone.engine.index_entries import IndexEntry
 from isotone.engine.layout import (
     SHORT,
     SIZE_BYTES,
@@ -40,9 +40,9 @@ from isotone.engine.layout import (
     size_prefix,
 )
 from isotone.engine.loaded_entries import LoadedEntries
-from isotone.engine.table_indexes import SecondaryIndex, Table
-from isotone.engine.transfers import Failure, Load
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
+from isotone.engine.transfers import LoadJob, TransferFailure
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.errors import ApiError, DamagedItem
 from isotone.exchange.compression import damage, decompressed
 from isotone.exchange.item_files import (
@@ -50,7 +50,7 @@ from isotone.exchange.item_files import (
     END,
     CsvOptions,
     ItemFile,
-    Put,
+    PutRecord,
     Record,
     Unreadable,
 )
@@ -73,7 +73,7 @@ BUFFER: Final = 100_000  # records that an import sorts by their keys
 BUFFER_SIZE: Final = 64 << 20  # bytes of them in their files
 
 LOG_BUCKET: Final = "aws-dynamodb"
-_FAILED: Final = Failure(
+_FAILED: Final = TransferFailure(
     "ItemValidationError",
     "Some of the items failed validation checks and were not imported. "
     "Please check CloudWatch error logs for more details.",
@@ -95,7 +95,7 @@ class Buffers:
         self._buffers: dict[str, _Buffer] = {}
         self._loaded: dict[str, LoadedEntries] = {}
 
-    def of(self, job: Load, table: Table) -> _Buffer:
+    def of(self, job: LoadJob, table: StoredTable) -> _Buffer:
         """The buffer that begins at the position of a job."""
         buffer = self._buffers.get(job.id)
         # A process that was forked shares the position in a file with its parent.
@@ -127,13 +127,13 @@ class Buffers:
             self.close(identity)
 
 
-def _is_new(job: Load, table: Table) -> bool:
+def _is_new(job: LoadJob, table: StoredTable) -> bool:
     """Whether an import begins with its first item, and fills indexes when all are there."""
     has_read = job.is_bulk or job.object or job.position
     return not has_read and any(not index.filled for index in table.indexes)
 
 
-def _shapes(table: Table) -> KnownShapes:
+def _shapes(table: StoredTable) -> KnownShapes:
     """The shapes of lines with items of a table."""
     types = {part.name: part.type for part in table.keyspace.schema.parts}
     return KnownShapes(types, BEGIN, END, LoadedEntries(table).optional)
@@ -164,7 +164,7 @@ class _Buffer:
         "written",
     )
 
-    def __init__(self, job: Load, table: Table) -> None:
+    def __init__(self, job: LoadJob, table: StoredTable) -> None:
         self.object, self.position, self.number = job.object, job.position, job.index
         self._file: ItemFile | None = None
         self.shapes = _shapes(table)
@@ -172,12 +172,12 @@ class _Buffer:
         self.loaded: LoadedEntries | None = None
         self.restart(table)
 
-    def restart(self, table: Table) -> None:
+    def restart(self, table: StoredTable) -> None:
         """Begin at the next record, with the file that is open."""
         self.origin = (os.getpid(), self.object, self.position, table.schema)
-        self.prepared: list[_Prepared] = []
-        self.refused: list[_Refused] = []
-        self.unwritten: list[_Refused] = []
+        self.prepared: list[_PreparedPut] = []
+        self.refused: list[_RefusedRecord] = []
+        self.unwritten: list[_RefusedRecord] = []
         self.size = self.read = self.written = 0
         self.full = False
 
@@ -186,7 +186,7 @@ class _Buffer:
         """How many records there are."""
         return len(self.prepared) + len(self.refused)
 
-    def file(self, objects: ObjectStore, job: Load, key: str) -> ItemFile:
+    def file(self, objects: ObjectStore, job: LoadJob, key: str) -> ItemFile:
         """The file of the present object, at its position."""
         if self._file is None:
             raw = objects.open(bucket_of(_source(job)), key)
@@ -214,12 +214,12 @@ class _Buffer:
             file.close()
 
 
-def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> None:
+def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: LoadJob) -> None:
     """Do a slice of an import or a bulk operation."""
     try:
         _step(engine, objects, buffers, job)
     except ObjectStoreError as error:
-        fail(engine, job, Failure(error.code, error.message))
+        fail(engine, job, TransferFailure(error.code, error.message))
     finally:
         # Another thread may end the job between two slices, by cancelling it.
         with engine.reading:
@@ -228,15 +228,20 @@ def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> N
             buffers.close(job.id)
 
 
-def fail(engine: Engine, job: Load, failure: Failure) -> None:
+def fail(engine: Engine, job: LoadJob, failure: TransferFailure) -> None:
     """End a job that cannot go on; what it has written stays."""
     _end(engine, job, "FAILED", failure)
 
 
-def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> None:
+def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: LoadJob) -> None:
     if job.status == "CANCELLING":
         _report(engine, objects, job)
-        _end(engine, job, "CANCELLED", Failure("Cancelled", "The bulk operation was cancelled."))
+        _end(
+            engine,
+            job,
+            "CANCELLED",
+            TransferFailure("Cancelled", "The bulk operation was cancelled."),
+        )
     elif not job.known:
         _list_objects(engine, objects, job)
     else:
@@ -245,42 +250,42 @@ def _step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: Load) -> 
             table = _table(engine, job)
         if table is None:
             message = f"Requested resource not found: Table: {job.table} not found"
-            _end(engine, job, "FAILED", Failure("ResourceNotFoundException", message))
+            _end(engine, job, "FAILED", TransferFailure("ResourceNotFoundException", message))
         elif job.object < len(listed):
             _load(engine, objects, buffers, job, table, listed)
         elif job.is_bulk or not backfill.after_loading(engine, table, buffers.take_loaded(job.id)):
             _finish(engine, objects, job)
 
 
-def _table(engine: Engine, job: Load) -> Table | None:
+def _table(engine: Engine, job: LoadJob) -> StoredTable | None:
     """The table to fill; None if it was deleted."""
     table = engine.catalog.find(job.table)
     return table if table is not None and table.schema.id == job.table_id else None
 
 
-def _source(job: Load) -> dict[str, Any]:
+def _source(job: LoadJob) -> dict[str, Any]:
     source: dict[str, Any] = job.request[
         "InputS3Configuration" if job.is_bulk else "S3BucketSource"
     ]
     return source
 
 
-def _format(job: Load) -> Any:
+def _format(job: LoadJob) -> Any:
     return (_source(job) if job.is_bulk else job.request)["InputFormat"]
 
 
-def _compression(job: Load) -> Any:
+def _compression(job: LoadJob) -> Any:
     return (_source(job) if job.is_bulk else job.request).get("InputCompressionType", "NONE")
 
 
-def _csv_options(job: Load) -> CsvOptions:
+def _csv_options(job: LoadJob) -> CsvOptions:
     given = job.request.get("InputFormatOptions", {}).get("Csv", {})
     definitions = job.request.get("TableCreationParameters", {}).get("AttributeDefinitions", ())
     types = {each["AttributeName"]: each["AttributeType"] for each in definitions}
     return CsvOptions(types, given.get("Delimiter", ","), given.get("HeaderList"))
 
 
-def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
+def _list_objects(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
     source = _source(job)
     prefix = source.get("S3KeyPrefix", "")
     found = [
@@ -305,7 +310,7 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: Load) -> None:
 # Read
 
 
-class _Prepared(msgspec.Struct, frozen=True, gc=False):
+class _PreparedPut(msgspec.Struct, frozen=True, gc=False):
     """An item to put at a key: its record, and its place, which is an object and a number in it.
 
     It is kept parsed only if something else is to be written with it; `matches` is its condition.
@@ -318,7 +323,7 @@ class _Prepared(msgspec.Struct, frozen=True, gc=False):
     matches: Matches | None
 
 
-class _Refused(NamedTuple):
+class _RefusedRecord(NamedTuple):
     """A record that is not written."""
 
     place: tuple[str, int]
@@ -326,15 +331,15 @@ class _Refused(NamedTuple):
     item: Item | None = None
     existing: Item | None = None
     kind: str = "ERROR"
-    unreadable: Failure | None = None  # why its whole object cannot be read further
+    unreadable: TransferFailure | None = None  # why its whole object cannot be read further
 
 
 def _load(
     engine: Engine,
     objects: ObjectStore,
     buffers: Buffers,
-    job: Load,
-    table: Table,
+    job: LoadJob,
+    table: StoredTable,
     listed: transfers.Listing,
 ) -> None:
     """Read a slice, or write one."""
@@ -351,7 +356,7 @@ def _load(
 
 
 def _read(
-    objects: ObjectStore, buffer: _Buffer, job: Load, table: Table, key: str, size: int
+    objects: ObjectStore, buffer: _Buffer, job: LoadJob, table: StoredTable, key: str, size: int
 ) -> None:
     """Read and check a slice of an object. What cannot be read is an error, and ends the object."""
     begin = buffer.position
@@ -372,7 +377,7 @@ def _read(
     except damage() as error:
         code = error.code if isinstance(error, ObjectStoreError) else _FAILED.code
         message = f"The object cannot be read: {error}"
-        _refuse(buffer, key, message, unreadable=Failure(code, f"{key}: {message}"))
+        _refuse(buffer, key, message, unreadable=TransferFailure(code, f"{key}: {message}"))
         is_over = True
     buffer.size += buffer.position - begin
     if is_over:
@@ -384,13 +389,15 @@ def _refuse(
     key: str,
     message: str,
     item: Item | None = None,
-    unreadable: Failure | None = None,
+    unreadable: TransferFailure | None = None,
 ) -> None:
-    buffer.refused.append(_Refused((key, buffer.number), message, item, unreadable=unreadable))
+    buffer.refused.append(
+        _RefusedRecord((key, buffer.number), message, item, unreadable=unreadable)
+    )
     buffer.number += 1
 
 
-def _prepare(table: Table, buffer: _Buffer, key: str, record: Record) -> Item | None:
+def _prepare(table: StoredTable, buffer: _Buffer, key: str, record: Record) -> Item | None:
     """Check and add an item; returns it in normal form, or None if it is refused."""
     if isinstance(record, Unreadable):
         _refuse(buffer, key, record.message)
@@ -408,12 +415,12 @@ def _prepare(table: Table, buffer: _Buffer, key: str, record: Record) -> Item | 
     if buffer.loaded is not None:
         buffer.loaded.add(item, at, packed)
     kept = item if buffer.is_bulk else None
-    buffer.prepared.append(_Prepared(at, (key, buffer.number), packed, kept, matches))
+    buffer.prepared.append(_PreparedPut(at, (key, buffer.number), packed, kept, matches))
     buffer.number += 1
     return item
 
 
-def _prepare_lines(table: Table, buffer: _Buffer, key: str, file: ItemFile) -> None:
+def _prepare_lines(table: StoredTable, buffer: _Buffer, key: str, file: ItemFile) -> None:
     """Check and add the items in lines of DynamoDB JSON. What is known of a line is not found out again."""
     key_of, begin, end = table.keyspace.key_of, len(BEGIN), -len(END)
     add_known, length = _known_adder(table, buffer), table.keyspace.length
@@ -426,7 +433,9 @@ def _prepare_lines(table: Table, buffer: _Buffer, key: str, file: ItemFile) -> N
                 kept = add_known is None or add_known(contents, at, record)
                 if kept:
                     item = kept if type(kept) is dict else None
-                    buffer.prepared.append(_Prepared(at, (key, buffer.number), record, item, None))
+                    buffer.prepared.append(
+                        _PreparedPut(at, (key, buffer.number), record, item, None)
+                    )
                     buffer.number += 1
                     continue
         elif line.isspace():
@@ -441,7 +450,7 @@ _AddKnown = Callable[[Sequence[bytes], bytes, bytes], Item | bool | None]
 the item must be parsed first, and the item if it is kept for later."""
 
 
-def _known_adder(table: Table, buffer: _Buffer) -> _AddKnown | None:
+def _known_adder(table: StoredTable, buffer: _Buffer) -> _AddKnown | None:
     """What the items of a buffer need besides their keys; None if that is nothing."""
     loaded = buffer.loaded
     if buffer.is_bulk or table.vectors or (loaded is not None and loaded.needs_items):
@@ -457,7 +466,7 @@ def _are_short(contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
 
 
 def _add_parsed(
-    table: Table, buffer: _Buffer, contents: Sequence[bytes], key: bytes, record: bytes
+    table: StoredTable, buffer: _Buffer, contents: Sequence[bytes], key: bytes, record: bytes
 ) -> Item | bool | None:
     item = _fitting(table, record[SIZE_BYTES:], size_of(record))
     if item is None or buffer.is_bulk:
@@ -467,7 +476,7 @@ def _add_parsed(
     return True
 
 
-def _fitting(table: Table, body: bytes, size: int) -> Item | None:
+def _fitting(table: StoredTable, body: bytes, size: int) -> Item | None:
     """An item in normal form, unless the table or one of its indexes refuses it."""
     item = decode_item(body)
     try:
@@ -477,7 +486,7 @@ def _fitting(table: Table, body: bytes, size: int) -> Item | None:
     return item
 
 
-def _condition(table: Table, record: Put) -> Matches | None:
+def _condition(table: StoredTable, record: PutRecord) -> Matches | None:
     binding = Binding(record.expression_attribute_names, record.expression_attribute_values)
     compiled = binding.condition(record.condition_expression)
     binding.check()
@@ -488,7 +497,7 @@ def _condition(table: Table, record: Put) -> Matches | None:
 # Write
 
 
-def _write_slice(engine: Engine, buffer: _Buffer, job: Load, table: Table) -> None:
+def _write_slice(engine: Engine, buffer: _Buffer, job: LoadJob, table: StoredTable) -> None:
     """Write the next items of a full buffer, and after the last ones the position of the job."""
     end = len(buffer.prepared) if job.is_bulk else buffer.written + SLICE
     is_last = end >= len(buffer.prepared)
@@ -511,7 +520,11 @@ def _write_slice(engine: Engine, buffer: _Buffer, job: Load, table: Table) -> No
 
 
 def _save_position(
-    engine: Engine, buffer: _Buffer, job: Load, refused: list[_Refused], usage: _Usage | None
+    engine: Engine,
+    buffer: _Buffer,
+    job: LoadJob,
+    refused: list[_RefusedRecord],
+    usage: _Usage | None,
 ) -> None:
     errors = sum(each.kind == "ERROR" for each in refused)
     unreadable = (each.unreadable for each in refused if each.unreadable is not None)
@@ -549,9 +562,12 @@ class _Usage:
         self._add("table", max(old_size, new_size))
 
     def write_entry(
-        self, index: SecondaryIndex | VectorIndex, before: Entry | None, after: Entry | None
+        self,
+        index: SecondaryIndex | StoredVectorIndex,
+        before: IndexEntry | None,
+        after: IndexEntry | None,
     ) -> None:
-        if isinstance(index, VectorIndex):
+        if isinstance(index, StoredVectorIndex):
             self._add(f"vector/{index.name}", int(vector_write_bytes(before, after)))
             return
         sizes = (size_of(None if entry is None else entry.record) for entry in (before, after))
@@ -562,21 +578,21 @@ class _Usage:
 
 
 def _write(
-    engine: Engine, table: Table, prepared: Sequence[_Prepared], usage: _Usage | None
-) -> list[_Refused]:
+    engine: Engine, table: StoredTable, prepared: Sequence[_PreparedPut], usage: _Usage | None
+) -> list[_RefusedRecord]:
     """Put the items whose conditions are true, but not in place of damaged ones; returns the others."""
     has_more = table.stream or table.history or table.replication
     is_plain = not (usage is not None or has_more or any(index.filled for index in table.indexes))
     if is_plain and items.add(engine, table, [(each.key, each.record) for each in prepared]):
         return []
-    refused: list[_Refused] = []
+    refused: list[_RefusedRecord] = []
     for each in prepared:
         key, record, matches = each.key, each.record, each.matches
         item = item_of(record) if each.item is None else each.item
         try:
             old = engine.store.get(table.tree, key)
         except DamagedItem as error:
-            refused.append(_Refused(each.place, str(error), item))
+            refused.append(_RefusedRecord(each.place, str(error), item))
             continue
         old_item = None
         if matches is not None:
@@ -584,17 +600,17 @@ def _write(
             if not matches(old_item or {}):
                 message = "The conditional request failed"
                 kind = "CONDITION_CHECK_FAILURE"
-                refused.append(_Refused(each.place, message, item, old_item, kind))
+                refused.append(_RefusedRecord(each.place, message, item, old_item, kind))
                 continue
         items.put(engine, table, key, old, old_item, item, size_of(record), usage)
     return refused
 
 
-def _is_wanted(job: Load, refused: _Refused) -> bool:
+def _is_wanted(job: LoadJob, refused: _RefusedRecord) -> bool:
     return not job.is_bulk or refused.kind in job.request["OutputS3Configuration"]["OutputType"]
 
 
-def _line(engine: Engine, job: Load, refused: _Refused) -> bytes:
+def _line(engine: Engine, job: LoadJob, refused: _RefusedRecord) -> bytes:
     """The line of a log or a report that tells of one record."""
     key, number = refused.place
     pointer = {"bucket": _source(job)["S3Bucket"], "key": key, "itemIndex": number}
@@ -611,7 +627,7 @@ def _line(engine: Engine, job: Load, refused: _Refused) -> bytes:
 # End
 
 
-def _finish(engine: Engine, objects: ObjectStore, job: Load) -> None:
+def _finish(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
     if job.is_bulk:
         _report(engine, objects, job)
         _end(engine, job, "COMPLETED_WITH_ERRORS" if job.errors else "COMPLETED")
@@ -621,7 +637,7 @@ def _finish(engine: Engine, objects: ObjectStore, job: Load) -> None:
         _end(engine, job, "COMPLETED")
 
 
-def _failure(engine: Engine, objects: ObjectStore, job: Load) -> Failure:
+def _failure(engine: Engine, objects: ObjectStore, job: LoadJob) -> TransferFailure:
     """Why an import of bad records failed, after its log is written. The service has a log elsewhere, so ours may fail.
 
     An object that cannot be read is named; if nothing else was in the bucket, its error is that of the import.
@@ -635,14 +651,14 @@ def _failure(engine: Engine, objects: ObjectStore, job: Load) -> Failure:
     except ObjectStoreError as error:
         where = f"s3://{LOG_BUCKET}/{_log_key(job)}"
         message = f"{message} The log cannot be written to {where}: {error.message}"
-    return Failure(code, message)
+    return TransferFailure(code, message)
 
 
-def _log_key(job: Load) -> str:
+def _log_key(job: LoadJob) -> str:
     return f"imports/{job.id}/error"
 
 
-def _report(engine: Engine, objects: ObjectStore, job: Load) -> None:
+def _report(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
     """Write what was kept of records that were not written: the same file, however often."""
     with engine.reading:
         content = b"".join(transfers.staged(engine, job.id))
@@ -655,11 +671,11 @@ def _report(engine: Engine, objects: ObjectStore, job: Load) -> None:
         objects.put(Bucket(LOG_BUCKET), _log_key(job), content)
 
 
-def _end(engine: Engine, job: Load, status: str, failure: Failure | None = None) -> None:
+def _end(engine: Engine, job: LoadJob, status: str, failure: TransferFailure | None = None) -> None:
     """End a job, and open the table of an import. One that read nothing leaves no table."""
     with engine.writing:
         current = transfers.find(engine, job.id)
-        if not isinstance(current, Load) or current.ended is not None:
+        if not isinstance(current, LoadJob) or current.ended is not None:
             return
         table = _table(engine, job)
         if not job.is_bulk and table is not None:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import Final, TypeVar
 
 from isotone.engine.layout import Bounds
-from isotone.engine.pages import Page, Reader, Source
+from isotone.engine.pages import OrderedSource, RangePage, RecordReader
 from isotone.errors import ResourceNotFoundException
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def first_part(parts: Parts[T]) -> T | None:
     return None
 
 
-def finish(source: Source, parts: Parts[T]) -> T:
+def finish(source: OrderedSource, parts: Parts[T]) -> T:
     """Read all parts that are left. Raises `ResourceNotFoundException` if the table is dropped meanwhile."""
     engine = source.engine
     while True:
@@ -47,8 +47,8 @@ def finish(source: Source, parts: Parts[T]) -> T:
 
 
 def page_in_parts(
-    reader: Reader, source: Source, bounds: Bounds, page: Page, *, reverse: bool
-) -> Parts[Page]:
+    reader: RecordReader, source: OrderedSource, bounds: Bounds, page: RangePage, *, reverse: bool
+) -> Parts[RangePage]:
     """The rest of a page of which the first part has been read."""
     while page.reached is not None:
         yield

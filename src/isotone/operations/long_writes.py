@@ -19,7 +19,7 @@ from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:
     from isotone.engine.engine import Engine
-    from isotone.operations.item_writes import Change, Sized, Stored
+    from isotone.operations.item_writes import ItemChange, Sized, Stored
 
 T = TypeVar("T")
 
@@ -59,12 +59,12 @@ ahead: Final = _Ahead()
 class EvaluateFirst(ApiError):
     """The transaction ends, in which nothing was written, so that changes are evaluated. No caller gets this error."""
 
-    def __init__(self, changes: list[tuple[Change, bytes | None]]) -> None:
+    def __init__(self, changes: list[tuple[ItemChange, bytes | None]]) -> None:
         super().__init__()
         self.changes = changes
 
 
-def evaluate(change: Change, record: bytes | None) -> Evaluated:
+def evaluate(change: ItemChange, record: bytes | None) -> Evaluated:
     """Evaluate a change of a record. Needs neither the store nor the engine."""
     item = None if record is None else item_of(record)
     give_way()
@@ -99,7 +99,7 @@ def evaluating_ahead(run: Callable[[], T]) -> T:
             known.popitem()
 
 
-def stored(change: Change, record: bytes | None) -> Stored:
+def stored(change: ItemChange, record: bytes | None) -> Stored:
     """The state before a long change. Raises `Postponed` or `EvaluateFirst` if this is not the time to evaluate it."""
     weight, size = 1, 0
     if change.effort is not None:
@@ -116,10 +116,10 @@ def stored(change: Change, record: bytes | None) -> Stored:
     raise EvaluateFirst([(change, record)])
 
 
-def read_all(engine: Engine, changes: Iterable[Change | None]) -> list[Stored]:
+def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Stored]:
     """The states before several changes, of one request; nothing for None."""
     found: list[Stored] = []
-    missing: list[tuple[Change, bytes | None]] = []
+    missing: list[tuple[ItemChange, bytes | None]] = []
     for change in changes:
         try:
             found.append(NOTHING if change is None else change.read(engine))
@@ -130,7 +130,7 @@ def read_all(engine: Engine, changes: Iterable[Change | None]) -> list[Stored]:
     return found
 
 
-def known_result(change: Change, record: bytes | None) -> Evaluated | None:
+def known_result(change: ItemChange, record: bytes | None) -> Evaluated | None:
     """What was evaluated ahead for this record, if anything."""
     assert ahead.known is not None
     known = ahead.known.get((change.table.tree, change.key))

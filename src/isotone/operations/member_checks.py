@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from isotone.errors import ValidationException
-from isotone.operations.check_order import Asked, Check
+from isotone.operations.check_order import Check, RefusedRequest
 from isotone.operations.request_decoding import check_last
 from isotone.operations.request_grammar import (
     NAME_CONSTRAINTS,
     Constraint,
-    Member,
-    Record,
+    MemberShape,
     Scalar,
+    StructureShape,
 )
 from isotone.operations.request_grammar import Mapping as MappingShape
 from isotone.operations.request_validation import (
@@ -31,7 +31,7 @@ from isotone.operations.request_validation import (
 )
 from isotone.operations.table_lookup import REQUIRED
 
-Entry: TypeAlias = Callable[[Asked], Iterator[str]]
+Entry: TypeAlias = Callable[[RefusedRequest], Iterator[str]]
 
 _FAILS: Final = "failed to satisfy constraint: "
 _NAME, _SHORT, _LONG = NAME_CONSTRAINTS
@@ -40,7 +40,7 @@ _NAME, _SHORT, _LONG = NAME_CONSTRAINTS
 def member(name: str) -> Entry:
     """The constraints of a member, in the words that all actions share."""
 
-    def entry(asked: Asked) -> Iterator[str]:
+    def entry(asked: RefusedRequest) -> Iterator[str]:
         yield from of_member(asked.document, asked.shape.members[name])
 
     return entry
@@ -49,7 +49,7 @@ def member(name: str) -> Entry:
 def placed(name: str) -> Entry:
     """The constraints of a member without its value: "Value at 'Limit' failed …"."""
 
-    def entry(asked: Asked) -> Iterator[str]:
+    def entry(asked: RefusedRequest) -> Iterator[str]:
         value = asked.document.get(name)
         shape = asked.shape.members[name].shape
         if value is not None:
@@ -65,19 +65,19 @@ def placed(name: str) -> Entry:
 def one_of(entry: Entry) -> Entry:
     """One broken constraint of a member: its length before its pattern, which is the first in a list."""
 
-    def one(asked: Asked) -> Iterator[str]:
+    def one(asked: RefusedRequest) -> Iterator[str]:
         yield from [*entry(asked)][-1:]
 
     return one
 
 
-def empty_table_name(asked: Asked) -> Iterator[str]:
+def empty_table_name(asked: RefusedRequest) -> Iterator[str]:
     """An empty TableName, which these actions find before all other constraints."""
     if asked.document.get("TableName") == "":
         yield (f"Value at 'TableName' {_FAILS}Member must have length greater than or equal to 1")
 
 
-def one_of_table_name(asked: Asked) -> Iterator[str]:
+def one_of_table_name(asked: RefusedRequest) -> Iterator[str]:
     """The first rule that a TableName breaks."""
     name = asked.document.get("TableName")
     if name is None:
@@ -88,7 +88,7 @@ def one_of_table_name(asked: Asked) -> Iterator[str]:
         yield problem(f"'{name}'", "tableName", first.sentence)
 
 
-def all_of_table_name(asked: Asked) -> Iterator[str]:
+def all_of_table_name(asked: RefusedRequest) -> Iterator[str]:
     """All rules that a TableName breaks."""
     name = asked.document.get("TableName")
     if name is None:
@@ -103,7 +103,7 @@ def _broken(name: str, path: str, rules: tuple[Constraint, ...]) -> Iterator[str
             yield problem(f"'{name}'", path, rule.sentence)
 
 
-def return_values(asked: Asked) -> Iterator[str]:
+def return_values(asked: RefusedRequest) -> Iterator[str]:
     """A ReturnValues that does not exist; the misspelt value is AWS's."""
     if any(True for _ in member("ReturnValues")(asked)):
         yield (
@@ -112,7 +112,7 @@ def return_values(asked: Asked) -> Iterator[str]:
         )
 
 
-def returned_by_put_or_delete(asked: Asked) -> Iterator[str]:
+def returned_by_put_or_delete(asked: RefusedRequest) -> Iterator[str]:
     """A ReturnValues that exists, but not for a put or a delete."""
     if asked.document.get("ReturnValues") in ("ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"):
         yield "ReturnValues can only be ALL_OLD or NONE"
@@ -121,7 +121,7 @@ def returned_by_put_or_delete(asked: Asked) -> Iterator[str]:
 # Batches
 
 
-def request_items(asked: Asked) -> Iterator[str]:
+def request_items(asked: RefusedRequest) -> Iterator[str]:
     """RequestItems without any table."""
     if asked.document.get("RequestItems") == {}:
         yield (
@@ -129,11 +129,11 @@ def request_items(asked: Asked) -> Iterator[str]:
         )
 
 
-def keys_of_entries(asked: Asked) -> Iterator[str]:
+def keys_of_entries(asked: RefusedRequest) -> Iterator[str]:
     """The Keys of a table of BatchGetItem: none, or too many."""
     shape = asked.shape.members["RequestItems"].shape
     assert isinstance(shape, MappingShape)
-    assert isinstance(shape.value, Record)
+    assert isinstance(shape.value, StructureShape)
     rules = shape.value.members["Keys"].shape.constraints
     for table, entry in (asked.document.get("RequestItems") or {}).items():
         keys = entry.get("Keys")
@@ -148,7 +148,7 @@ _NAMES_OF_ENTRIES: Final = (
 )
 
 
-def names_as_json(asked: Asked) -> Iterator[str]:
+def names_as_json(asked: RefusedRequest) -> Iterator[str]:
     """Names in RequestItems that no table can have; the request is shown as JSON."""
     items = asked.document.get("RequestItems") or {}
     if not all(rule.holds(name) for name in items for rule in NAME_CONSTRAINTS):
@@ -156,7 +156,7 @@ def names_as_json(asked: Asked) -> Iterator[str]:
         yield problem(f"'{shown}'", "requestItems", _NAMES_OF_ENTRIES)
 
 
-def names_as_java(asked: Asked) -> Iterator[str]:
+def names_as_java(asked: RefusedRequest) -> Iterator[str]:
     """The same, shown as Java shows objects."""
     items = asked.document.get("RequestItems") or {}
     if not all(rule.holds(name) for name in items for rule in NAME_CONSTRAINTS):
@@ -167,7 +167,7 @@ def names_as_java(asked: Asked) -> Iterator[str]:
 # Transactions
 
 
-def transact_items(asked: Asked) -> Iterator[str]:
+def transact_items(asked: RefusedRequest) -> Iterator[str]:
     """The number of entries."""
     items, shape = asked.document.get("TransactItems"), asked.shape.members["TransactItems"].shape
     for rule in shape.constraints if items is not None else ():
@@ -175,7 +175,7 @@ def transact_items(asked: Asked) -> Iterator[str]:
             yield problem(f"'{java_text(items, shape)}'", "transactItems", rule.sentence)
 
 
-def names_of_entries(asked: Asked) -> Iterator[str]:
+def names_of_entries(asked: RefusedRequest) -> Iterator[str]:
     """Names of tables in the entries of a transaction."""
     for place, entry in enumerate(asked.document["TransactItems"], 1):
         for kind, content in entry.items():
@@ -189,7 +189,7 @@ def names_of_entries(asked: Asked) -> Iterator[str]:
 def alone(*entries: Entry) -> Check:
     """The first broken constraint, reported as a list of one."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for entry in entries:
             for sentence in entry(asked):
                 raise detected(sentence)
@@ -200,7 +200,7 @@ def alone(*entries: Entry) -> Check:
 def bare(entry: Entry) -> Check:
     """The first broken constraint, reported without a list."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for sentence in entry(asked):
             raise ValidationException(sentence)
 
@@ -210,7 +210,7 @@ def bare(entry: Entry) -> Check:
 def listed(*entries: Entry) -> Check:
     """All broken constraints in one list."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         sentences = [sentence for entry in entries for sentence in entry(asked)]
         if sentences:
             raise detected(*sentences)
@@ -221,7 +221,7 @@ def listed(*entries: Entry) -> Check:
 def listed_as_before(entry: Entry) -> Check:
     """What is wrong with the name of the table, then all constraints of all other members, in the words of before 2026."""
 
-    def others(asked: Asked) -> Iterator[str]:
+    def others(asked: RefusedRequest) -> Iterator[str]:
         for each in asked.shape.listed:
             if each.name != "TableName":
                 yield from of_member(asked.document, each)
@@ -229,7 +229,7 @@ def listed_as_before(entry: Entry) -> Check:
     return listed(entry, others)
 
 
-def all_members(asked: Asked) -> None:
+def all_members(asked: RefusedRequest) -> None:
     """All constraints of all members in one list, as before 2026."""
     error = error_of(asked.document, asked.shape)
     if error is not None:
@@ -243,7 +243,7 @@ def all_members_if_not_decoded(*within: str) -> Check:
     member is absent in the structures of these maps.
     """
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         members = asked.shape.members.values()
         if any(
             (each.required and each.name not in asked.document)
@@ -259,7 +259,7 @@ def all_members_if_not_decoded(*within: str) -> Check:
     return check
 
 
-def _is_no_int(member: Member, value: Any) -> bool:
+def _is_no_int(member: MemberShape, value: Any) -> bool:
     is_int = isinstance(member.shape, Scalar) and member.shape.java == "Integer"
     return is_int and (
         isinstance(value, float) or (isinstance(value, int) and not _INT[0] <= value <= _INT[1])
@@ -269,12 +269,12 @@ def _is_no_int(member: Member, value: Any) -> bool:
 _INT: Final = (-(2**31), 2**31 - 1)
 
 
-def control_name(asked: Asked) -> None:
+def control_name(asked: RefusedRequest) -> None:
     """The TableName of a control-plane action, which has sentences of its own."""
     check_last(asked.document, asked.shape)
 
 
-def control_name_is_there(asked: Asked) -> None:
+def control_name_is_there(asked: RefusedRequest) -> None:
     """There is a TableName."""
     if asked.document.get("TableName") is None:
         raise ValidationException(REQUIRED.format(member="TableName"))

@@ -16,17 +16,17 @@ from functools import partial
 from typing import Any, Final
 
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import condition, key_condition, projection, search_condition, update
 from isotone.expressions.key_planning import value_of
 from isotone.expressions.partiql import (
     AnyStatement,
-    Delete,
+    DeleteStatement,
     Exists,
-    Insert,
+    InsertStatement,
     Select,
-    Update,
+    UpdateStatement,
     parse_statement,
     plan_where,
 )
@@ -61,7 +61,7 @@ _WRITES_OF_RESTORE: Final = (
 )
 
 
-class Access:
+class RequiredPermission:
     """One permission that a request needs: `dynamodb:` and an action, on a resource, which may have a policy."""
 
     __slots__ = ("_keys", "action", "policy", "resource")
@@ -78,7 +78,7 @@ class Access:
         return None if compute is None else compute()
 
 
-def accesses(engine: Engine, operation: str, request: Any) -> list[Access]:
+def accesses(engine: Engine, operation: str, request: Any) -> list[RequiredPermission]:
     """The permissions that a request needs, all of them."""
     needed = list(_NEEDS[operation](engine, operation, request))
     with engine.reading:
@@ -98,82 +98,82 @@ def has_policies(engine: Engine, operation: str) -> bool:
 _OF_STREAMS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator"})
 
 
-Needs = Callable[[Engine, str, Any], Iterable[Access]]
+Needs = Callable[[Engine, str, Any], Iterable[RequiredPermission]]
 
 
 # Whole tables, and what belongs to them
 
 
-def _of_all(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, _ALL)
+def _of_all(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, _ALL)
 
 
-def _of_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, _table(engine, request.table_name))
+def _of_table(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, _table(engine, request.table_name))
 
 
-def _of_table_or_index(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, _source(engine, request))
+def _of_table_or_index(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, _source(engine, request))
 
 
 def _of_arn(member: str) -> Needs:
     """A resource that is named by its ARN; look-ups take no other ARN for it."""
 
-    def needs(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-        yield Access(action, getattr(request, member))
+    def needs(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+        yield RequiredPermission(action, getattr(request, member))
 
     return needs
 
 
-def _create_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _create_table(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     resource = _table(engine, request.table_name or "")
-    yield Access(action, resource)
+    yield RequiredPermission(action, resource)
     if request.tags:
-        yield Access("TagResource", resource)
+        yield RequiredPermission("TagResource", resource)
     if request.resource_policy is not None:
-        yield Access("PutResourcePolicy", resource)
+        yield RequiredPermission("PutResourcePolicy", resource)
 
 
-def _update_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _update_table(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     resource = _table(engine, request.table_name)
-    yield Access(action, resource)
+    yield RequiredPermission(action, resource)
     for change in request.replica_updates or ():
         if change.create is not None:
-            yield Access("CreateTableReplica", resource)
+            yield RequiredPermission("CreateTableReplica", resource)
         if change.delete is not None:
-            yield Access("DeleteTableReplica", resource)
+            yield RequiredPermission("DeleteTableReplica", resource)
 
 
-def _export(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, table_arn(engine, table_name(request.table_arn, "tableArn")))
+def _export(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, table_arn(engine, table_name(request.table_arn, "tableArn")))
 
 
-def _import(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, _table(engine, request.table_creation_parameters.table_name))
+def _import(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, _table(engine, request.table_creation_parameters.table_name))
 
 
-def _restore(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _restore(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     if action == "RestoreTableFromBackup":
-        yield Access(action, request.backup_arn)
+        yield RequiredPermission(action, request.backup_arn)
     else:
         source = request.source_table_name or request.source_table_arn
         # The action refuses a request that names neither.
-        yield Access(action, _ALL if source is None else _table(engine, source))
+        yield RequiredPermission(action, _ALL if source is None else _table(engine, source))
     target = _table(engine, request.target_table_name)
-    yield Access(action, target)
+    yield RequiredPermission(action, target)
     for each in _WRITES_OF_RESTORE:
-        yield Access(each, target)
+        yield RequiredPermission(each, target)
 
 
-def _records(engine: Engine, action: str, request: Any) -> Iterator[Access]:
-    yield Access(action, arn_of_iterator(request.shard_iterator))
+def _records(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
+    yield RequiredPermission(action, arn_of_iterator(request.shard_iterator))
 
 
-def _of_global_table(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _of_global_table(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     name = request.global_table_name
-    yield Access(action, global_table_arn(engine, name))
+    yield RequiredPermission(action, global_table_arn(engine, name))
     if action != "DescribeGlobalTable" and action != "DescribeGlobalTableSettings":
-        yield Access(action, _table(engine, name))
+        yield RequiredPermission(action, _table(engine, name))
 
 
 def _table(engine: Engine, name: str) -> str:
@@ -190,10 +190,10 @@ def _source(engine: Engine, request: Any) -> str:
 # Items
 
 
-def _item(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _item(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     """GetItem, PutItem, UpdateItem and DeleteItem."""
     keys = partial(_item_keys, engine, request)
-    yield Access(action, _table(engine, request.table_name), keys)
+    yield RequiredPermission(action, _table(engine, request.table_name), keys)
 
 
 def _item_keys(engine: Engine, request: Any, enclosing: str | None = None) -> Keys:
@@ -212,9 +212,9 @@ def _item_keys(engine: Engine, request: Any, enclosing: str | None = None) -> Ke
     return keys
 
 
-def _read(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _read(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     """Query and Scan."""
-    yield Access(
+    yield RequiredPermission(
         action, _source(engine, request), partial(_read_keys, engine, request, action == "Query")
     )
 
@@ -237,15 +237,15 @@ def _part(read: Callable[[], list[str]], place: int) -> list[str] | None:
     return read()[place : place + 1] or None
 
 
-def _search(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _search(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     keys: Keys = {"attributes": partial(_attributes, [request]), **_capacity(request)}
-    yield Access(action, _source(engine, request), lambda: keys)
+    yield RequiredPermission(action, _source(engine, request), lambda: keys)
 
 
-def _batch_get(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _batch_get(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     for name, entry in request.request_items.items():
         keys = partial(_batch_get_keys, engine, name, entry, request)
-        yield Access(action, _table(engine, name), keys)
+        yield RequiredPermission(action, _table(engine, name), keys)
 
 
 def _batch_get_keys(engine: Engine, table: str, entry: Any, request: Any) -> Keys:
@@ -257,10 +257,10 @@ def _batch_get_keys(engine: Engine, table: str, entry: Any, request: Any) -> Key
     }
 
 
-def _batch_write(engine: Engine, action: str, request: Any) -> Iterator[Access]:
+def _batch_write(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
     for name, writes in request.request_items.items():
         keys = partial(_batch_write_keys, engine, name, writes, request)
-        yield Access(action, _table(engine, name), keys)
+        yield RequiredPermission(action, _table(engine, name), keys)
 
 
 def _batch_write_keys(engine: Engine, table: str, writes: Any, request: Any) -> Keys:
@@ -283,14 +283,14 @@ _PARTS_OF_TRANSACTIONS: Final = {
 }
 
 
-def _transaction(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+def _transaction(engine: Engine, operation: str, request: Any) -> Iterator[RequiredPermission]:
     for entry in request.transact_items:
         for member in entry.__struct_fields__:
             part = getattr(entry, member)
             if part is not None:
                 keys = partial(_part_keys, engine, part, operation, request)
                 action = _PARTS_OF_TRANSACTIONS[member]
-                yield Access(action, _table(engine, part.table_name), keys)
+                yield RequiredPermission(action, _table(engine, part.table_name), keys)
 
 
 def _part_keys(engine: Engine, part: Any, operation: str, request: Any) -> Keys:
@@ -315,7 +315,7 @@ def _leading_keys(engine: Engine, table: str, items: Sequence[Mapping[str, Any]]
     }
 
 
-def _found(engine: Engine, name: str) -> Table:
+def _found(engine: Engine, name: str) -> StoredTable:
     with engine.reading:
         return open_table(engine, name)
 
@@ -407,11 +407,11 @@ def _capacity(request: Any) -> Keys:
 # Statements
 
 
-def _statement(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+def _statement(engine: Engine, operation: str, request: Any) -> Iterator[RequiredPermission]:
     yield _of_statement(engine, request, parse_statement(request.statement), {})
 
 
-def _statements(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+def _statements(engine: Engine, operation: str, request: Any) -> Iterator[RequiredPermission]:
     """A statement of a batch that cannot be read is answered with an error, and does nothing."""
     for each in request.statements:
         try:
@@ -421,7 +421,7 @@ def _statements(engine: Engine, operation: str, request: Any) -> Iterator[Access
         yield _of_statement(engine, each, statement, {})
 
 
-def _transacted(engine: Engine, operation: str, request: Any) -> Iterator[Access]:
+def _transacted(engine: Engine, operation: str, request: Any) -> Iterator[RequiredPermission]:
     enclosing: Keys = {"enclosingoperation": lambda: [operation]}
     for each, (statement, _) in zip(
         request.transact_statements, statements_of(request), strict=True
@@ -431,14 +431,16 @@ def _transacted(engine: Engine, operation: str, request: Any) -> Iterator[Access
 
 _KINDS: Final[Mapping[type, str]] = {
     Select: "PartiQLSelect",
-    Insert: "PartiQLInsert",
-    Update: "PartiQLUpdate",
-    Delete: "PartiQLDelete",
+    InsertStatement: "PartiQLInsert",
+    UpdateStatement: "PartiQLUpdate",
+    DeleteStatement: "PartiQLDelete",
     Exists: "PartiQLSelect",
 }
 
 
-def _of_statement(engine: Engine, request: Any, statement: AnyStatement, more: Keys) -> Access:
+def _of_statement(
+    engine: Engine, request: Any, statement: AnyStatement, more: Keys
+) -> RequiredPermission:
     action = _KINDS[type(statement)]
     if isinstance(statement, Exists):
         statement = statement.select
@@ -457,7 +459,7 @@ def _of_statement(engine: Engine, request: Any, statement: AnyStatement, more: K
         keys["select"] = partial(_statement_select, statement)
     else:
         keys["returnvalues"] = partial(_statement_returns, request, statement)
-    return Access(action, resource, lambda: keys)
+    return RequiredPermission(action, resource, lambda: keys)
 
 
 def _place(parts: list[list[str]] | None, place: int) -> list[str] | None:
@@ -478,7 +480,7 @@ def _statement_keys(
         index = table.index(statement.index)
         keyspace = keyspace if index is None else index.keyspace
     values = statement.bind([canonical_value(value)[0] for value in request.parameters or ()])
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         item = statement.item(values)
         return [[_text(item[name])] for name in keyspace.partition_names if name in item]
     where = None if isinstance(statement, Exists) else statement.where
@@ -496,7 +498,7 @@ def _statement_attributes(statement: AnyStatement) -> list[str] | None:
         found.update(each.name for each in statement.order if each.refused is None)
         if statement.projection is not None:
             found |= statement.projection.attributes
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         found.update(statement.attributes)
     return sorted(found) or None
 

@@ -12,13 +12,13 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
-from isotone.engine.pages import Page, Reader, Source, segment_bounds
-from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.pages import OrderedSource, RangePage, RecordReader, segment_bounds
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.errors import ValidationException
-from isotone.expressions import Condition, KeyCondition, KeyRange, Projection
+from isotone.expressions import CompiledCondition, CompiledProjection, KeyCondition, KeyRange
 from isotone.operations import legacy
 from isotone.operations.action import Answer, Later, action
-from isotone.operations.capacity import Charged, Meter, meter_for
+from isotone.operations.capacity import CapacityMeter, Charged, meter_for
 from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
     INVALID,
@@ -27,8 +27,15 @@ from isotone.operations.item_validation import (
     key_value_error,
 )
 from isotone.operations.long_reads import finish, page_in_parts
-from isotone.operations.request_expressions import Binding, Parameters, Values, bound, checker
+from isotone.operations.request_expressions import (
+    Binding,
+    ExpressionParameters,
+    Values,
+    bound,
+    checker,
+)
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeMap,
     AttributeName,
     AttributeNames,
@@ -39,7 +46,6 @@ from isotone.operations.request_members import (
     IndexNameOfRead,
     ReturnConsumedCapacity,
     Select,
-    Structure,
     TableName,
 )
 from isotone.operations.request_members import (
@@ -53,7 +59,7 @@ Segment = Annotated[int, Meta(ge=0, le=limits.TOTAL_SEGMENTS - 1)]
 TotalSegments = Annotated[int, Meta(ge=1, le=limits.TOTAL_SEGMENTS)]
 
 
-class Query(Structure, frozen=True):
+class QueryRequest(ApiStructure, frozen=True):
     """Read the items of one partition key, in the order of their sort key."""
 
     table_name: TableName
@@ -75,7 +81,7 @@ class Query(Structure, frozen=True):
     expression_attribute_values: ExpressionValues | None = None
 
 
-class Scan(Structure, frozen=True):
+class ScanRequest(ApiStructure, frozen=True):
     """Read all items of a table or an index, or one segment of them."""
 
     table_name: TableName
@@ -102,13 +108,13 @@ _options_of: Final = attrgetter(
     "filter_expression", "query_filter", "projection_expression", "attributes_to_get", "select"
 )
 _NO_OPTIONS: Final = (None,) * 5
-QUERY: Final = Parameters(
+QUERY: Final = ExpressionParameters(
     expressions=("projection_expression", "filter_expression", "key_condition_expression"),
     with_values=("filter_expression", "key_condition_expression"),
     legacy=("attributes_to_get", "query_filter", "conditional_operator", "key_conditions"),
     filters=("query_filter",),
 )
-SCAN: Final = Parameters(
+SCAN: Final = ExpressionParameters(
     expressions=("projection_expression", "filter_expression"),
     with_values=("filter_expression",),
     legacy=("attributes_to_get", "scan_filter", "conditional_operator"),
@@ -119,7 +125,7 @@ _check_scan: Final = checker(SCAN)
 
 
 @action("Query")
-def query(engine: Engine, request: Query) -> Answer | Later:
+def query(engine: Engine, request: QueryRequest) -> Answer | Later:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -134,11 +140,11 @@ def query(engine: Engine, request: Query) -> Answer | Later:
     return selection.answer(page)
 
 
-_Prepared = tuple[Query, Binding, Condition | None, KeyCondition | None, bool]
+_Prepared = tuple[QueryRequest, Binding, CompiledCondition | None, KeyCondition | None, bool]
 """A Query, with its expressions parsed as far as that needs no table, and whether it has options."""
 
 
-def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, Bounds]:
+def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePage, Bounds]:
     """The page of a Query, or the first part of a long one, and its bounds."""
     request, binding, filters, written, has_options = prepared
     table = open_table(engine, request.table_name)
@@ -173,7 +179,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, Page, B
 
 
 @action("Scan")
-def scan(engine: Engine, request: Scan) -> Answer | Later:
+def scan(engine: Engine, request: ScanRequest) -> Answer | Later:
     """Read all items of a table or an index in the order of their hashes, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -197,15 +203,17 @@ def scan(engine: Engine, request: Scan) -> Answer | Later:
     return selection.answer(page)
 
 
-def source_of(engine: Engine, table: Table, request: Query | Scan) -> Source:
+def source_of(
+    engine: Engine, table: StoredTable, request: QueryRequest | ScanRequest
+) -> OrderedSource:
     """The table or index that a request reads, which must support the request."""
     index = None if request.index_name is None else _index(table, request.index_name)
     if index is not None and index.kind == "global" and request.consistent_read:
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
-    return Source(engine, table, index)
+    return OrderedSource(engine, table, index)
 
 
-def _index(table: Table, name: str) -> SecondaryIndex:
+def _index(table: StoredTable, name: str) -> SecondaryIndex:
     """An index that can be read."""
     index = table.index(name)
     if index is None:
@@ -216,7 +224,7 @@ def _index(table: Table, name: str) -> SecondaryIndex:
 
 
 def query_start(
-    source: Source, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
+    source: OrderedSource, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
 ) -> bytes:
     """The position after which a Query begins; it is in the partition, among other items."""
     key = start_position(source, requested)
@@ -234,12 +242,12 @@ def query_start(
     )
 
 
-def _has_one_item(source: Source) -> bool:
+def _has_one_item(source: OrderedSource) -> bool:
     """Whether a Query can find no more than one item: that of a key without a sort key."""
     return source.index is None and not source.keyspace.sort_names
 
 
-def scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
+def scan_start(source: OrderedSource, request: ScanRequest, bounds: Bounds) -> bytes | None:
     requested: dict[str, Any] | None = request.exclusive_start_key
     if requested is None:
         return None
@@ -258,7 +266,7 @@ def scan_start(source: Source, request: Scan, bounds: Bounds) -> bytes | None:
     return key
 
 
-def _misfit_of_scan(source: Source, requested: dict[str, Any]) -> ValidationException:
+def _misfit_of_scan(source: OrderedSource, requested: dict[str, Any]) -> ValidationException:
     """The error of a Scan for a start key that does not fit: a Query says less about it."""
     parts = (*source.keyspace.schema.parts, *source.table.keyspace.schema.parts)
     if source.index is not None and requested.keys() == {part.name for part in parts}:
@@ -277,7 +285,7 @@ def _within(key: bytes, bounds: Bounds) -> bool:
     return low <= key and (high is None or key < high)
 
 
-def start_position(source: Source, requested: dict[str, Any]) -> bytes:
+def start_position(source: OrderedSource, requested: dict[str, Any]) -> bytes:
     """The physical key that an `ExclusiveStartKey` names."""
     start, _ = canonical_item(requested)
     table = source.table.keyspace
@@ -289,7 +297,9 @@ def start_position(source: Source, requested: dict[str, Any]) -> bytes:
     return source.position(start)
 
 
-def refuse_key_filter(source: Source, attributes: frozenset[str], request: Query) -> None:
+def refuse_key_filter(
+    source: OrderedSource, attributes: frozenset[str], request: QueryRequest
+) -> None:
     """Refuse a filter on the key of the Query, which belongs in the key condition."""
     for name in source.keyspace.names:
         if name in attributes:
@@ -300,10 +310,10 @@ def refuse_key_filter(source: Source, attributes: frozenset[str], request: Query
 
 
 def _filter(
-    request: Query | Scan,
+    request: QueryRequest | ScanRequest,
     legacy_filter: Mapping[str, LegacyCondition] | None,
     binding: Binding,
-) -> Condition | None:
+) -> CompiledCondition | None:
     """The filter of the request; None for all items. A repeated name of AttributesToGet is refused with it."""
     filters = None
     if request.filter_expression is not None:
@@ -316,8 +326,8 @@ def _filter(
 
 
 def _projection(
-    request: Query | Scan, filters: Condition | None, binding: Binding
-) -> Projection | None:
+    request: QueryRequest | ScanRequest, filters: CompiledCondition | None, binding: Binding
+) -> CompiledProjection | None:
     """The projection of the request, None for whole items; the values of the filter are checked before it."""
     if filters is not None and request.filter_expression is not None:
         filters.check(binding.values)
@@ -333,10 +343,10 @@ class Selection:
 
     def __init__(
         self,
-        source: Source,
-        request: Query | Scan,
-        filters: Condition | None,
-        projection: Projection | None,
+        source: OrderedSource,
+        request: QueryRequest | ScanRequest,
+        filters: CompiledCondition | None,
+        projection: CompiledProjection | None,
         values: Values,
     ) -> None:
         self.source = source
@@ -347,7 +357,7 @@ class Selection:
             _check_projected(source.index, request, filters, projection)
         expand = None if source.index is None else self._expander(source.index, projection)
         is_plain = filters is None and projection is None and expand is None
-        self.reader = Reader(
+        self.reader = RecordReader(
             limit=request.limit,
             expand=expand,
             matches=bound(filters, values),
@@ -357,14 +367,16 @@ class Selection:
             sizing=self.meter is not None or not is_plain,
         )
 
-    def answer_in_the_end(self, page: Page, bounds: Bounds, *, reverse: bool) -> dict[str, Any]:
+    def answer_in_the_end(
+        self, page: RangePage, bounds: Bounds, *, reverse: bool
+    ) -> dict[str, Any]:
         """The response for a page of which the first part has been read, by any thread."""
         if page.reached is not None:
             parts = page_in_parts(self.reader, self.source, bounds, page, reverse=reverse)
             finish(self.source, parts)
         return self.answer(page)
 
-    def answer(self, page: Page) -> dict[str, Any]:
+    def answer(self, page: RangePage) -> dict[str, Any]:
         """The response's members for a page, whose items are made first."""
         self.reader.evaluate(page)
         request = self.request
@@ -374,16 +386,18 @@ class Selection:
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
         # No other page follows that of a key without a sort key, which has one item.
-        if page.last is not None and (type(request) is Scan or not _has_one_item(self.source)):
+        if page.last is not None and (
+            isinstance(request, ScanRequest) or not _has_one_item(self.source)
+        ):
             answer["LastEvaluatedKey"] = self.source.last_key(page.last)
         meter = self.meter
         if meter is not None:
             self.charge(meter, page)
-        if type(meter) is Meter:
+        if type(meter) is CapacityMeter:
             answer["ConsumedCapacity"] = meter.report()
         return answer
 
-    def charge(self, meter: Charged, page: Page) -> None:
+    def charge(self, meter: Charged, page: RangePage) -> None:
         """Charge the reads of a page."""
         consistent = bool(self.request.consistent_read)
         meter.read(page.size, consistent=consistent, index=self.source.index)
@@ -392,7 +406,7 @@ class Selection:
         self._fetched = []
 
     def _expander(
-        self, index: SecondaryIndex, projection: Projection | None
+        self, index: SecondaryIndex, projection: CompiledProjection | None
     ) -> Callable[[bytes], bytes] | None:
         """For a local index that lacks requested attributes: a function that reads the table's item."""
         if index.kind == "global":
@@ -410,16 +424,16 @@ class Selection:
 
 def _check_projected(
     index: SecondaryIndex,
-    request: Query | Scan,
-    filters: Condition | None,
-    projection: Projection | None,
+    request: QueryRequest | ScanRequest,
+    filters: CompiledCondition | None,
+    projection: CompiledProjection | None,
 ) -> None:
     """Refuse attributes that an index lacks. A local index fetches them from the table, but not for a filter.
 
     The filter of a Scan may use them: they are absent from every entry.
     """
     unseen = []
-    if filters is not None and isinstance(request, Query):
+    if filters is not None and isinstance(request, QueryRequest):
         unseen = index.missing(filters.attributes)
     if unseen:
         raise ValidationException(
@@ -440,7 +454,7 @@ def _check_projected(
         )
 
 
-def check_choice(request: Query | Scan) -> None:
+def check_choice(request: QueryRequest | ScanRequest) -> None:
     """Refuse a Select that contradicts the requested attributes; the service checks it after expressions."""
     select = request.select
     if select is None:
@@ -461,7 +475,7 @@ def check_choice(request: Query | Scan) -> None:
         )
 
 
-def _chosen(request: Query | Scan) -> str | None:
+def _chosen(request: QueryRequest | ScanRequest) -> str | None:
     """The parameter that names the attributes to return."""
     if request.projection_expression is not None:
         return "ProjectionExpression"

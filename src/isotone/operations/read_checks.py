@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from isotone.engine.layout import Bounds
-from isotone.engine.pages import Source, segment_bounds
+from isotone.engine.pages import OrderedSource, segment_bounds
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
 from isotone.operations import legacy
-from isotone.operations.check_order import Asked, Check
+from isotone.operations.check_order import Check, RefusedRequest
 from isotone.operations.item_validation import check_key_condition
 from isotone.operations.query_and_scan import (
     INVALID_START,
@@ -28,7 +28,7 @@ from isotone.values.value_layers import check_decoded, check_nesting
 def start_of(*named: str) -> Check:
     """The values of ExclusiveStartKey; of these faults the service says that they are in a starting key."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         start = asked.request.exclusive_start_key
         if start is None:
             return
@@ -58,7 +58,7 @@ def _check_content(start: Item) -> None:
         raise deep
 
 
-def nesting_of_start(asked: Asked) -> None:
+def nesting_of_start(asked: RefusedRequest) -> None:
     """No value of ExclusiveStartKey is nested too deeply."""
     for value in (asked.document.get("ExclusiveStartKey") or {}).values():
         try:
@@ -71,22 +71,22 @@ def _in_start(error: ValidationException) -> ValidationException:
     return ValidationException(f"{INVALID_START}: {error.message}")
 
 
-def choice_is_possible(asked: Asked) -> None:
+def choice_is_possible(asked: RefusedRequest) -> None:
     """A Select that the attributes and the index of the request allow."""
     check_choice(asked.request)
 
 
-def segments_fit(asked: Asked) -> None:
+def segments_fit(asked: RefusedRequest) -> None:
     """Segment and TotalSegments belong together."""
     check_segment(asked.request.segment, asked.request.total_segments)
 
 
-def index_is_readable(asked: Asked) -> None:
+def index_is_readable(asked: RefusedRequest) -> None:
     """The index exists and can be read as the request wants."""
     _source(asked)
 
 
-def keys_are_scalars(asked: Asked) -> None:
+def keys_are_scalars(asked: RefusedRequest) -> None:
     """No path leads into an attribute of a key."""
     binding = binding_of(asked.request)
     if asked.request.filter_expression is not None:
@@ -97,19 +97,19 @@ def keys_are_scalars(asked: Asked) -> None:
 # Query
 
 
-def key_conditions_are_sound(asked: Asked) -> None:
+def key_conditions_are_sound(asked: RefusedRequest) -> None:
     """The KeyConditions that are given."""
     if asked.request.key_condition_expression is None and asked.request.key_conditions:
         legacy.key_conditions(asked.request.key_conditions)
 
 
-def there_is_a_key_condition(asked: Asked) -> None:
+def there_is_a_key_condition(asked: RefusedRequest) -> None:
     """There are KeyConditions, or another key condition in their place."""
     if asked.request.key_condition_expression is None:
         legacy.key_conditions(asked.request.key_conditions)
 
 
-def key_condition_is_single(asked: Asked) -> None:
+def key_condition_is_single(asked: RefusedRequest) -> None:
     """A KeyConditionExpression has one allowed condition for each attribute."""
     if asked.request.key_condition_expression is not None:
         written = binding_of(asked.request).key_condition(asked.request.key_condition_expression)
@@ -117,18 +117,18 @@ def key_condition_is_single(asked: Asked) -> None:
         written.check_terms()
 
 
-def start_fits_query(asked: Asked) -> None:
+def start_fits_query(asked: RefusedRequest) -> None:
     """The ExclusiveStartKey has the attributes of the keys, with their types."""
     if asked.request.exclusive_start_key is not None:
         start_position(_source(asked), asked.request.exclusive_start_key)
 
 
-def key_condition_fits(asked: Asked) -> None:
+def key_condition_fits(asked: RefusedRequest) -> None:
     """The key condition is one on the key of the table or the index."""
     _range(asked)
 
 
-def start_is_within(asked: Asked) -> None:
+def start_is_within(asked: RefusedRequest) -> None:
     """The ExclusiveStartKey is where the Query reads."""
     start = asked.request.exclusive_start_key
     if start is not None:
@@ -136,7 +136,7 @@ def start_is_within(asked: Asked) -> None:
         query_start(source, start, wanted, bounds)
 
 
-def filter_is_of_others(asked: Asked) -> None:
+def filter_is_of_others(asked: RefusedRequest) -> None:
     """The filter is about other attributes than the key."""
     request = asked.request
     binding = binding_of(request)
@@ -149,11 +149,11 @@ def filter_is_of_others(asked: Asked) -> None:
         refuse_key_filter(_source(asked), filters.attributes, request)
 
 
-def _source(asked: Asked) -> Source:
+def _source(asked: RefusedRequest) -> OrderedSource:
     return source_of(asked.engine, asked.table(), asked.request)
 
 
-def _range(asked: Asked) -> tuple[Source, KeyRange, Bounds]:
+def _range(asked: RefusedRequest) -> tuple[OrderedSource, KeyRange, Bounds]:
     request, source = asked.request, _source(asked)
     binding = binding_of(request)
     keys = (
@@ -172,7 +172,7 @@ def _range(asked: Asked) -> tuple[Source, KeyRange, Bounds]:
 # Scan
 
 
-def start_fits_scan(asked: Asked) -> None:
+def start_fits_scan(asked: RefusedRequest) -> None:
     """The ExclusiveStartKey has the attributes of the keys, and is in the segment."""
     request = asked.request
     scan_start(_source(asked), request, segment_bounds(request.segment, request.total_segments))

@@ -10,7 +10,7 @@ from msgspec import Meta
 from isotone import limits
 from isotone.engine import history, restores, views
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Recovery, Restored, TableSchema
 from isotone.errors import (
     ContinuousBackupsUnavailableException,
@@ -23,11 +23,11 @@ from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
+    ApiStructure,
     BillingMode,
     EntityName,
     Flag,
     ListedTableName,
-    Structure,
     Timestamp,
 )
 from isotone.operations.restored_table import check_overrides, check_target, restored_schema
@@ -42,27 +42,27 @@ from isotone.operations.table_requests import (
 )
 
 
-class PointInTimeRecoverySpecification(Structure, frozen=True):
+class PointInTimeRecoverySpecification(ApiStructure, frozen=True):
     """Whether a table can be restored to a moment, and of how many days."""
 
     point_in_time_recovery_enabled: Flag
     recovery_period_in_days: Annotated[int, Meta(ge=1, le=limits.RECOVERY_DAYS)] | None = None
 
 
-class UpdateContinuousBackups(Structure, frozen=True):
+class UpdateContinuousBackups(ApiStructure, frozen=True):
     """Turn point-in-time recovery on or off."""
 
     table_name: ListedTableName
     point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
-class DescribeContinuousBackups(Structure, frozen=True):
+class DescribeContinuousBackups(ApiStructure, frozen=True):
     """Ask to which moments a table can be restored."""
 
     table_name: ListedTableName
 
 
-class RestoreTableToPointInTime(Structure, frozen=True, kw_only=True):
+class RestoreTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
     """Create a table with the items that another had at a moment."""
 
     source_table_arn: ListedTableName | None = None
@@ -99,7 +99,7 @@ def update_continuous_backups(engine: Engine, request: UpdateContinuousBackups) 
         return {"ContinuousBackupsDescription": _description(engine, table.schema)}
 
 
-def _enable(engine: Engine, schema: TableSchema, days: int) -> Table:
+def _enable(engine: Engine, schema: TableSchema, days: int) -> StoredTable:
     schema = history.begin(engine, schema)
     since = history.milliseconds(engine.clock.now())
     if schema.recovery is not None:
@@ -169,7 +169,7 @@ def _moment(engine: Engine, recovery: Recovery, request: RestoreTableToPointInTi
     return moment
 
 
-def _table(engine: Engine, name: str) -> Table:
+def _table(engine: Engine, name: str) -> StoredTable:
     table = engine.catalog.find(name)
     if table is None:
         raise TableNotFoundException(f"Table not found: {name}")

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from isotone.engine import replication
 from isotone.engine.engine import Engine
-from isotone.engine.table_schema import IndexSchema, TableSchema, Throughput
+from isotone.engine.table_schema import IndexSchema, TableSchema, TableThroughput
 from isotone.errors import (
     IndexNotFoundException,
     ReplicaNotFoundException,
@@ -29,6 +29,7 @@ from isotone.operations.descriptions import table_class_summary, with_table_clas
 from isotone.operations.global_tables import find_group
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
+    ApiStructure,
     BillingMode,
     Double,
     EntityName,
@@ -36,7 +37,6 @@ from isotone.operations.request_members import (
     IndexName,
     ListedTableName,
     PositiveLong,
-    Structure,
     TableClass,
 )
 from isotone.operations.table_lookup import changed_table, described_table, partition_of
@@ -46,7 +46,7 @@ Direction: TypeAlias = Literal["Read", "Write"]
 
 
 class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(
-    Structure, frozen=True, kw_only=True
+    ApiStructure, frozen=True, kw_only=True
 ):
     """How full capacity should be, in percent, and how soon it is changed."""
 
@@ -56,7 +56,7 @@ class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(
     target_value: Double
 
 
-class AutoScalingPolicyUpdate(Structure, frozen=True, kw_only=True):
+class AutoScalingPolicyUpdate(ApiStructure, frozen=True, kw_only=True):
     """A scaling policy."""
 
     policy_name: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
@@ -65,7 +65,7 @@ class AutoScalingPolicyUpdate(Structure, frozen=True, kw_only=True):
     )
 
 
-class AutoScalingSettingsUpdate(Structure, frozen=True):
+class AutoScalingSettingsUpdate(ApiStructure, frozen=True):
     """The bounds within which capacity is scaled, and by which policy."""
 
     minimum_units: PositiveLong | None = None
@@ -78,21 +78,21 @@ class AutoScalingSettingsUpdate(Structure, frozen=True):
 Scaling: TypeAlias = AutoScalingSettingsUpdate
 
 
-class GlobalSecondaryIndexAutoScalingUpdate(Structure, frozen=True):
+class GlobalSecondaryIndexAutoScalingUpdate(ApiStructure, frozen=True):
     """The scaling of writes of an index, in all regions."""
 
     index_name: IndexName | None = None
     provisioned_write_capacity_auto_scaling_update: Scaling | None = None
 
 
-class ReplicaGlobalSecondaryIndexAutoScalingUpdate(Structure, frozen=True):
+class ReplicaGlobalSecondaryIndexAutoScalingUpdate(ApiStructure, frozen=True):
     """The scaling of reads of an index, in one region."""
 
     index_name: IndexName | None = None
     provisioned_read_capacity_auto_scaling_update: Scaling | None = None
 
 
-class ReplicaAutoScalingUpdate(Structure, frozen=True):
+class ReplicaAutoScalingUpdate(ApiStructure, frozen=True):
     """The scaling of reads in one region."""
 
     region_name: str
@@ -102,7 +102,7 @@ class ReplicaAutoScalingUpdate(Structure, frozen=True):
     replica_provisioned_read_capacity_auto_scaling_update: Scaling | None = None
 
 
-class UpdateTableReplicaAutoScaling(Structure, frozen=True, kw_only=True):
+class UpdateTableReplicaAutoScaling(ApiStructure, frozen=True, kw_only=True):
     """Change the scaling of a table and its replicas."""
 
     global_secondary_index_updates: (
@@ -113,13 +113,13 @@ class UpdateTableReplicaAutoScaling(Structure, frozen=True, kw_only=True):
     replica_updates: Annotated[list[ReplicaAutoScalingUpdate], Meta(min_length=1)] | None = None
 
 
-class DescribeTableReplicaAutoScaling(Structure, frozen=True):
+class DescribeTableReplicaAutoScaling(ApiStructure, frozen=True):
     """Ask for the scaling of a table and its replicas."""
 
     table_name: ListedTableName
 
 
-class GlobalTableGlobalSecondaryIndexSettingsUpdate(Structure, frozen=True):
+class GlobalTableGlobalSecondaryIndexSettingsUpdate(ApiStructure, frozen=True):
     """The writes of an index, in all regions."""
 
     index_name: IndexName
@@ -127,7 +127,7 @@ class GlobalTableGlobalSecondaryIndexSettingsUpdate(Structure, frozen=True):
     provisioned_write_capacity_auto_scaling_settings_update: Scaling | None = None
 
 
-class ReplicaGlobalSecondaryIndexSettingsUpdate(Structure, frozen=True):
+class ReplicaGlobalSecondaryIndexSettingsUpdate(ApiStructure, frozen=True):
     """The reads of an index, in one region."""
 
     index_name: IndexName
@@ -143,7 +143,7 @@ IndexesOfReplica: TypeAlias = Annotated[
 ]
 
 
-class ReplicaSettingsUpdate(Structure, frozen=True):
+class ReplicaSettingsUpdate(ApiStructure, frozen=True):
     """The reads and the table class in one region."""
 
     region_name: str
@@ -153,7 +153,7 @@ class ReplicaSettingsUpdate(Structure, frozen=True):
     replica_table_class: TableClass | None = None
 
 
-class UpdateGlobalTableSettings(Structure, frozen=True):
+class UpdateGlobalTableSettings(ApiStructure, frozen=True):
     """Change the settings of a global table in all regions, and in some."""
 
     global_table_name: EntityName
@@ -166,7 +166,7 @@ class UpdateGlobalTableSettings(Structure, frozen=True):
     ) = None
 
 
-class DescribeGlobalTableSettings(Structure, frozen=True):
+class DescribeGlobalTableSettings(ApiStructure, frozen=True):
     """Ask for the settings of a global table in each region."""
 
     global_table_name: EntityName
@@ -267,7 +267,7 @@ class _Members(NamedTuple):
 
 
 @cache
-def _members_of(structure: type[Structure]) -> _Members:
+def _members_of(structure: type[ApiStructure]) -> _Members:
     """The members of a structure, by the ends of their names; empty for those that it has not."""
 
     def ending(*ends: str) -> str:
@@ -280,13 +280,13 @@ def _members_of(structure: type[Structure]) -> _Members:
     )
 
 
-def _with_settings(schema: TableSchema, request: Structure | None) -> TableSchema:
+def _with_settings(schema: TableSchema, request: ApiStructure | None) -> TableSchema:
     """The table with the settings of a request or of a region: first its own, then those of its indexes."""
     if request is None:
         return schema
     scaling = dict(schema.scaling)
     indexes = getattr(request, _members_of(type(request)).indexes)
-    parts: list[Structure] = [request, *(indexes or ())]
+    parts: list[ApiStructure] = [request, *(indexes or ())]
     for each in parts:
         members = _members_of(type(each))
         index = getattr(each, "index_name", None) or ""
@@ -372,9 +372,9 @@ def _with_billing(engine: Engine, schema: TableSchema, mode: BillingMode | None)
     return msgspec.structs.replace(
         schema,
         billing=mode,
-        throughput=Throughput(),
+        throughput=TableThroughput(),
         indexes=tuple(
-            msgspec.structs.replace(index, throughput=Throughput()) for index in schema.indexes
+            msgspec.structs.replace(index, throughput=TableThroughput()) for index in schema.indexes
         ),
         scaling={},
         on_demand_since=round(engine.clock.now(), 3),
@@ -396,7 +396,9 @@ def _with_units(
             "when BillingMode is PAY_PER_REQUEST"
         )
     before = schema.throughput if index is None else index.throughput
-    after = Throughput(*((units, before.write) if direction == "Read" else (before.read, units)))
+    after = TableThroughput(
+        *((units, before.write) if direction == "Read" else (before.read, units))
+    )
     if index is None:
         return msgspec.structs.replace(schema, throughput=after)
     indexes = tuple(
@@ -477,7 +479,7 @@ def _described_index(engine: Engine, schema: TableSchema, index: IndexSchema) ->
     return {**named, **_described_scaling(engine, schema, "", index.name)}
 
 
-def _described_units(units: Throughput, prefix: str = "") -> dict[str, Any]:
+def _described_units(units: TableThroughput, prefix: str = "") -> dict[str, Any]:
     return {
         f"{prefix}ProvisionedReadCapacityUnits": units.read,
         f"{prefix}ProvisionedWriteCapacityUnits": units.write,

@@ -14,10 +14,10 @@ import msgspec
 from isotone.engine import backfill, replication, streams
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import CURRENT, LEGACY
-from isotone.engine.table_schema import IndexSchema, Replication, TableSchema, Throughput
+from isotone.engine.table_schema import IndexSchema, Replication, TableSchema, TableThroughput
 from isotone.errors import ValidationException
 from isotone.operations.descriptions import with_table_class
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_requests import (
     CreateReplicationGroupMemberAction,
     ReplicaGlobalSecondaryIndex,
@@ -362,11 +362,11 @@ def _with_reads(of: Readable, given: Member | ReplicaGlobalSecondaryIndex) -> Re
         settings = {**settings, "OnDemandThroughput": {**limits, **_plain(most)}}
     units = given.provisioned_throughput_override
     if units is not None and units.read_capacity_units is not None:
-        throughput = Throughput(units.read_capacity_units, throughput.write)
+        throughput = TableThroughput(units.read_capacity_units, throughput.write)
     return msgspec.structs.replace(of, settings=settings, throughput=throughput)
 
 
-def _plain(value: Structure | None) -> dict[str, Any]:
+def _plain(value: ApiStructure | None) -> dict[str, Any]:
     members = {} if value is None else msgspec.to_builtins(value)
     return {
         name: {key: inner for key, inner in member.items() if inner is not None}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from isotone.errors import ValidationException
-from isotone.expressions import Condition, check_placeholders
+from isotone.expressions import CompiledCondition, check_placeholders
 from isotone.expressions.messages import (
     EMPTY,
     HOW_LONG,
@@ -19,11 +19,11 @@ from isotone.expressions.messages import (
     VALUE_UNDEFINED,
 )
 from isotone.operations import legacy
-from isotone.operations.check_order import Asked, Check
+from isotone.operations.check_order import Check, RefusedRequest
 from isotone.operations.item_validation import checked_key, requested_key
 from isotone.operations.request_expressions import (
     Binding,
-    Parameters,
+    ExpressionParameters,
     check_conditional_operator,
     check_mixed,
     check_names_are_used,
@@ -40,10 +40,10 @@ _HOW_LONG: Final = HOW_LONG.partition("{")[0]
 # Which parameters can be combined
 
 
-def not_mixed(parameters: Parameters) -> Check:
+def not_mixed(parameters: ExpressionParameters) -> Check:
     """Expressions and the legacy parameters that they replaced exclude each other."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         legacy, expressions = (
             [name for name in names if member_name(name) in asked.document]
             for names in (parameters.legacy, parameters.expressions)
@@ -53,15 +53,15 @@ def not_mixed(parameters: Parameters) -> Check:
     return check
 
 
-def names_have_expressions(parameters: Parameters) -> Check:
+def names_have_expressions(parameters: ExpressionParameters) -> Check:
     """ExpressionAttributeNames need an expression."""
     return lambda asked: check_names_are_used(asked.request, parameters)
 
 
-def values_have_expressions(parameters: Parameters, *, shortly: bool = False) -> Check:
+def values_have_expressions(parameters: ExpressionParameters, *, shortly: bool = False) -> Check:
     """ExpressionAttributeValues need an expression; `shortly`: the error does not say which ones are missing."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         try:
             check_values_are_used(asked.request, parameters)
         except ValidationException as error:
@@ -72,10 +72,10 @@ def values_have_expressions(parameters: Parameters, *, shortly: bool = False) ->
     return check
 
 
-def operator_joins(parameters: Parameters) -> Check:
+def operator_joins(parameters: ExpressionParameters) -> Check:
     """ConditionalOperator joins at least two conditions, with AND or OR."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         check_conditional_operator(asked.request, parameters)
         for name in parameters.filters:
             conditions = getattr(asked.request, name)
@@ -85,7 +85,7 @@ def operator_joins(parameters: Parameters) -> Check:
     return check
 
 
-def names_are_not_empty(asked: Asked) -> None:
+def names_are_not_empty(asked: RefusedRequest) -> None:
     """No name in ExpressionAttributeNames is empty."""
     for key, name in (asked.request.expression_attribute_names or {}).items():
         if not name:
@@ -94,7 +94,7 @@ def names_are_not_empty(asked: Asked) -> None:
             )
 
 
-def placeholders_are_well_formed(asked: Asked) -> None:
+def placeholders_are_well_formed(asked: RefusedRequest) -> None:
     """The keys of ExpressionAttributeNames and -Values, and the names, have the right form."""
     values = getattr(asked.request, "expression_attribute_values", None)
     check_placeholders(asked.request.expression_attribute_names, values)
@@ -106,7 +106,7 @@ def placeholders_are_well_formed(asked: Asked) -> None:
 def not_empty(*parameters: str) -> Check:
     """No expression is an empty text."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for name in parameters:
             if getattr(asked.request, name) == "":
                 raise ValidationException(f"Invalid {member_name(name)}: {EMPTY}")
@@ -121,7 +121,7 @@ def compiled(*parameters: str, defined: bool = True, sized: bool = False) -> Che
     is too long, the error says how long it is.
     """
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         binding = binding_of(asked.request)
         for name in parameters:
             try:
@@ -138,7 +138,7 @@ def compiled(*parameters: str, defined: bool = True, sized: bool = False) -> Che
 def placeholders_are_used(*parameters: str) -> Check:
     """Every placeholder that the request defines is used by an expression."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         binding = binding_of(asked.request)
         for name in parameters:
             _COMPILE[name](binding, getattr(asked.request, name))
@@ -154,7 +154,7 @@ def binding_of(request: Any) -> Binding:
     )
 
 
-def compiled_filter(binding: Binding, expression: Any) -> Condition | None:
+def compiled_filter(binding: Binding, expression: Any) -> CompiledCondition | None:
     """The filter of a request, and of its values what is wrong; None if there is none."""
     if expression is None:
         return None
@@ -181,13 +181,13 @@ _COMPILE: Final[Mapping[str, Callable[[Binding, Any], object]]] = {
 # Legacy parameters
 
 
-def attributes_have_names(asked: Asked) -> None:
+def attributes_have_names(asked: RefusedRequest) -> None:
     """No name in AttributesToGet is empty."""
     if "" in (asked.request.attributes_to_get or ()):
         raise ValidationException(EMPTY_NAME)
 
 
-def attributes_differ(asked: Asked) -> None:
+def attributes_differ(asked: RefusedRequest) -> None:
     """No name is twice in AttributesToGet."""
     legacy.refuse_repeated_names(asked.request.attributes_to_get or ())
 
@@ -195,7 +195,7 @@ def attributes_differ(asked: Asked) -> None:
 _LEGACY: Final = ("expected", "attribute_updates", "key_conditions", "query_filter", "scan_filter")
 
 
-def legacy_nesting(asked: Asked) -> None:
+def legacy_nesting(asked: RefusedRequest) -> None:
     """No value of a legacy parameter is nested too deeply."""
     for name in _LEGACY:
         for each in (getattr(asked.request, name, None) or {}).values():
@@ -206,7 +206,7 @@ def legacy_nesting(asked: Asked) -> None:
 def values_of(parameter: str) -> Check:
     """The values of legacy conditions or updates."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for condition in (getattr(asked.request, parameter) or {}).values():
             for value in legacy.values_of(condition):
                 canonical_value(value)
@@ -214,7 +214,7 @@ def values_of(parameter: str) -> Check:
     return check
 
 
-def expected_is_sound(asked: Asked) -> None:
+def expected_is_sound(asked: RefusedRequest) -> None:
     """The conditions of Expected."""
     legacy.expected_condition(asked.request.expected, asked.request.conditional_operator)
 
@@ -222,7 +222,7 @@ def expected_is_sound(asked: Asked) -> None:
 def filter_is_sound(parameter: str) -> Check:
     """The conditions of QueryFilter or ScanFilter."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         legacy.filter_condition(
             getattr(asked.request, parameter), asked.request.conditional_operator
         )
@@ -230,13 +230,13 @@ def filter_is_sound(parameter: str) -> Check:
     return check
 
 
-def no_empty_sets_in_updates(asked: Asked) -> None:
+def no_empty_sets_in_updates(asked: RefusedRequest) -> None:
     """No value of AttributeUpdates is an empty set."""
     changes = asked.request.attribute_updates or {}
     check_sets({name: change.value for name, change in changes.items() if change.value})
 
 
-def actions_exist(asked: Asked) -> None:
+def actions_exist(asked: RefusedRequest) -> None:
     """Each Action of AttributeUpdates exists; the quotation mark is AWS's."""
     for change in (asked.document.get("AttributeUpdates") or {}).values():
         if change.get("Action", "PUT") not in ("ADD", "DELETE", "PUT"):
@@ -245,7 +245,7 @@ def actions_exist(asked: Asked) -> None:
             )
 
 
-def updates_are_sound(asked: Asked) -> None:
+def updates_are_sound(asked: RefusedRequest) -> None:
     """The changes of AttributeUpdates."""
     legacy.attribute_updates(asked.request.attribute_updates)
 
@@ -253,16 +253,16 @@ def updates_are_sound(asked: Asked) -> None:
 # The table
 
 
-def table_exists(asked: Asked) -> None:
+def table_exists(asked: RefusedRequest) -> None:
     """There is a table of the name."""
     asked.table()
 
 
-def key_fits(asked: Asked) -> None:
+def key_fits(asked: RefusedRequest) -> None:
     """The Key has the attributes of the table's key, of their types, neither empty nor too long."""
     requested_key(asked.table().keyspace, asked.request.key)
 
 
-def item_fits(asked: Asked) -> None:
+def item_fits(asked: RefusedRequest) -> None:
     """The Item has the key of the table and of its indexes."""
     checked_key(asked.table(), *canonical_item(asked.request.item))

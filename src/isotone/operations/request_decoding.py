@@ -19,12 +19,12 @@ import msgspec
 from isotone.effort import LARGE_PIECE, give_way, spend, this_thread
 from isotone.errors import SerializationException
 from isotone.operations import request_validation, serialization, strict_json, table_lookup
-from isotone.operations.request_grammar import Record, shape_of
-from isotone.operations.request_members import Structure
+from isotone.operations.request_grammar import StructureShape, shape_of
+from isotone.operations.request_members import ApiStructure
 from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.request_body import REFUSED, read_json
 
-Request = TypeVar("Request", bound=Structure)
+Request = TypeVar("Request", bound=ApiStructure)
 
 # msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
 _COMPILING: Final = Lock()
@@ -50,10 +50,10 @@ def _decoded_in_pieces(shape: type[Request], body: bytes) -> Request:
     return decoded
 
 
-class _Decoders(dict[type[Structure], msgspec.json.Decoder[Any]]):
+class _Decoders(dict[type[ApiStructure], msgspec.json.Decoder[Any]]):
     """The compiled fast decoder of each request structure. A look-up costs less than a cached function."""
 
-    def __missing__(self, shape: type[Structure]) -> msgspec.json.Decoder[Any]:
+    def __missing__(self, shape: type[ApiStructure]) -> msgspec.json.Decoder[Any]:
         with _COMPILING:
             decoder = self[shape] = msgspec.json.Decoder(shape)
         return decoder
@@ -81,7 +81,7 @@ def converted(shape: type[Request], document: Any) -> Request:
     return request
 
 
-def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
+def _forgiven(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request that msgspec refused but the service accepts."""
     document, grammar = typed(shape, request), shape_of(shape)
     error = request_validation.error_of(document, grammar)
@@ -91,7 +91,7 @@ def _forgiven(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dic
     return document
 
 
-def typed(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
+def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request with the types of its structure, whatever is wrong with it otherwise."""
     if isinstance(request, bytes):
         spend(_READ * len(request))
@@ -111,7 +111,7 @@ def typed(shape: type[Structure], request: bytes | Mapping[str, Any]) -> dict[st
     return document
 
 
-def check_last(document: dict[str, Any], grammar: Record) -> None:
+def check_last(document: dict[str, Any], grammar: StructureShape) -> None:
     """Refuse the name of a table in a control-plane call, which has sentences of its own."""
     for member in grammar.members.values():
         if member.checked_last:
@@ -146,7 +146,7 @@ def _accepting_trees(shape: type[Request]) -> type[Request]:
 
 
 def _with_trees(hint: Any) -> Any:
-    if isinstance(hint, type) and issubclass(hint, Structure):
+    if isinstance(hint, type) and issubclass(hint, ApiStructure):
         return _accepting_trees(hint)
     arguments = get_args(hint)
     changed = tuple(map(_with_trees, arguments))

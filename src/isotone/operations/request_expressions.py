@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from isotone import limits
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.expressions import (
-    Condition,
+    CompiledCondition,
+    CompiledProjection,
+    CompiledUpdate,
     KeyCondition,
-    Projection,
     SearchCondition,
-    Update,
     check_all_used,
     check_placeholders,
     check_scalar_keys,
@@ -35,13 +35,15 @@ from isotone.expressions import (
     update,
 )
 from isotone.expressions.messages import refused
-from isotone.operations.request_members import Structure, member_name
+from isotone.operations.request_members import ApiStructure, member_name
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 
 Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]
-Compiled: TypeAlias = Condition | Update | Projection | KeyCondition | SearchCondition
-WithValues = TypeVar("WithValues", Condition, Update, KeyCondition, SearchCondition)
+Compiled: TypeAlias = (
+    CompiledCondition | CompiledUpdate | CompiledProjection | KeyCondition | SearchCondition
+)
+WithValues = TypeVar("WithValues", CompiledCondition, CompiledUpdate, KeyCondition, SearchCondition)
 
 
 class Effort(Protocol):
@@ -95,23 +97,25 @@ class Binding:
 
     def condition(
         self, expression: Any, parameter: str = "ConditionExpression"
-    ) -> Condition | None:
+    ) -> CompiledCondition | None:
         """A condition or filter, or None if there is none."""
         if expression is None:
             return None
         return self._checked(condition(self._source(expression, parameter), self._names, parameter))
 
-    def filter(self, expression: Any) -> Condition:
+    def filter(self, expression: Any) -> CompiledCondition:
         """A filter; its values are not checked."""
         parameter = "FilterExpression"
         return self._unchecked(
             condition(self._source(expression, parameter), self._names, parameter)
         )
 
-    def update(self, expression: Any) -> Update | None:
+    def update(self, expression: Any) -> CompiledUpdate | None:
         if expression is None:
             return None
-        return self._checked(update(self._source(expression, Update.PARAMETER), self._names))
+        return self._checked(
+            update(self._source(expression, CompiledUpdate.PARAMETER), self._names)
+        )
 
     def key_condition(self, expression: Any) -> KeyCondition | None:
         """A key condition; its values are not checked."""
@@ -128,10 +132,10 @@ class Binding:
             search_condition(self._source(expression, SearchCondition.PARAMETER), self._names)
         )
 
-    def projection(self, expression: Any) -> Projection | None:
+    def projection(self, expression: Any) -> CompiledProjection | None:
         if expression is None:
             return None
-        compiled = projection(self._source(expression, Projection.PARAMETER), self._names)
+        compiled = projection(self._source(expression, CompiledProjection.PARAMETER), self._names)
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         return compiled
@@ -141,7 +145,7 @@ class Binding:
         if self._placeholders:
             check_all_used(self._compiled, self._names, self.values)
 
-    def check_keys(self, table: Table, update: Update | None = None) -> None:
+    def check_keys(self, table: StoredTable, update: CompiledUpdate | None = None) -> None:
         """Refuse paths into the attributes of keys, which are never lists or maps.
 
         An update of `key.a` is refused as an update of the key, when its condition holds.
@@ -205,7 +209,7 @@ class Binding:
         return compiled
 
 
-def bound(compiled: Condition | None, values: Values) -> Matches | None:
+def bound(compiled: CompiledCondition | None, values: Values) -> Matches | None:
     """A condition as a function of the item alone."""
     if compiled is None:
         return None
@@ -218,7 +222,7 @@ def bound(compiled: Condition | None, values: Values) -> Matches | None:
 # Which parameters can be combined
 
 
-class Parameters(msgspec.Struct, frozen=True):
+class ExpressionParameters(msgspec.Struct, frozen=True):
     """The parameters of one action that are expressions, may contain values, or are legacy."""
 
     expressions: tuple[str, ...]
@@ -228,17 +232,17 @@ class Parameters(msgspec.Struct, frozen=True):
     without_any: bool = False  # whether placeholders may be empty where no expression is
 
 
-def checker(parameters: Parameters) -> Callable[[Structure], None]:
+def checker(parameters: ExpressionParameters) -> Callable[[ApiStructure], None]:
     """The check of one action's parameters. Fast if they can be combined."""
     placeholders = ("expression_attribute_names", "expression_attribute_values")
     kinds = placeholders if parameters.with_values else placeholders[:1]
     plain = (*parameters.legacy, *kinds)
-    options: Callable[[Structure], Any] = attrgetter(*plain)
+    options: Callable[[ApiStructure], Any] = attrgetter(*plain)
     no_options = (None,) * len(plain) if len(plain) > 1 else None
     without_legacy = _absence(parameters.legacy)
     without_expressions = _absence(parameters.with_values or parameters.expressions)
 
-    def check(request: Structure) -> None:
+    def check(request: ApiStructure) -> None:
         if options(request) != no_options and (
             without_expressions(request) or not without_legacy(request)
         ):
@@ -247,21 +251,21 @@ def checker(parameters: Parameters) -> Callable[[Structure], None]:
     return check
 
 
-def _absence(names: tuple[str, ...]) -> Callable[[Structure], bool]:
+def _absence(names: tuple[str, ...]) -> Callable[[ApiStructure], bool]:
     """Whether a request has none of these members."""
     if not names:
         return lambda request: True
-    members: Callable[[Structure], Any] = attrgetter(*names)
+    members: Callable[[ApiStructure], Any] = attrgetter(*names)
     nothing = (None,) * len(names) if len(names) > 1 else None
     return lambda request: bool(members(request) == nothing)
 
 
-def given(request: Structure, names: Sequence[str]) -> list[str]:
+def given(request: ApiStructure, names: Sequence[str]) -> list[str]:
     """The members among these that a request has."""
     return [name for name in names if getattr(request, name) is not None]
 
 
-def _check(request: Structure, parameters: Parameters) -> None:
+def _check(request: ApiStructure, parameters: ExpressionParameters) -> None:
     check_mixed(given(request, parameters.legacy), given(request, parameters.expressions))
     check_names_are_used(request, parameters)
     check_values_are_used(request, parameters)
@@ -289,7 +293,7 @@ def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]
     return [name for name in legacy if not (keys_apart and name == "key_conditions")]
 
 
-def check_names_are_used(request: Any, parameters: Parameters) -> None:
+def check_names_are_used(request: Any, parameters: ExpressionParameters) -> None:
     """Refuse ExpressionAttributeNames without an expression."""
     names = request.expression_attribute_names
     if _are_useless(names, parameters) and not given(request, parameters.expressions):
@@ -298,12 +302,12 @@ def check_names_are_used(request: Any, parameters: Parameters) -> None:
         )
 
 
-def _are_useless(placeholders: Mapping[str, Any] | None, parameters: Parameters) -> bool:
+def _are_useless(placeholders: Mapping[str, Any] | None, parameters: ExpressionParameters) -> bool:
     """Whether placeholders need an expression."""
     return placeholders is not None and (bool(placeholders) or not parameters.without_any)
 
 
-def check_values_are_used(request: Any, parameters: Parameters) -> None:
+def check_values_are_used(request: Any, parameters: ExpressionParameters) -> None:
     """Refuse ExpressionAttributeValues without an expression that may contain values."""
     with_values = parameters.with_values
     if (
@@ -318,7 +322,7 @@ def check_values_are_used(request: Any, parameters: Parameters) -> None:
     )
 
 
-def check_conditional_operator(request: Any, parameters: Parameters) -> None:
+def check_conditional_operator(request: Any, parameters: ExpressionParameters) -> None:
     """Refuse a ConditionalOperator without conditions; `legacy` checks that it joins at least two."""
     if not parameters.filters or request.conditional_operator is None:
         return

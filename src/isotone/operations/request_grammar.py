@@ -26,7 +26,7 @@ from typing import (
 import msgspec
 
 from isotone.operations.java_order import hashed
-from isotone.operations.request_members import NAME_PATTERN, AttributeValue, Structure
+from isotone.operations.request_members import NAME_PATTERN, ApiStructure, AttributeValue
 
 _INTEGER_MAX: Final = 2**31 - 1
 _ARN_LENGTH: Final = 1024
@@ -50,13 +50,13 @@ class Scalar(msgspec.Struct, frozen=True):
     constraints: Constraints = ()
 
 
-class Value(msgspec.Struct, frozen=True):
+class AttributeValueShape(msgspec.Struct, frozen=True):
     """An attribute value. Its content is checked later, by `values`."""
 
     constraints: Constraints = ()
 
 
-class Sequence(msgspec.Struct, frozen=True):
+class ListShape(msgspec.Struct, frozen=True):
     """A list."""
 
     member: Shape
@@ -71,7 +71,7 @@ class Mapping(msgspec.Struct, frozen=True):
     constraints: Constraints = ()
 
 
-class Member(msgspec.Struct, frozen=True):
+class MemberShape(msgspec.Struct, frozen=True):
     """A member of a structure; those that are `checked_last` have their own sentences."""
 
     name: str
@@ -80,30 +80,30 @@ class Member(msgspec.Struct, frozen=True):
     checked_last: bool = False
 
 
-class Record(msgspec.Struct, frozen=True):
+class StructureShape(msgspec.Struct, frozen=True):
     """A structure; `listed` are its members in the order in which a list of faults has them."""
 
     name: str
-    members: dict[str, Member]
-    listed: tuple[Member, ...]
+    members: dict[str, MemberShape]
+    listed: tuple[MemberShape, ...]
     constraints: Constraints = ()
 
 
-Shape: TypeAlias = Scalar | Value | Sequence | Mapping | Record
+Shape: TypeAlias = Scalar | AttributeValueShape | ListShape | Mapping | StructureShape
 
 
 @cache
-def shape_of(structure: type[Structure]) -> Record:
+def shape_of(structure: type[ApiStructure]) -> StructureShape:
     """The tree of a request structure; cached."""
     hints = get_type_hints(structure, include_extras=True)
     members = {}
     for field in msgspec.structs.fields(structure):
         annotation = _required_part(hints[field.name])
         last = _extra(annotation).get("checked") == "last"
-        members[field.encode_name] = Member(
+        members[field.encode_name] = MemberShape(
             field.encode_name, _shape(annotation), field.required, checked_last=last
         )
-    return Record(structure.__name__, members, _listed(structure.__name__, members))
+    return StructureShape(structure.__name__, members, _listed(structure.__name__, members))
 
 
 # As seen: these structures are not listed in the order of a hash table.
@@ -117,7 +117,7 @@ _LISTED: Final = {
 }
 
 
-def _listed(structure: str, members: dict[str, Member]) -> tuple[Member, ...]:
+def _listed(structure: str, members: dict[str, MemberShape]) -> tuple[MemberShape, ...]:
     """The members of a structure in the order in which the service lists their faults: that of a `HashMap` of Java.
 
     The lists of Scan, Query, UpdateItem and ProvisionedThroughput that were seen have this order.
@@ -144,7 +144,7 @@ def text_constraints(meta: msgspec.Meta) -> Constraints:
 def _shape(annotation: Any) -> Shape:
     annotation, meta = _split(annotation)
     if annotation == AttributeValue:
-        return Value()
+        return AttributeValueShape()
     return _BUILDERS[get_origin(annotation) or _family(annotation)](annotation, meta)
 
 
@@ -179,8 +179,8 @@ def _flag(_: Any, __: msgspec.Meta) -> Scalar:
     return Scalar("Boolean")
 
 
-def _sequence(annotation: Any, meta: msgspec.Meta) -> Sequence:
-    return Sequence(_shape(get_args(annotation)[0]), _length(meta))
+def _sequence(annotation: Any, meta: msgspec.Meta) -> ListShape:
+    return ListShape(_shape(get_args(annotation)[0]), _length(meta))
 
 
 def _mapping(annotation: Any, meta: msgspec.Meta) -> Mapping:
@@ -189,7 +189,7 @@ def _mapping(annotation: Any, meta: msgspec.Meta) -> Mapping:
     return Mapping(key, value, _length(meta))
 
 
-def _record(annotation: Any, _: msgspec.Meta) -> Record:
+def _record(annotation: Any, _: msgspec.Meta) -> StructureShape:
     return shape_of(annotation)
 
 
@@ -201,12 +201,12 @@ _BUILDERS: Final[dict[Any, Callable[[Any, msgspec.Meta], Shape]]] = {
     list: _sequence,
     dict: _mapping,
     Literal: _enum,
-    Structure: _record,
+    ApiStructure: _record,
 }
 
 
 def _family(annotation: type) -> type:
-    return Structure if issubclass(annotation, Structure) else annotation
+    return ApiStructure if issubclass(annotation, ApiStructure) else annotation
 
 
 def _required_part(annotation: Any) -> Any:

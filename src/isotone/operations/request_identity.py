@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 
 _FORM: Final = b"\x01"
 _SETS: Final = ("SS", "NS", "BS")
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-def identity_of(entries: Sequence[Structure]) -> bytes:
+def identity_of(entries: Sequence[ApiStructure]) -> bytes:
     """The identity of a transaction: a byte for the form, and the digest."""
     digest = hashlib.sha256()
     for entry in entries:
@@ -29,7 +29,7 @@ def identity_of(entries: Sequence[Structure]) -> bytes:
     return _FORM + digest.digest()
 
 
-def _canonical(entry: Structure) -> bytes:
+def _canonical(entry: ApiStructure) -> bytes:
     text = _encode(entry)
     if b'S":[' in text and any(b'"%s":[' % name.encode() in text for name in _SETS):
         text = _encode(_with_sorted_sets(msgspec.to_builtins(entry)))
@@ -54,6 +54,6 @@ def is_before_forms(identity: bytes) -> bool:
     return len(identity) == hashlib.sha256().digest_size
 
 
-def identity_before_forms(entries: Sequence[Structure]) -> bytes:
+def identity_before_forms(entries: Sequence[ApiStructure]) -> bytes:
     """The identity as it was then: the digest of the entries' `repr`, in which the order of members counts."""
     return hashlib.sha256(repr(entries).encode()).digest()

@@ -21,7 +21,7 @@ def member_name(attribute: str) -> str:
     return "".join(acronyms.get(word, word.capitalize()) for word in words)
 
 
-class Structure(Struct, frozen=True, gc=False, rename=member_name):
+class ApiStructure(Struct, frozen=True, gc=False, rename=member_name):
     """A structure of the API: unknown members are ignored and null means absent, as on the service."""
 
     is_strict: ClassVar[bool] = False
@@ -108,14 +108,14 @@ TableClass: TypeAlias = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 VectorDistanceFunction: TypeAlias = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
 
 
-class Condition(Structure, frozen=True, kw_only=True):
+class Condition(ApiStructure, frozen=True, kw_only=True):
     """A legacy comparison of one attribute (KeyConditions, QueryFilter, ScanFilter)."""
 
     attribute_value_list: list[AttributeValue] | None = None
     comparison_operator: ComparisonOperator
 
 
-class ExpectedAttributeValue(Structure, frozen=True):
+class ExpectedAttributeValue(ApiStructure, frozen=True):
     """A legacy condition of a write on one attribute (Expected)."""
 
     value: AttributeValue | None = None
@@ -124,7 +124,7 @@ class ExpectedAttributeValue(Structure, frozen=True):
     attribute_value_list: list[AttributeValue] | None = None
 
 
-class AttributeValueUpdate(Structure, frozen=True):
+class AttributeValueUpdate(ApiStructure, frozen=True):
     """A legacy change of one attribute (AttributeUpdates)."""
 
     value: AttributeValue | None = None
@@ -134,7 +134,7 @@ class AttributeValueUpdate(Structure, frozen=True):
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
-class Tag(Structure, frozen=True):
+class Tag(ApiStructure, frozen=True):
     """A name and a value that a user attaches to a table."""
 
     key: TagKey

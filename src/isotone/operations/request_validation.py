@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from isotone.errors import ValidationException
 from isotone.operations.request_grammar import (
+    AttributeValueShape,
     Constraints,
+    ListShape,
     Mapping,
-    Member,
-    Record,
+    MemberShape,
     Scalar,
-    Sequence,
     Shape,
-    Value,
+    StructureShape,
     decapitalized,
 )
 from isotone.values.shape import decode_base64, known_members
@@ -36,7 +36,7 @@ _WITH_PROFILE: Final = frozenset(
 )
 
 
-def error_of(document: Any, shape: Record) -> ValidationException | None:
+def error_of(document: Any, shape: StructureShape) -> ValidationException | None:
     """The error for every violated constraint of a document that `serialization` has accepted."""
     problems = list(_record(document, shape, ""))
     return detected(*problems) if problems else None
@@ -70,7 +70,7 @@ def _nothing(_: Any, __: Shape, ___: str) -> Iterator[str]:
     yield from ()
 
 
-def _sequence(value: Any, shape: Sequence, path: str) -> Iterator[str]:
+def _sequence(value: Any, shape: ListShape, path: str) -> Iterator[str]:
     if isinstance(shape.member, Scalar):
         if not all(_fits(member, shape.member.constraints) for member in value):
             sentence = f"Member must satisfy constraint: {_bracketed(shape.member.constraints)}"
@@ -91,12 +91,12 @@ def _mapping(value: Any, shape: Mapping, path: str) -> Iterator[str]:
         yield from _INSIDE[type(shape.value)](member, shape.value, f"{path}.{key}.member")
 
 
-def _record(value: Any, shape: Record, path: str) -> Iterator[str]:
+def _record(value: Any, shape: StructureShape, path: str) -> Iterator[str]:
     for member in shape.listed:
         yield from of_member(value, member, path)
 
 
-def of_member(document: Any, member: Member, path: str = "") -> Iterator[str]:
+def of_member(document: Any, member: MemberShape, path: str = "") -> Iterator[str]:
     """A sentence for each constraint that a member of a structure violates."""
     content = document.get(member.name)
     if not member.checked_last and (content is not None or member.required):
@@ -107,10 +107,10 @@ def of_member(document: Any, member: Member, path: str = "") -> Iterator[str]:
 
 _INSIDE: Final[dict[type, Callable[[Any, Any, str], Iterator[str]]]] = {
     Scalar: _nothing,
-    Value: _nothing,
-    Sequence: _sequence,
+    AttributeValueShape: _nothing,
+    ListShape: _sequence,
     Mapping: _mapping,
-    Record: _record,
+    StructureShape: _record,
 }
 
 
@@ -134,14 +134,14 @@ def java_text(value: Any, shape: Shape) -> str:
     match shape:
         case Scalar():
             return str(value).lower() if isinstance(value, bool) else str(value)
-        case Value():
+        case AttributeValueShape():
             return _value_text(value)
-        case Sequence():
+        case ListShape():
             return f"[{', '.join(java_text(member, shape.member) for member in value)}]"
         case Mapping():
             entries = (f"{key}={java_text(item, shape.value)}" for key, item in value.items())
             return f"{{{', '.join(entries)}}}"
-        case Record():
+        case StructureShape():
             members = [
                 f"{decapitalized(name)}={java_text(value.get(name), member.shape)}"
                 for name, member in shape.members.items()

@@ -17,7 +17,7 @@ from isotone import limits
 from isotone.engine import streams
 from isotone.engine.engine import Engine
 from isotone.engine.streams import Stream
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Policy
 from isotone.errors import (
     PolicyNotFoundException,
@@ -27,16 +27,16 @@ from isotone.errors import (
 from isotone.operations.action import Answer, action
 from isotone.operations.request_members import (
     NAME_PATTERN,
+    ApiStructure,
     Flag,
     ResourceArn,
     RevisionId,
-    Structure,
 )
 from isotone.operations.streams import stream_of_arn
 from isotone.operations.table_lookup import changed_table, check_arn, table_of_arn
 
 
-class PutResourcePolicy(Structure, frozen=True):
+class PutResourcePolicy(ApiStructure, frozen=True):
     """Attach or replace a policy."""
 
     resource_arn: ResourceArn
@@ -45,13 +45,13 @@ class PutResourcePolicy(Structure, frozen=True):
     confirm_remove_self_resource_access: Flag | None = None
 
 
-class GetResourcePolicy(Structure, frozen=True):
+class GetResourcePolicy(ApiStructure, frozen=True):
     """Ask for a policy and its revision."""
 
     resource_arn: ResourceArn
 
 
-class DeleteResourcePolicy(Structure, frozen=True):
+class DeleteResourcePolicy(ApiStructure, frozen=True):
     """Remove a policy."""
 
     resource_arn: ResourceArn
@@ -135,10 +135,12 @@ def new_policy(engine: Engine, document: str, previous: Policy | None = None) ->
     return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
 
 
-def _check_revision(resource: Table | Stream, policy: Policy | None, expected: str | None) -> None:
+def _check_revision(
+    resource: StoredTable | Stream, policy: Policy | None, expected: str | None
+) -> None:
     if expected is None or expected == (_NO_POLICY if policy is None else policy.revision):
         return
-    name = resource.name if isinstance(resource, Table) else resource.table
+    name = resource.name if isinstance(resource, StoredTable) else resource.table
     if policy is None:
         wrong = _UPDATE_OF_NONE.format(expected=expected, name=name)
     elif expected == _NO_POLICY:
@@ -148,7 +150,7 @@ def _check_revision(resource: Table | Stream, policy: Policy | None, expected: s
     raise PolicyNotFoundException(f"{_NOT_FOUND}{wrong}")
 
 
-def _resource(engine: Engine, arn: str) -> Table | Stream:
+def _resource(engine: Engine, arn: str) -> StoredTable | Stream:
     check_arn(arn)
     parts = _RESOURCE_ARN.fullmatch(arn)
     if parts is None:
@@ -160,12 +162,12 @@ def _resource(engine: Engine, arn: str) -> Table | Stream:
     return table
 
 
-def _policy(resource: Table | Stream) -> Policy | None:
-    return resource.schema.policy if isinstance(resource, Table) else resource.policy
+def _policy(resource: StoredTable | Stream) -> Policy | None:
+    return resource.schema.policy if isinstance(resource, StoredTable) else resource.policy
 
 
-def _save(engine: Engine, resource: Table | Stream, policy: Policy | None) -> None:
-    if isinstance(resource, Table):
+def _save(engine: Engine, resource: StoredTable | Stream, policy: Policy | None) -> None:
+    if isinstance(resource, StoredTable):
         engine.catalog.save(msgspec.structs.replace(resource.schema, policy=policy))
     else:
         streams.save(engine, msgspec.structs.replace(resource, policy=policy))

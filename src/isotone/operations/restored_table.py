@@ -18,7 +18,7 @@ from isotone.engine.table_schema import (
     BillingMode,
     IndexSchema,
     TableSchema,
-    Throughput,
+    TableThroughput,
     VectorSchema,
 )
 from isotone.errors import (
@@ -103,7 +103,7 @@ def restored_schema(engine: Engine, source: TableSchema, request: Overrides) -> 
             status="ACTIVE",
             throughput=_throughput(billing, index.throughput, f"index: {index.name}")
             if index.kind == "global"
-            else Throughput(),
+            else TableThroughput(),
         )
         for index in _indexes(source, request)
     )
@@ -144,17 +144,17 @@ def _settings(source: TableSchema, request: Overrides, billing: str) -> dict[str
     return settings
 
 
-def _throughput(billing: str, throughput: Throughput, what: str) -> Throughput:
+def _throughput(billing: str, throughput: TableThroughput, what: str) -> TableThroughput:
     """The throughput of a new table or index, without the times of earlier changes."""
     if billing == "PAY_PER_REQUEST":
-        return Throughput()
+        return TableThroughput()
     if not throughput.read:
         raise ValidationException(f"{INVALID}ProvisionedThroughput is not specified for {what}")
-    return Throughput(throughput.read, throughput.write)
+    return TableThroughput(throughput.read, throughput.write)
 
 
-def _given(wanted: ProvisionedThroughput) -> Throughput:
-    return Throughput(wanted.read_capacity_units, wanted.write_capacity_units)
+def _given(wanted: ProvisionedThroughput) -> TableThroughput:
+    return TableThroughput(wanted.read_capacity_units, wanted.write_capacity_units)
 
 
 # Indexes

@@ -13,7 +13,14 @@ from typing import Any, Final
 import msgspec
 
 from isotone.errors import SerializationException
-from isotone.operations.request_grammar import Mapping, Record, Scalar, Sequence, Shape, Value
+from isotone.operations.request_grammar import (
+    AttributeValueShape,
+    ListShape,
+    Mapping,
+    Scalar,
+    Shape,
+    StructureShape,
+)
 from isotone.values.shape import check_value, flag_of_text
 
 _MODEL: Final = "com.amazonaws.dynamodb.v20120810."
@@ -47,9 +54,9 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-_EMPTY: Final[dict[type, Any]] = {Value: None, Record: {}, Sequence: []}
+_EMPTY: Final[dict[type, Any]] = {AttributeValueShape: None, StructureShape: {}, ListShape: []}
 """What a null in a map stands for, by the shape of the map's values; scalars are absent."""
-_COLLECTIONS: Final[dict[type, type]] = {Sequence: list, Mapping: dict}
+_COLLECTIONS: Final[dict[type, type]] = {ListShape: list, Mapping: dict}
 
 
 def conform(document: Any, shape: Shape) -> Any:
@@ -91,19 +98,19 @@ def _clamped(document: Any, java: str) -> Any:
     return int(max(-largest - 1, min(largest, document)))
 
 
-def _value(document: Any, _: Value) -> Any:
+def _value(document: Any, _: AttributeValueShape) -> Any:
     check_value(document)
     return {} if document is None else document
 
 
-def _sequence(document: Any, shape: Sequence) -> Any:
+def _sequence(document: Any, shape: ListShape) -> Any:
     if isinstance(document, dict):
         raise SerializationException(_STRUCTURE)
     if not isinstance(document, list):
         raise SerializationException(_FIELD)
     return [
         _element(member, shape.member)
-        if member is not None or isinstance(shape.member, Value)
+        if member is not None or isinstance(shape.member, AttributeValueShape)
         else None
         for member in document
     ]
@@ -125,16 +132,16 @@ def _mapping(document: Any, shape: Mapping) -> Any:
 
 def _element(document: Any, shape: Shape) -> Any:
     """A document in a list or a map; of these, the service tells a wrong type in other words."""
-    if isinstance(shape, Sequence | Mapping) and not isinstance(
+    if isinstance(shape, ListShape | Mapping) and not isinstance(
         document, _COLLECTIONS[type(shape)]
     ):
         raise SerializationException(_NO_CLASS)
-    if isinstance(shape, Record) and not isinstance(document, dict | list):
+    if isinstance(shape, StructureShape) and not isinstance(document, dict | list):
         raise SerializationException(_PAYLOAD)
     return conform(document, shape)
 
 
-def _record(document: Any, shape: Record) -> Any:
+def _record(document: Any, shape: StructureShape) -> Any:
     if isinstance(document, list):
         raise SerializationException(f"Unrecognized collection type {java_type(shape)}")
     if not isinstance(document, dict):
@@ -153,28 +160,28 @@ def _is_tree(name: str, value: Any) -> bool:
 
 _CONFORM: Final[dict[type, Callable[[Any, Any], Any]]] = {
     Scalar: _scalar,
-    Value: _value,
-    Sequence: _sequence,
+    AttributeValueShape: _value,
+    ListShape: _sequence,
     Mapping: _mapping,
-    Record: _record,
+    StructureShape: _record,
 }
 
 
 def java_type(shape: Shape) -> str:
     """The service's name of a shape's type: a collection, or a class."""
     name = _java_name(shape)
-    return name if isinstance(shape, Mapping | Sequence) else f"class {name}"
+    return name if isinstance(shape, Mapping | ListShape) else f"class {name}"
 
 
 def _java_name(shape: Shape) -> str:
     match shape:
         case Scalar():
             return _CLASSES[shape.java]
-        case Value():
+        case AttributeValueShape():
             return _MODEL + "AttributeValue"
-        case Record():
+        case StructureShape():
             return _MODEL + shape.name
-        case Sequence():
+        case ListShape():
             return f"java.util.List<{_java_name(shape.member)}>"
         case Mapping():
             return f"java.util.Map<java.lang.String, {_java_name(shape.value)}>"

@@ -19,8 +19,8 @@ import msgspec
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, Keyspace, size_of
-from isotone.engine.pages import Page, Source
-from isotone.engine.table_indexes import SecondaryIndex, Table
+from isotone.engine.pages import OrderedSource, RangePage
+from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange, check_scalar_keys
 from isotone.expressions.expression import Expression
@@ -35,7 +35,7 @@ from isotone.expressions.partiql import (
     plan_where,
 )
 from isotone.operations.action import Answer, Later
-from isotone.operations.capacity import Meter, meter_for
+from isotone.operations.capacity import CapacityMeter, meter_for
 from isotone.operations.item_responses import (
     LARGE,
     JsonItems,
@@ -50,7 +50,7 @@ from isotone.operations.item_validation import (
     requested_key,
 )
 from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
-from isotone.operations.query_and_scan import Scan, Selection, source_of, start_position
+from isotone.operations.query_and_scan import ScanRequest, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 
 Values = Mapping[str, AttributeValue]
@@ -59,7 +59,7 @@ _SHORT: Final = 100  # items of a collection, after which others may read before
 _EVERYTHING: Final[Bounds] = (b"", None)
 
 
-class Position(msgspec.Struct, frozen=True):
+class StatementPosition(msgspec.Struct, frozen=True):
     """Where a page ended: in which of the ranges, after which key. `statement` is a digest of what was read."""
 
     range: int
@@ -68,15 +68,15 @@ class Position(msgspec.Struct, frozen=True):
 
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(Position).decode
+_decode: Final = msgspec.json.Decoder(StatementPosition).decode
 
 
 def select_page(
     engine: Engine,
-    table: Table,
+    table: StoredTable,
     select: Select,
     values: Values,
-    request: Scan,
+    request: ScanRequest,
     next_token: str | None,
 ) -> Answer | Later:
     """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
@@ -110,15 +110,15 @@ def select_page(
     return _read(source, select, key_plan, values, request, ranges, position)
 
 
-def _source_of(engine: Engine, table: Table, select: Select) -> Source:
+def _source_of(engine: Engine, table: StoredTable, select: Select) -> OrderedSource:
     """The table or index that a SELECT reads."""
     check_index(table, select.index)
     if select.index is not None and table.index(select.index) is None:
         raise ValidationException(messages.NO_INDEX)
-    return source_of(engine, table, Scan(table.name, index_name=select.index))
+    return source_of(engine, table, ScanRequest(table.name, index_name=select.index))
 
 
-def check_index(table: Table, name: str | None) -> None:
+def check_index(table: StoredTable, name: str | None) -> None:
     """Refuse an index whose partition key or sort key has several attributes."""
     index = None if name is None else table.index(name)
     if index is None:
@@ -128,7 +128,7 @@ def check_index(table: Table, name: str | None) -> None:
         raise ValidationException(messages.SEVERAL_KEY_ATTRIBUTES)
 
 
-def plan_of_one_item(table: Table, select: Select, values: Values) -> WherePlan:
+def plan_of_one_item(table: StoredTable, select: Select, values: Values) -> WherePlan:
     """The plan of a SELECT that is to find one item of a table, which must be sound."""
     check_index(table, select.index)
     keyspace = table.keyspace
@@ -139,7 +139,7 @@ def plan_of_one_item(table: Table, select: Select, values: Values) -> WherePlan:
     return key_plan
 
 
-def single_key(table: Table, select: Select, values: Values) -> Item | None:
+def single_key(table: StoredTable, select: Select, values: Values) -> Item | None:
     """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
     keyspace = table.keyspace
     key_plan = plan_of_one_item(table, select, values)
@@ -148,7 +148,7 @@ def single_key(table: Table, select: Select, values: Values) -> Item | None:
     return key_of(key_plan, keyspace.names, values)
 
 
-def located(table: Table, key: Item) -> bytes:
+def located(table: StoredTable, key: Item) -> bytes:
     """The physical key of an item, for a key whose values may not fit the table."""
     check_key_types(table.keyspace, key)
     return requested_key(table.keyspace, key)[0]
@@ -162,7 +162,9 @@ def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> No
             raise ValidationException(messages.KEY_TYPE.format(name=part.name))
 
 
-def _check_values(table: Table, keyspace: Keyspace, key_plan: WherePlan, values: Values) -> None:
+def _check_values(
+    table: StoredTable, keyspace: Keyspace, key_plan: WherePlan, values: Values
+) -> None:
     """Refuse values that a key attribute cannot have, wherever the condition compares them with one."""
     for name, terms in zip(keyspace.partition_names, key_plan.partition, strict=False):
         for term in terms:
@@ -176,7 +178,7 @@ def _check_values(table: Table, keyspace: Keyspace, key_plan: WherePlan, values:
                 check_compared(keys, compared.attribute, value)
 
 
-def _check_paths(table: Table, expressions: tuple[Expression, ...]) -> None:
+def _check_paths(table: StoredTable, expressions: tuple[Expression, ...]) -> None:
     """Refuse paths into key attributes."""
     if not any(expression.nested_attributes for expression in expressions):
         return
@@ -271,7 +273,9 @@ def _missing(index: SecondaryIndex, nodes: Iterable[Any]) -> str:
     return ", ".join(name for name in names if name in missing)
 
 
-def _get(engine: Engine, table: Table, select: Select, key: Item, request: Scan) -> Answer | Later:
+def _get(
+    engine: Engine, table: StoredTable, select: Select, key: Item, request: ScanRequest
+) -> Answer | Later:
     record = engine.store.get(table.tree, requested_key(table.keyspace, key)[0])
     items: list[Any] = []
     waiting: Waiting = []
@@ -283,7 +287,7 @@ def _get(engine: Engine, table: Table, select: Select, key: Item, request: Scan)
     answer: dict[str, Any] = {"Items": items}
     if (meter := meter_for(request, table)) is not None:
         meter.read(size_of(record), consistent=bool(request.consistent_read))
-        if type(meter) is Meter:
+        if type(meter) is CapacityMeter:
             answer["ConsumedCapacity"] = meter.report()
     return completed(answer, waiting)
 
@@ -326,13 +330,13 @@ def _descends(select: Select, names: Sequence[str]) -> bool:
 
 
 def _read(
-    source: Source,
+    source: OrderedSource,
     select: Select,
     key_plan: WherePlan,
     values: Values,
-    request: Scan,
+    request: ScanRequest,
     ranges: list[Bounds],
-    position: Position,
+    position: StatementPosition,
 ) -> dict[str, Any] | Later:
     """One page of the ranges, from a position on."""
     selection = Selection(source, request, key_plan.filter, select.columns, values)
@@ -368,9 +372,9 @@ def _parts(
     limit: int | None,
     *,
     reverse: bool,
-) -> Parts[list[Page]]:
+) -> Parts[list[RangePage]]:
     """A page of each range, until one is full or all of them are together."""
-    pages: list[Page] = []
+    pages: list[RangePage] = []
     size = 0
     for bounds in ranges:
         reader = msgspec.structs.replace(selection.reader, limit=limit, sizing=True)
@@ -387,7 +391,7 @@ def _parts(
     return pages
 
 
-def _items(selection: Selection, pages: list[Page]) -> dict[str, Any]:
+def _items(selection: Selection, pages: list[RangePage]) -> dict[str, Any]:
     """The items of the pages, and what reading them has consumed."""
     items: list[bytes] = []
     meter = selection.meter
@@ -398,20 +402,20 @@ def _items(selection: Selection, pages: list[Page]) -> dict[str, Any]:
     if meter is not None:  # once nothing can be postponed any more
         for page in pages:
             selection.charge(meter, page)
-        if type(meter) is Meter:
+        if type(meter) is CapacityMeter:
             answer["ConsumedCapacity"] = meter.report()
     return answer
 
 
 def _token(select: Select, values: Values, number: int, key: Item | None) -> str:
-    position = Position(number, key, _digest(select, values))
+    position = StatementPosition(number, key, _digest(select, values))
     return b2a_base64(_encode(position), newline=False).decode()
 
 
-def _position(token: str | None, select: Select, values: Values) -> Position:
+def _position(token: str | None, select: Select, values: Values) -> StatementPosition:
     """The position in a NextToken, which belongs to one statement and its parameters."""
     if token is None:
-        return Position(0, None, "")
+        return StatementPosition(0, None, "")
     try:
         position = _decode(a2b_base64(token, strict_mode=True))
     except (msgspec.MsgspecError, ValueError):

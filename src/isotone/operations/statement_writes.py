@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import check_scalar_keys
 from isotone.expressions.partiql import (
-    Delete,
+    DeleteStatement,
     Exists,
-    Insert,
+    InsertStatement,
     Select,
-    Update,
+    UpdateStatement,
     Where,
     beyond_key,
     key_of,
@@ -25,7 +25,7 @@ from isotone.expressions.partiql import (
     plan_where,
 )
 from isotone.operations.item_writes import (
-    Change,
+    ItemChange,
     check_change,
     delete_change,
     insert_change,
@@ -38,7 +38,7 @@ from isotone.values.attribute_validation import AttributeValue, Item, canonical_
 from isotone.values.types import SORT_KEYS
 
 Values = Mapping[str, AttributeValue]
-Write = Insert | Update | Delete
+Write = InsertStatement | UpdateStatement | DeleteStatement
 
 RETURN_VALUES: Final = {
     "ALL OLD": "ALL_OLD",
@@ -60,36 +60,40 @@ class WriteTarget(NamedTuple):
     size: int = 0
 
 
-def target_of(table: Table, statement: Write | Exists, values: Values) -> WriteTarget:
+def target_of(table: StoredTable, statement: Write | Exists, values: Values) -> WriteTarget:
     """What a statement writes to. Refuses a statement without a key that fits the table."""
     match statement:
-        case Insert():
+        case InsertStatement():
             return _inserted(table, statement, values)
-        case Update(where=where) | Delete(where=where) | Exists(select=Select(where=where)):
+        case (
+            UpdateStatement(where=where)
+            | DeleteStatement(where=where)
+            | Exists(select=Select(where=where))
+        ):
             return _fixed(table, where, values)
 
 
 def change_of(
-    table: Table,
+    table: StoredTable,
     statement: Write | Exists,
     values: Values,
     on_failure: str | None,
     target: WriteTarget | None = None,
-) -> Change:
+) -> ItemChange:
     """The change that a statement makes; one that only checks, for EXISTS. Does not read the item.
 
     `target` is the result of `target_of`, if the caller has it already.
     """
     key, demanded, size = target or target_of(table, statement, values)
     match statement:
-        case Insert():
+        case InsertStatement():
             return insert_change(table, key, size)
-        case Update(update=update):
+        case UpdateStatement(update=update):
             if not update.attributes_written.isdisjoint(table.keyspace.names):
                 raise key_updated(table, update.attributes_written)
             matches = _if_present(demanded, absent=False)
             change = update_change(table, key, update, values, matches, on_failure, statement)
-        case Delete():
+        case DeleteStatement():
             wanted = None if demanded is None else _if_present(demanded, absent=True)
             change = delete_change(table, key, wanted, on_failure, statement)
         case Exists():
@@ -99,7 +103,7 @@ def change_of(
     return change
 
 
-def _inserted(table: Table, statement: Insert, values: Values) -> WriteTarget:
+def _inserted(table: StoredTable, statement: InsertStatement, values: Values) -> WriteTarget:
     item, size = canonical_item(statement.item(values))
     for part in table.keyspace.schema.parts:
         if part.name not in item:
@@ -108,7 +112,7 @@ def _inserted(table: Table, statement: Insert, values: Values) -> WriteTarget:
     return WriteTarget(item, size=size)
 
 
-def _fixed(table: Table, where: Where | None, values: Values) -> WriteTarget:
+def _fixed(table: StoredTable, where: Where | None, values: Values) -> WriteTarget:
     key = _fixed_key(table, where, values)
     if where is None or key is None:
         raise ValidationException(messages.KEY_EQUALITY)
@@ -118,7 +122,7 @@ def _fixed(table: Table, where: Where | None, values: Values) -> WriteTarget:
     return WriteTarget(key, bound(beyond_key(where, table.keyspace.names), values))
 
 
-def _fixed_key(table: Table, where: Where | None, values: Values) -> Item | None:
+def _fixed_key(table: StoredTable, where: Where | None, values: Values) -> Item | None:
     keyspace = table.keyspace
     key_plan = plan_where(where, keyspace.partition_names, keyspace.sort_names)
     return key_of(key_plan, keyspace.names, values)
@@ -133,16 +137,16 @@ def _type_fault(key: Item) -> str | None:
     return None
 
 
-def key_fault(table: Table, statement: Write | Exists, values: Values) -> str | None:
+def key_fault(table: StoredTable, statement: Write | Exists, values: Values) -> str | None:
     """The message about a statement's key if a value in it has a type that no key can have."""
-    if isinstance(statement, Insert):
+    if isinstance(statement, InsertStatement):
         return None
     where = statement.select.where if isinstance(statement, Exists) else statement.where
     key = _fixed_key(table, where, values)
     return None if key is None else _type_fault(key)
 
 
-def is_check(table: Table, statement: Exists, values: Values) -> bool:
+def is_check(table: StoredTable, statement: Exists, values: Values) -> bool:
     """Whether EXISTS is about one item, and demands more of it than its key."""
     where = statement.select.where
     if where is None or statement.select.index is not None:

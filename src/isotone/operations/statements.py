@@ -13,7 +13,7 @@ from isotone import limits
 from isotone.effort import unbounded
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -23,11 +23,11 @@ from isotone.errors import (
 )
 from isotone.expressions.partiql import (
     AnyStatement,
-    Delete,
+    DeleteStatement,
     Exists,
-    Insert,
+    InsertStatement,
     Select,
-    Update,
+    UpdateStatement,
     messages,
     parse_statement,
 )
@@ -35,7 +35,7 @@ from isotone.expressions.partiql.statement_values import parameter
 from isotone.operations import transactions
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.batches import DUPLICATES
-from isotone.operations.capacity import Charged, Meter, add_capacity, meter_for_table
+from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
 from isotone.operations.item_responses import (
     LARGE,
     Waiting,
@@ -43,16 +43,16 @@ from isotone.operations.item_responses import (
     item_in_response,
     returned,
 )
-from isotone.operations.item_writes import Change, execute
+from isotone.operations.item_writes import ItemChange, execute
 from isotone.operations.long_writes import can_be_interrupted, read_all
-from isotone.operations.query_and_scan import Scan
+from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeValue,
     Flag,
     PositiveInteger,
     ReturnConsumedCapacity,
     ReturnValuesOnConditionCheckFailure,
-    Structure,
 )
 from isotone.operations.statement_reads import (
     Values,
@@ -77,7 +77,7 @@ Parameters = Annotated[list[AttributeValue], Meta(min_length=1)]
 NextToken = Annotated[str, Meta(min_length=1, max_length=limits.NEXT_TOKEN_SIZE)]
 
 
-class ExecuteStatement(Structure, frozen=True):
+class ExecuteStatement(ApiStructure, frozen=True):
     """Run one statement."""
 
     statement: StatementText
@@ -89,7 +89,7 @@ class ExecuteStatement(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class BatchStatementRequest(Structure, frozen=True):
+class BatchStatementRequest(ApiStructure, frozen=True):
     """One statement of a batch."""
 
     statement: StatementText
@@ -98,7 +98,7 @@ class BatchStatementRequest(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class BatchExecuteStatement(Structure, frozen=True):
+class BatchExecuteStatement(ApiStructure, frozen=True):
     """Run statements that are independent of each other: all read one item, or all write one."""
 
     statements: Annotated[
@@ -107,7 +107,7 @@ class BatchExecuteStatement(Structure, frozen=True):
     return_consumed_capacity: ReturnConsumedCapacity | None = None
 
 
-class ParameterizedStatement(Structure, frozen=True):
+class ParameterizedStatement(ApiStructure, frozen=True):
     """One statement of a transaction."""
 
     statement: StatementText
@@ -115,7 +115,7 @@ class ParameterizedStatement(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class ExecuteTransaction(Structure, frozen=True):
+class ExecuteTransaction(ApiStructure, frozen=True):
     """Run statements together, or none of them: all read, or all write or check."""
 
     transact_statements: Annotated[
@@ -161,7 +161,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Lat
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
         case Select():
-            reading = Scan(
+            reading = ScanRequest(
                 statement.table,
                 index_name=statement.index,
                 limit=request.limit,
@@ -171,7 +171,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Lat
             with engine.reading:
                 table = named_table(engine, statement.table)
                 return select_page(engine, table, statement, values, reading, request.next_token)
-        case Insert() | Update() | Delete():
+        case InsertStatement() | UpdateStatement() | DeleteStatement():
             on_failure = request.return_values_on_condition_check_failure
             with engine.writing:
                 table = named_table(engine, statement.table)
@@ -179,17 +179,17 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Lat
                 meter = meter_for_table(statement.table, table, request.return_consumed_capacity)
                 item = _written(engine, statement, change, meter)
             answer: dict[str, Any] = {"Items": [] if item is None else [item]}
-            if type(meter) is Meter:
+            if type(meter) is CapacityMeter:
                 answer["ConsumedCapacity"] = meter.report()
             return answer
 
 
-def _written(engine: Engine, statement: Write, change: Change, meter: Charged | None) -> Any:
+def _written(engine: Engine, statement: Write, change: ItemChange, meter: Charged | None) -> Any:
     """Execute a write; returns what RETURNING asks for, or None."""
     outcome = execute(engine, change, meter)
-    if isinstance(statement, Insert) or statement.returning is None:
+    if isinstance(statement, InsertStatement) or statement.returning is None:
         return None
-    update = statement.update if isinstance(statement, Update) else None
+    update = statement.update if isinstance(statement, UpdateStatement) else None
     return returned(RETURN_VALUES[statement.returning], update, outcome) or None
 
 
@@ -204,16 +204,16 @@ _ERROR_CODES: Final[dict[type[ApiError], str]] = {
 _REFUSED: Final = tuple(_ERROR_CODES)
 
 
-class _Entry:
+class _BatchedStatement:
     """One statement of a batch: what it is, where its item is, and its answer or error."""
 
     def __init__(self, request: BatchStatementRequest) -> None:
         self.request = request
         self.statement: Select | Write | None = None
         self.values: Values = {}
-        self.table: Table | None = None
+        self.table: StoredTable | None = None
         self.key: bytes = b""
-        self.change: Change | None = None
+        self.change: ItemChange | None = None
         self.answer: dict[str, Any] = {}
         self.waiting: Waiting = []
 
@@ -291,7 +291,7 @@ class _Entry:
 @action("BatchExecuteStatement", grouped=True)
 def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Later:
     """Run up to 25 statements, each of which succeeds or fails by itself."""
-    entries = [_Entry(statement) for statement in request.statements]
+    entries = [_BatchedStatement(statement) for statement in request.statements]
     for entry in entries:
         entry.attempt(entry.parse)
     kinds = {entry.reads for entry in entries if entry.statement is not None}
@@ -312,7 +312,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
     return completed(answer, [waiting for entry in entries for waiting in entry.waiting])
 
 
-def _refuse_duplicates(entries: Sequence[_Entry]) -> None:
+def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
     found = [(entry.table.name, entry.key) for entry in entries if entry.table and entry.key]
     if len(set(found)) < len(found):
         raise ValidationException(DUPLICATES)
@@ -373,7 +373,10 @@ def _transactional(
     """A statement of a transaction; an error in it says which one it is."""
     try:
         statement, values = _bound(request, parameters)
-        if isinstance(statement, Update | Delete) and statement.returning is not None:
+        if (
+            isinstance(statement, UpdateStatement | DeleteStatement)
+            and statement.returning is not None
+        ):
             raise ValidationException(messages.TRANSACTION_RETURNING)
         if isinstance(statement, Select) and statement.index is not None:
             raise ValidationException(messages.TRANSACTION_INDEX)
@@ -397,7 +400,7 @@ def _check_entries(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]
             raise _in_transaction(place, wrong)
 
 
-def _place(key: Item, table: Table) -> tuple[str, bytes]:
+def _place(key: Item, table: StoredTable) -> tuple[str, bytes]:
     return table.tree, located(table, key)
 
 
@@ -419,5 +422,7 @@ def _read_together(
             if key is None:
                 raise _in_transaction(place, messages.TRANSACTION_KEY)
             locate = partial(_place, key)
-            readings.append(transactions.Reading(statement.table, locate, statement.projection))
+            readings.append(
+                transactions.TransactedRead(statement.table, locate, statement.projection)
+            )
         return transactions.read_together(engine, readings, request.return_consumed_capacity)

@@ -25,12 +25,12 @@ from isotone.engine.stream_records import (
     INSERT,
     MODIFY,
     REMOVE,
-    Record,
+    StreamRecord,
     first_since,
     last_sequence,
     read_page,
 )
-from isotone.engine.streams import Shard, Stream
+from isotone.engine.streams import Stream, StreamShard
 from isotone.errors import (
     ExpiredIteratorException,
     ResourceNotFoundException,
@@ -42,9 +42,9 @@ from isotone.operations.descriptions import key_elements
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
     NAME_PATTERN,
+    ApiStructure,
     EntityName,
     PositiveInteger,
-    Structure,
     Timestamp,
 )
 from isotone.operations.request_validation import detected, problem
@@ -59,7 +59,7 @@ ShardIteratorType = Literal[
 ]
 
 
-class ListStreams(Structure, frozen=True):
+class ListStreams(ApiStructure, frozen=True):
     """Ask for the streams of one table or of all, a page at a time."""
 
     table_name: EntityName | None = None
@@ -67,14 +67,14 @@ class ListStreams(Structure, frozen=True):
     exclusive_start_stream_arn: StreamArn | None = None
 
 
-class ShardFilter(Structure, frozen=True):
+class ShardFilter(ApiStructure, frozen=True):
     """Which shards to describe: the children of one."""
 
     type: Literal["CHILD_SHARDS"] | None = None
     shard_id: ShardId | None = None
 
 
-class DescribeStream(Structure, frozen=True):
+class DescribeStream(ApiStructure, frozen=True):
     """Ask for a stream's state and shards, a page at a time."""
 
     stream_arn: StreamArn
@@ -83,7 +83,7 @@ class DescribeStream(Structure, frozen=True):
     shard_filter: ShardFilter | None = None
 
 
-class GetShardIterator(Structure, frozen=True):
+class GetShardIterator(ApiStructure, frozen=True):
     """Ask for a position in a shard."""
 
     stream_arn: StreamArn
@@ -93,7 +93,7 @@ class GetShardIterator(Structure, frozen=True):
     timestamp: Timestamp | None = None
 
 
-class GetRecords(Structure, frozen=True):
+class GetRecords(ApiStructure, frozen=True):
     """Read the records of a shard from a position on."""
 
     shard_iterator: ShardIterator
@@ -172,14 +172,14 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
     return {"StreamDescription": description}
 
 
-def _filtered(shards: list[Shard], wanted: ShardFilter | None) -> list[Shard]:
+def _filtered(shards: list[StreamShard], wanted: ShardFilter | None) -> list[StreamShard]:
     """The shards that a filter selects: the children of one."""
     if wanted is None:
         return shards
     return [shard for shard in shards if shard.parent and shard.parent == wanted.shard_id]
 
 
-def _described(shard: Shard) -> dict[str, Any]:
+def _described(shard: StreamShard) -> dict[str, Any]:
     numbers = {"StartingSequenceNumber": sequence_text(shard.first)}
     if shard.last is not None:
         numbers["EndingSequenceNumber"] = sequence_text(shard.last)
@@ -244,7 +244,7 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
 
 
 def _shown(
-    engine: Engine, stream: Stream, arn: str, sequence: int, record: Record
+    engine: Engine, stream: Stream, arn: str, sequence: int, record: StreamRecord
 ) -> dict[str, Any]:
     change: dict[str, Any] = {
         "ApproximateCreationDateTime": record.time // 1000,
@@ -360,7 +360,7 @@ def _checksum(arn: str, payload: bytes) -> bytes:
     return blake2b(arn.encode() + payload, digest_size=_CHECKSUM).digest()
 
 
-def _start(engine: Engine, stream: Stream, shard: Shard, request: GetShardIterator) -> int:
+def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShardIterator) -> int:
     """The sequence number at which an iterator of a type starts."""
     # The latest number that can be in the shard; an open shard may still be empty.
     end = max(last_sequence(engine, stream.tree), shard.first - 1)
@@ -408,7 +408,7 @@ def _time_in(engine: Engine, request: GetShardIterator) -> int:
     return time
 
 
-def _refuse_trimmed(shard: Shard, sequence: int) -> None:
+def _refuse_trimmed(shard: StreamShard, sequence: int) -> None:
     """Refuse a position whose records have been dropped."""
     if sequence <= shard.trimmed:
         raise TrimmedDataAccessException("The data you are trying to access has been trimmed")

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from isotone.errors import ApiError, SerializationException, ValidationException
-from isotone.operations.request_grammar import Mapping, Record, Scalar, Sequence, Shape
+from isotone.operations.request_grammar import ListShape, Mapping, Scalar, Shape, StructureShape
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _SCALARS: Final = {"String": "a string", "Integer": "i32", "Boolean": "a boolean"}
@@ -39,12 +39,12 @@ _KINDS: Final = {
 _I32: Final = range(-(2**31), 2**31)
 
 
-def check(body: bytes, shape: Record) -> None:
+def check(body: bytes, shape: StructureShape) -> None:
     """Raise the error of a body that is JSON, but not the request that it should be. O(length)."""
-    _Reader(body).read(shape)
+    _JsonCursor(body).read(shape)
 
 
-class _Reader:
+class _JsonCursor:
     """A cursor over the tokens of well-formed JSON."""
 
     def __init__(self, body: bytes) -> None:
@@ -62,18 +62,18 @@ class _Reader:
             case Scalar():
                 self._expect(_SCALARS[shape.java])
                 self._at += 1
-            case Sequence():
+            case ListShape():
                 for _ in self._elements():
                     self.read(shape.member)
             case Mapping():
                 for _ in self._members():
                     self.read(shape.value)
-            case Record():
+            case StructureShape():
                 self._record(shape)
             case _:
                 self._attribute_value()
 
-    def _record(self, shape: Record) -> None:
+    def _record(self, shape: StructureShape) -> None:
         seen: set[str] = set()
         for name in self._members():
             member = shape.members.get(name)

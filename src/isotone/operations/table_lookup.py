@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
@@ -73,7 +73,7 @@ def check_control_name(member: str, text: str | None) -> None:
     table_name(text)
 
 
-def open_table(engine: Engine, name: str) -> Table:
+def open_table(engine: Engine, name: str) -> StoredTable:
     """The table of a data-plane request, by its name or its ARN."""
     try:
         return engine.catalog.tables[name]
@@ -84,7 +84,7 @@ def open_table(engine: Engine, name: str) -> Table:
     return table
 
 
-def named_table(engine: Engine, name: str) -> Table:
+def named_table(engine: Engine, name: str) -> StoredTable:
     """The table of a statement, which names it by its name alone; a wrong name is one that no table has."""
     table = engine.catalog.tables.get(name)
     if table is None:
@@ -92,7 +92,7 @@ def named_table(engine: Engine, name: str) -> Table:
     return table
 
 
-def described_table(engine: Engine, name: str) -> Table:
+def described_table(engine: Engine, name: str) -> StoredTable:
     """The table of a control-plane request, even while it is being created; its error names the table."""
     plain = table_name(name)
     table = engine.catalog.find(plain)
@@ -101,7 +101,7 @@ def described_table(engine: Engine, name: str) -> Table:
     return table
 
 
-def changed_table(engine: Engine, name: str) -> Table:
+def changed_table(engine: Engine, name: str) -> StoredTable:
     """The table that a control-plane request changes: one that is being created is refused."""
     table = described_table(engine, name)
     if table.schema.is_creating:
@@ -109,7 +109,7 @@ def changed_table(engine: Engine, name: str) -> Table:
     return table
 
 
-def table_of_arn(engine: Engine, arn: str) -> Table:
+def table_of_arn(engine: Engine, arn: str) -> StoredTable:
     """The table with a resource's ARN (tags are stored by ARN)."""
     table = engine.catalog.find(arn.rpartition("/")[2])
     if table is None or table_arn(engine, table.name) != arn:

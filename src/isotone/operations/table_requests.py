@@ -14,6 +14,7 @@ from isotone.operations.item_validation import INVALID
 from isotone.operations.java_order import hashed
 from isotone.operations.legacy import refuse_repeated_names
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeName,
     BillingMode,
     ControlTableName,
@@ -30,7 +31,6 @@ from isotone.operations.request_members import (
     SearchSchemaElementType,
     SSEType,
     StreamViewType,
-    Structure,
     TableClass,
     Tag,
     VectorDistanceFunction,
@@ -42,14 +42,14 @@ NonKeyAttributes = Annotated[
 ]
 
 
-class AttributeDefinition(Structure, frozen=True):
+class AttributeDefinition(ApiStructure, frozen=True):
     """The type of an attribute that a key uses."""
 
     attribute_name: KeyAttributeName
     attribute_type: ScalarAttributeType
 
 
-class KeySchemaElement(Structure, frozen=True):
+class KeySchemaElement(ApiStructure, frozen=True):
     """One attribute of a key, and which part of the key it belongs to."""
 
     attribute_name: KeyAttributeName
@@ -63,35 +63,35 @@ IndexKeySchema = Annotated[
 ]
 
 
-class Projection(Structure, frozen=True):
+class Projection(ApiStructure, frozen=True):
     """Which attributes an index copies."""
 
     projection_type: ProjectionType | None = None
     non_key_attributes: NonKeyAttributes | None = None
 
 
-class ProvisionedThroughput(Structure, frozen=True):
+class ProvisionedThroughput(ApiStructure, frozen=True):
     """Capacity units per second."""
 
     read_capacity_units: PositiveLong
     write_capacity_units: PositiveLong
 
 
-class OnDemandThroughput(Structure, frozen=True):
+class OnDemandThroughput(ApiStructure, frozen=True):
     """The maximum of an on-demand table or index; -1 removes it."""
 
     max_read_request_units: Long | None = None
     max_write_request_units: Long | None = None
 
 
-class WarmThroughput(Structure, frozen=True):
+class WarmThroughput(ApiStructure, frozen=True):
     """The throughput that a table or index should support at once."""
 
     read_units_per_second: Long | None = None
     write_units_per_second: Long | None = None
 
 
-class LocalSecondaryIndex(Structure, frozen=True):
+class LocalSecondaryIndex(ApiStructure, frozen=True):
     """An index with the table's partition key."""
 
     index_name: IndexName
@@ -99,7 +99,7 @@ class LocalSecondaryIndex(Structure, frozen=True):
     projection: Projection
 
 
-class GlobalSecondaryIndex(Structure, frozen=True):
+class GlobalSecondaryIndex(ApiStructure, frozen=True):
     """An index with its own key."""
 
     index_name: IndexName
@@ -110,20 +110,20 @@ class GlobalSecondaryIndex(Structure, frozen=True):
     warm_throughput: WarmThroughput | None = None
 
 
-class VectorAttributeDefinition(Structure, frozen=True):
+class VectorAttributeDefinition(ApiStructure, frozen=True):
     """The attribute that holds the vectors."""
 
     attribute_name: KeyAttributeName
 
 
-class SearchSchemaElement(Structure, frozen=True):
+class SearchSchemaElement(ApiStructure, frozen=True):
     """An attribute that divides a vector index, or by which its searches can be filtered."""
 
     attribute_name: AttributeName
     search_schema_element_type: SearchSchemaElementType
 
 
-class VectorIndex(Structure, frozen=True, kw_only=True):
+class VectorIndex(ApiStructure, frozen=True, kw_only=True):
     """An index that is searched for the vectors that are nearest to another."""
 
     index_name: IndexName
@@ -134,27 +134,27 @@ class VectorIndex(Structure, frozen=True, kw_only=True):
     distance_function: VectorDistanceFunction
 
 
-class DeleteVectorIndexAction(Structure, frozen=True):
+class DeleteVectorIndexAction(ApiStructure, frozen=True):
     """Delete a vector index."""
 
     index_name: IndexName
 
 
-class VectorIndexUpdate(Structure, frozen=True):
+class VectorIndexUpdate(ApiStructure, frozen=True):
     """One change of the vector indexes: exactly one of the members is present."""
 
     create: VectorIndex | None = None
     delete: DeleteVectorIndexAction | None = None
 
 
-class StreamSpecification(Structure, frozen=True):
+class StreamSpecification(ApiStructure, frozen=True):
     """Whether changes are recorded, and what a record contains."""
 
     stream_enabled: Flag
     stream_view_type: StreamViewType | None = None
 
 
-class SSESpecification(Structure, frozen=True):
+class SSESpecification(ApiStructure, frozen=True):
     """Encryption at rest."""
 
     enabled: Flag | None = None
@@ -162,7 +162,7 @@ class SSESpecification(Structure, frozen=True):
     kms_master_key_id: str | None = None
 
 
-class CreateTable(Structure, frozen=True):
+class CreateTable(ApiStructure, frozen=True):
     """Create a table with its indexes."""
 
     attribute_definitions: list[AttributeDefinition]
@@ -183,26 +183,26 @@ class CreateTable(Structure, frozen=True):
     vector_indexes: list[VectorIndex] | None = None
 
 
-class DeleteTable(Structure, frozen=True):
+class DeleteTable(ApiStructure, frozen=True):
     """Delete a table with everything in it."""
 
     table_name: ControlTableName
 
 
-class DescribeTable(Structure, frozen=True):
+class DescribeTable(ApiStructure, frozen=True):
     """Ask for the description of a table."""
 
     table_name: ControlTableName
 
 
-class ListTables(Structure, frozen=True):
+class ListTables(ApiStructure, frozen=True):
     """Ask for the names of all tables, a page at a time."""
 
     exclusive_start_table_name: EntityName | None = None
     limit: Annotated[int, Meta(ge=1, le=limits.LIST_TABLES)] | None = None
 
 
-class UpdateGlobalSecondaryIndexAction(Structure, frozen=True):
+class UpdateGlobalSecondaryIndexAction(ApiStructure, frozen=True):
     """Change the capacity of a global index."""
 
     index_name: IndexName
@@ -211,7 +211,7 @@ class UpdateGlobalSecondaryIndexAction(Structure, frozen=True):
     warm_throughput: WarmThroughput | None = None
 
 
-class CreateGlobalSecondaryIndexAction(Structure, frozen=True):
+class CreateGlobalSecondaryIndexAction(ApiStructure, frozen=True):
     """Add a global index to a table that may have items."""
 
     index_name: IndexName
@@ -222,13 +222,13 @@ class CreateGlobalSecondaryIndexAction(Structure, frozen=True):
     warm_throughput: WarmThroughput | None = None
 
 
-class DeleteGlobalSecondaryIndexAction(Structure, frozen=True):
+class DeleteGlobalSecondaryIndexAction(ApiStructure, frozen=True):
     """Delete a global index."""
 
     index_name: IndexName
 
 
-class GlobalSecondaryIndexUpdate(Structure, frozen=True):
+class GlobalSecondaryIndexUpdate(ApiStructure, frozen=True):
     """One change of a global index: exactly one of the members is present."""
 
     update: UpdateGlobalSecondaryIndexAction | None = None
@@ -236,25 +236,25 @@ class GlobalSecondaryIndexUpdate(Structure, frozen=True):
     delete: DeleteGlobalSecondaryIndexAction | None = None
 
 
-class RegionAction(Structure, frozen=True):
+class RegionAction(ApiStructure, frozen=True):
     """A replica or witness of a global table, by its region."""
 
     region_name: str
 
 
-class ProvisionedThroughputOverride(Structure, frozen=True):
+class ProvisionedThroughputOverride(ApiStructure, frozen=True):
     """The read capacity of a replica."""
 
     read_capacity_units: PositiveLong | None = None
 
 
-class OnDemandThroughputOverride(Structure, frozen=True):
+class OnDemandThroughputOverride(ApiStructure, frozen=True):
     """The limit of the reads of a replica."""
 
     max_read_request_units: Long | None = None
 
 
-class ReplicaGlobalSecondaryIndex(Structure, frozen=True):
+class ReplicaGlobalSecondaryIndex(ApiStructure, frozen=True):
     """The capacity of an index of a replica."""
 
     index_name: IndexName
@@ -262,7 +262,7 @@ class ReplicaGlobalSecondaryIndex(Structure, frozen=True):
     on_demand_throughput_override: OnDemandThroughputOverride | None = None
 
 
-class CreateReplicationGroupMemberAction(Structure, frozen=True):
+class CreateReplicationGroupMemberAction(ApiStructure, frozen=True):
     """Create a replica, with settings of its own."""
 
     region_name: str
@@ -275,7 +275,7 @@ class CreateReplicationGroupMemberAction(Structure, frozen=True):
     table_class_override: TableClass | None = None
 
 
-class UpdateReplicationGroupMemberAction(Structure, frozen=True):
+class UpdateReplicationGroupMemberAction(ApiStructure, frozen=True):
     """Change the settings of a replica."""
 
     region_name: str
@@ -288,7 +288,7 @@ class UpdateReplicationGroupMemberAction(Structure, frozen=True):
     table_class_override: TableClass | None = None
 
 
-class ReplicationGroupUpdate(Structure, frozen=True):
+class ReplicationGroupUpdate(ApiStructure, frozen=True):
     """A change of a global table's replicas: exactly one of the members is present."""
 
     create: CreateReplicationGroupMemberAction | None = None
@@ -296,14 +296,14 @@ class ReplicationGroupUpdate(Structure, frozen=True):
     delete: RegionAction | None = None
 
 
-class GlobalTableWitnessGroupUpdate(Structure, frozen=True):
+class GlobalTableWitnessGroupUpdate(ApiStructure, frozen=True):
     """A change of a global table's witnesses."""
 
     create: RegionAction | None = None
     delete: RegionAction | None = None
 
 
-class UpdateTable(Structure, frozen=True, kw_only=True):
+class UpdateTable(ApiStructure, frozen=True, kw_only=True):
     """Change a table's capacity, billing, protection or global indexes."""
 
     attribute_definitions: list[AttributeDefinition] | None = None

@@ -15,7 +15,7 @@ import msgspec
 from isotone import limits
 from isotone.engine import backfill, backups, streams, views
 from isotone.engine.engine import Engine
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import (
     IndexKind,
     IndexOrVector,
@@ -24,9 +24,9 @@ from isotone.engine.table_schema import (
     KeyPart,
     KeySchema,
     TableSchema,
-    Throughput,
+    TableThroughput,
 )
-from isotone.engine.table_schema import Projection as ProjectionSchema
+from isotone.engine.table_schema import IndexProjection as ProjectionSchema
 from isotone.errors import (
     LimitExceededException,
     ResourceInUseException,
@@ -37,7 +37,7 @@ from isotone.operations import replicas, vector_indexes, warm_throughput
 from isotone.operations.action import Answer, action
 from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 from isotone.operations.resource_policies import check_policy, new_policy
 from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
 from isotone.operations.table_requests import (
@@ -143,7 +143,7 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
         return {"TableDescription": description}
 
 
-def _remove(engine: Engine, table: Table) -> None:
+def _remove(engine: Engine, table: StoredTable) -> None:
     """Remove a table and its trees from one region, unless a backup is reading it."""
     if views.is_read(engine, table.tree):
         raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
@@ -296,10 +296,10 @@ def _with_stream(engine: Engine, schema: TableSchema, wanted: StreamSpecificatio
     return schema if schema.stream is None else streams.disable(engine, schema)
 
 
-def _throughput(wanted: ProvisionedThroughput | None) -> Throughput:
+def _throughput(wanted: ProvisionedThroughput | None) -> TableThroughput:
     if wanted is None:
-        return Throughput()
-    return Throughput(wanted.read_capacity_units, wanted.write_capacity_units)
+        return TableThroughput()
+    return TableThroughput(wanted.read_capacity_units, wanted.write_capacity_units)
 
 
 _TABLE_SETTINGS = (
@@ -319,7 +319,7 @@ def _settings(request: Any, members: tuple[str, ...]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A structure as a JSON document, without its absent members."""
-    if not isinstance(value, Structure):
+    if not isinstance(value, ApiStructure):
         return value
     members = msgspec.to_builtins(value)
     return {name: member for name, member in members.items() if member is not None}
@@ -364,10 +364,10 @@ def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) 
         if schema.billing == mode:
             return schema
         indexes = tuple(
-            msgspec.structs.replace(index, throughput=Throughput()) for index in schema.indexes
+            msgspec.structs.replace(index, throughput=TableThroughput()) for index in schema.indexes
         )
         return msgspec.structs.replace(
-            schema, billing=mode, throughput=Throughput(), indexes=indexes, on_demand_since=now
+            schema, billing=mode, throughput=TableThroughput(), indexes=indexes, on_demand_since=now
         )
     if request.provisioned_throughput is None:
         return schema
@@ -379,8 +379,8 @@ def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) 
 
 
 def _changed(
-    before: Throughput, wanted: ProvisionedThroughput, now: float, what: str
-) -> Throughput:
+    before: TableThroughput, wanted: ProvisionedThroughput, now: float, what: str
+) -> TableThroughput:
     after = _throughput(wanted)
     if (before.read, before.write) == (after.read, after.write):
         raise ValidationException(
@@ -392,7 +392,7 @@ def _changed(
         )
     lower = after.read < before.read or after.write < before.write
     higher = after.read > before.read or after.write > before.write
-    return Throughput(
+    return TableThroughput(
         after.read,
         after.write,
         now if higher else before.increased,

@@ -13,25 +13,25 @@ from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
 from isotone.operations.action import NO_BODY, Answer, action
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import NAME_PATTERN, ResourceArn, Structure, Tag, TagKey
+from isotone.operations.request_members import NAME_PATTERN, ApiStructure, ResourceArn, Tag, TagKey
 from isotone.operations.table_lookup import check_arn, table_of_arn
 
 
-class TagResource(Structure, frozen=True):
+class TagResource(ApiStructure, frozen=True):
     """Add or replace tags."""
 
     resource_arn: ResourceArn
     tags: list[Tag]
 
 
-class UntagResource(Structure, frozen=True):
+class UntagResource(ApiStructure, frozen=True):
     """Remove tags."""
 
     resource_arn: ResourceArn
     tag_keys: list[TagKey]
 
 
-class ListTagsOfResource(Structure, frozen=True):
+class ListTagsOfResource(ApiStructure, frozen=True):
     """Ask for a table's tags."""
 
     resource_arn: ResourceArn

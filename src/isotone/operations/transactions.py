@@ -12,7 +12,7 @@ from isotone import limits
 from isotone.engine import transaction_tokens
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -21,10 +21,10 @@ from isotone.errors import (
     TransactionCanceledException,
     ValidationException,
 )
-from isotone.expressions import Projection
+from isotone.expressions import CompiledProjection
 from isotone.operations.action import Answer, Later, action
 from isotone.operations.capacity import (
-    Meter,
+    CapacityMeter,
     add_capacity,
     collections_metrics,
     transaction_meters,
@@ -32,7 +32,7 @@ from isotone.operations.capacity import (
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
-    Change,
+    ItemChange,
     Sized,
     check_change,
     delete_change,
@@ -40,13 +40,14 @@ from isotone.operations.item_writes import (
     update_change,
 )
 from isotone.operations.long_writes import read_all
-from isotone.operations.request_expressions import Binding, Parameters, bound, checker
+from isotone.operations.request_expressions import Binding, ExpressionParameters, bound, checker
 from isotone.operations.request_identity import (
     identity_before_forms,
     identity_of,
     is_before_forms,
 )
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeMap,
     EntryTableName,
     ExpressionNames,
@@ -54,7 +55,6 @@ from isotone.operations.request_members import (
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValuesOnConditionCheckFailure,
-    Structure,
 )
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import canonical_item
@@ -65,7 +65,7 @@ ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
 _VALUES_LEVEL: Final = 0
 
 
-class Get(Structure, frozen=True):
+class Get(ApiStructure, frozen=True):
     """One read of a transaction."""
 
     key: AttributeMap
@@ -74,13 +74,13 @@ class Get(Structure, frozen=True):
     expression_attribute_names: ExpressionNames | None = None
 
 
-class TransactGetItem(Structure, frozen=True):
+class TransactGetItem(ApiStructure, frozen=True):
     """One entry of TransactGetItems."""
 
     get: Get
 
 
-class TransactGetItems(Structure, frozen=True):
+class TransactGetItems(ApiStructure, frozen=True):
     """Read items of several tables as they are at one moment."""
 
     transact_items: Annotated[
@@ -89,7 +89,7 @@ class TransactGetItems(Structure, frozen=True):
     return_consumed_capacity: ReturnConsumedCapacity | None = None
 
 
-class ConditionCheck(Structure, frozen=True):
+class ConditionCheck(ApiStructure, frozen=True):
     """A condition on an item that the transaction does not write."""
 
     key: AttributeMap
@@ -100,7 +100,7 @@ class ConditionCheck(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class Put(Structure, frozen=True):
+class Put(ApiStructure, frozen=True):
     """One put of a transaction."""
 
     item: AttributeMap
@@ -111,7 +111,7 @@ class Put(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class Delete(Structure, frozen=True):
+class Delete(ApiStructure, frozen=True):
     """One delete of a transaction."""
 
     key: AttributeMap
@@ -122,7 +122,7 @@ class Delete(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class Update(Structure, frozen=True):
+class Update(ApiStructure, frozen=True):
     """One update of a transaction."""
 
     key: AttributeMap
@@ -134,7 +134,7 @@ class Update(Structure, frozen=True):
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
 
 
-class TransactWriteItem(Structure, frozen=True):
+class TransactWriteItem(ApiStructure, frozen=True):
     """One entry of TransactWriteItems: exactly one of the members is present."""
 
     condition_check: ConditionCheck | None = None
@@ -143,7 +143,7 @@ class TransactWriteItem(Structure, frozen=True):
     update: Update | None = None
 
 
-class TransactWriteItems(Structure, frozen=True):
+class TransactWriteItems(ApiStructure, frozen=True):
     """Write items of several tables together, or none of them."""
 
     transact_items: Annotated[
@@ -155,21 +155,23 @@ class TransactWriteItems(Structure, frozen=True):
 
 
 Entry = ConditionCheck | Put | Delete | Update
-MakeChange = Callable[[Table], Change]
+MakeChange = Callable[[StoredTable], ItemChange]
 Reason = dict[str, Any]
 
 _ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
 _ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
-_check_get: Final = checker(Parameters(expressions=("projection_expression",), without_any=True))
+_check_get: Final = checker(
+    ExpressionParameters(expressions=("projection_expression",), without_any=True)
+)
 _check_conditional: Final = checker(
-    Parameters(
+    ExpressionParameters(
         expressions=("condition_expression",),
         with_values=("condition_expression",),
         without_any=True,
     )
 )
 _check_update: Final = checker(
-    Parameters(
+    ExpressionParameters(
         expressions=("update_expression", "condition_expression"),
         with_values=("update_expression", "condition_expression"),
     )
@@ -237,25 +239,27 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | La
     for get in gets:
         canonical_item(get.key)  # a malformed value is an error of the request, not a reason
     readings = [
-        Reading(get.table_name, partial(_place, get.key), projection)
+        TransactedRead(get.table_name, partial(_place, get.key), projection)
         for get, projection in zip(gets, projections, strict=True)
     ]
     return read_together(engine, readings, request.return_consumed_capacity)
 
 
-def _place(key: dict[str, Any], table: Table) -> tuple[str, bytes]:
+def _place(key: dict[str, Any], table: StoredTable) -> tuple[str, bytes]:
     return table.tree, requested_key(table.keyspace, key)[0]
 
 
-class Reading(NamedTuple):
+class TransactedRead(NamedTuple):
     """A read of one item: its table, a function that tells its tree and its key in it, and what to return of it."""
 
     table_name: str
-    locate: Callable[[Table], tuple[str, bytes]]
-    projection: Projection | None
+    locate: Callable[[StoredTable], tuple[str, bytes]]
+    projection: CompiledProjection | None
 
 
-def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None) -> Answer | Later:
+def read_together(
+    engine: Engine, readings: Sequence[TransactedRead], mode: str | None
+) -> Answer | Later:
     """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []
@@ -287,14 +291,14 @@ def read_together(engine: Engine, readings: Sequence[Reading], mode: str | None)
     return completed(answer, waiting) if waiting else answer
 
 
-def _projection(get: Get) -> Projection | None:
+def _projection(get: Get) -> CompiledProjection | None:
     binding = Binding(get.expression_attribute_names, None)
     projection = binding.projection(get.projection_expression)
     binding.check()
     return projection
 
 
-def _keys(engine: Engine, readings: Sequence[Reading]) -> list[tuple[str, bytes]]:
+def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str, bytes]]:
     """The tree and key of each item."""
     tables = [open_table(engine, reading.table_name) for reading in readings]
     reasons: dict[int, Reason] = {}
@@ -343,7 +347,7 @@ class TokenUse(NamedTuple):
     """A token, and the transaction that it is used for, without what only its response reports."""
 
     token: str
-    entries: Sequence[Structure]
+    entries: Sequence[ApiStructure]
     identity: bytes
 
     def is_of(self, identity: bytes) -> bool:
@@ -353,7 +357,7 @@ class TokenUse(NamedTuple):
         return identity == self.identity
 
 
-def use_of(token: str | None, entries: Sequence[Structure]) -> TokenUse | None:
+def use_of(token: str | None, entries: Sequence[ApiStructure]) -> TokenUse | None:
     """The use of a token, if a request has one."""
     return None if token is None else TokenUse(token, entries, identity_of(entries))
 
@@ -365,7 +369,7 @@ def write_together(
     *,
     mode: str | None,
     used: TokenUse | None,
-) -> tuple[dict[str, Meter], list[Change]]:
+) -> tuple[dict[str, CapacityMeter], list[ItemChange]]:
     """Execute the writes of a transaction, or only charge for them if its token was used for the same before.
 
     Each write is a function from its table to its change. The caller holds the engine's transaction.
@@ -451,11 +455,13 @@ def _prepare(entry: Entry) -> MakeChange:
             return lambda table: check_change(table, key, matches, on_failure, binding)
 
 
-def _changes(engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]) -> list[Change]:
+def _changes(
+    engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]
+) -> list[ItemChange]:
     """Every write as a change of an item. The first that does not fit its table cancels the transaction alone."""
     tables = [open_table(engine, name) for name in names]
     reasons: dict[int, Reason] = {}
-    changes: list[Change | None] = _each(
+    changes: list[ItemChange | None] = _each(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
     fitting = [change for change in changes if change is not None]
@@ -470,8 +476,8 @@ def _write(
     engine: Engine,
     names: Sequence[str],
     prepared: Sequence[MakeChange],
-    meters: Mapping[str, Meter],
-) -> list[Change]:
+    meters: Mapping[str, CapacityMeter],
+) -> list[ItemChange]:
     """Test all conditions, then write."""
     changes = _changes(engine, names, prepared)
     old = read_all(engine, changes)
@@ -500,8 +506,8 @@ def _reread(
     engine: Engine,
     names: Sequence[str],
     prepared: Sequence[MakeChange],
-    meters: Mapping[str, Meter],
-) -> list[Change]:
+    meters: Mapping[str, CapacityMeter],
+) -> list[ItemChange]:
     """Charge a request that was already executed: its items are read, not written."""
     changes = _changes(engine, names, prepared)
     for name, change in zip(names, changes, strict=True):

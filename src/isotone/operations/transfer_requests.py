@@ -27,7 +27,7 @@ from isotone.exchange import compression
 from isotone.exchange.objects import ObjectStore
 from isotone.operations.action import Answer
 from isotone.operations.item_validation import INVALID
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_lookup import table_arn, table_name
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -79,7 +79,7 @@ def check_encryption(algorithm: SseAlgorithm | None, key: str | None) -> None:
 
 def members_of(value: Any) -> Any:
     """A structure as a JSON document, without its absent members at any depth."""
-    if isinstance(value, Structure):
+    if isinstance(value, ApiStructure):
         names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
         found = {encoded: getattr(value, name) for name, encoded in names}
         return {name: members_of(each) for name, each in found.items() if each is not None}
@@ -108,7 +108,7 @@ class JobKind(Generic[AnyJob]):
     summary: Callable[[Engine, AnyJob], dict[str, Any]]
 
     def begin(
-        self, engine: Engine, request: Structure, new: Callable[[dict[str, Any]], AnyJob]
+        self, engine: Engine, request: ApiStructure, new: Callable[[dict[str, Any]], AnyJob]
     ) -> Answer:
         """Begin the job that `new` makes of a request's members, unless an earlier request with its token did."""
         members = members_of(request)

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from isotone.engine import transfers
 from isotone.engine.engine import Engine
-from isotone.engine.transfers import Export, Failure
+from isotone.engine.transfers import Export, TransferFailure
 from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt
 from isotone.exchange.objects import Bucket, ObjectStore, ObjectStoreClosed, StoredObject
 from isotone.operations import export_files, loading
@@ -74,7 +74,7 @@ def step_job(engine: Engine, identity: str) -> bool:
             return _fail(engine, identity, error)
 
 
-def _step(engine: Engine, worker: _Worker, identity: str) -> bool:
+def _step(engine: Engine, worker: _TransferWorker, identity: str) -> bool:
     with engine.reading:
         job = transfers.find(engine, identity)
     if job is None or job.ended is not None:
@@ -105,13 +105,13 @@ def _fail(engine: Engine, identity: str, error: Exception) -> bool:
     return True
 
 
-def _failure_of(error: Exception) -> Failure:
+def _failure_of(error: Exception) -> TransferFailure:
     if isinstance(error, IsotoneError):
-        return Failure(type(error).__name__, str(error))
-    return Failure("InternalServerError", f"{type(error).__name__}: {error}")
+        return TransferFailure(type(error).__name__, str(error))
+    return TransferFailure("InternalServerError", f"{type(error).__name__}: {error}")
 
 
-class _Worker:
+class _TransferWorker:
     """What one engine's work keeps between two slices. Two threads never do a slice of one job at once."""
 
     def __init__(self, engine: Engine, objects: ObjectStore) -> None:
@@ -182,12 +182,12 @@ class _ContentInTurn(io.RawIOBase):
         super().close()
 
 
-_WORKERS: Final[WeakKeyDictionary[Engine, _Worker]] = WeakKeyDictionary()
+_WORKERS: Final[WeakKeyDictionary[Engine, _TransferWorker]] = WeakKeyDictionary()
 
 
-def _worker(engine: Engine, objects: ObjectStore) -> _Worker:
+def _worker(engine: Engine, objects: ObjectStore) -> _TransferWorker:
     with engine.lock:
         worker = _WORKERS.get(engine)
         if worker is None:
-            worker = _WORKERS[engine] = _Worker(engine, objects)
+            worker = _WORKERS[engine] = _TransferWorker(engine, objects)
         return worker

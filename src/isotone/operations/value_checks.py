@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from isotone import limits
 from isotone.errors import ValidationException
-from isotone.operations.check_order import Asked, Check
+from isotone.operations.check_order import Check, RefusedRequest
 from isotone.operations.item_validation import INVALID, check_size
 from isotone.values.attribute_validation import (
     DUPLICATE_NUMBERS,
@@ -37,7 +37,7 @@ from isotone.values.value_layers import (
 )
 
 Values: TypeAlias = Mapping[str, Any]
-Source: TypeAlias = Callable[[Asked], Iterator[tuple[str, Values]]]
+Source: TypeAlias = Callable[[RefusedRequest], Iterator[tuple[str, Values]]]
 """The maps of values in a request, each with the name of its member."""
 
 PLACEHOLDERS: Final = "ExpressionAttributeValues"
@@ -54,7 +54,7 @@ _EMPTY_SETS: Final = frozenset(EMPTY_SET.values())
 def of(*members: str) -> Source:
     """Members of the request itself."""
 
-    def source(asked: Asked) -> Iterator[tuple[str, Values]]:
+    def source(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
         for name, value in asked.document.items():
             if name in members:
                 yield name, value
@@ -62,7 +62,7 @@ def of(*members: str) -> Source:
     return source
 
 
-def of_updates(asked: Asked) -> Iterator[tuple[str, Values]]:
+def of_updates(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
     """The values of AttributeUpdates, and those of the members `Key` and `ExpressionAttributeValues`."""
     for name, value in asked.document.items():
         if name in ("Key", PLACEHOLDERS):
@@ -74,14 +74,14 @@ def of_updates(asked: Asked) -> Iterator[tuple[str, Values]]:
             )
 
 
-def of_batch_get(asked: Asked) -> Iterator[tuple[str, Values]]:
+def of_batch_get(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
     """The keys of a BatchGetItem."""
     for entry in (asked.document.get("RequestItems") or {}).values():
         for key in filter(None, entry.get("Keys") or ()):
             yield "Key", key
 
 
-def of_batch_write(asked: Asked) -> Iterator[tuple[str, Values]]:
+def of_batch_write(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
     """The items and keys of a BatchWriteItem."""
     for writes in (asked.document.get("RequestItems") or {}).values():
         for write in filter(None, writes):
@@ -93,7 +93,7 @@ def of_batch_write(asked: Asked) -> Iterator[tuple[str, Values]]:
 def of_transaction(*members: str) -> Source:
     """The items, keys or values of placeholders in the entries of a transaction."""
 
-    def source(asked: Asked) -> Iterator[tuple[str, Values]]:
+    def source(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
         for entry in filter(None, asked.document.get("TransactItems") or ()):
             for content in entry.values():
                 for name, value in content.items():
@@ -138,7 +138,7 @@ def of_placeholder(name: str, error: ValidationException) -> ValidationException
 def newly(check: Check) -> Check:
     """A layer with its faults of values in the words of the newer actions."""
 
-    def reworded(asked: Asked) -> None:
+    def reworded(asked: RefusedRequest) -> None:
         try:
             check(asked)
         except ValidationException as error:
@@ -153,7 +153,7 @@ def newly(check: Check) -> Check:
 def decoded(source: Source) -> Check:
     """What the service finds while it decodes values: types, numbers, false NULLs."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for _, values in source(asked):
             for value in values.values():
                 check_decoded(value)
@@ -164,7 +164,7 @@ def decoded(source: Source) -> Check:
 def decoded_as_before(source: Source, *, with_placeholder: bool = True) -> Check:
     """The same for the older actions; `with_placeholder`: a fault is reported with the placeholder."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for member, values in source(asked):
             for name, value in values.items():
                 try:
@@ -180,7 +180,7 @@ def decoded_as_before(source: Source, *, with_placeholder: bool = True) -> Check
 def named(source: Source, *, nested: bool = True) -> Check:
     """No attribute has an empty name."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for member, values in source(asked):
             if member == PLACEHOLDERS:
                 check_names({name: value for name, value in values.items() if name})
@@ -193,7 +193,7 @@ def named(source: Source, *, nested: bool = True) -> Check:
 def without_empty_sets(source: Source) -> Check:
     """No value is an empty set, nor has one in it."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for _, values in source(asked):
             check_sets(values)
 
@@ -203,7 +203,7 @@ def without_empty_sets(source: Source) -> Check:
 def nesting(source: Source) -> Check:
     """No value is nested too deeply."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for _, values in source(asked):
             for value in values.values():
                 check_nesting(value)
@@ -214,7 +214,7 @@ def nesting(source: Source) -> Check:
 def content(source: Source, *, sized: bool = False) -> Check:
     """Everything else in a value, such as an empty set or one with duplicates; `sized`: also the size of an item."""
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         for member, values in source(asked):
             check_content(values, sized=sized and member == "Item")
 
@@ -251,7 +251,7 @@ def placeholders(*, empty_sets_named: bool = True, types_named: bool = False) ->
             return types_named
         return empty_sets_named and message in _EMPTY_SETS and [] in value.values()
 
-    def check(asked: Asked) -> None:
+    def check(asked: RefusedRequest) -> None:
         size = 0
         for name, value in (asked.document.get(PLACEHOLDERS) or {}).items():
             try:
@@ -265,7 +265,7 @@ def placeholders(*, empty_sets_named: bool = True, types_named: bool = False) ->
     return check
 
 
-def placeholders_as_before(asked: Asked) -> None:
+def placeholders_as_before(asked: RefusedRequest) -> None:
     """The values of placeholders, whose faults are reported with the placeholder."""
     size = 0
     for name, value in (asked.document.get(PLACEHOLDERS) or {}).items():
@@ -282,12 +282,12 @@ def check_size_of_values(size: int) -> None:
         raise ValidationException("ExpressionAttributeValues size exceeds the maximum allowed size")
 
 
-def item_is_small(asked: Asked) -> None:
+def item_is_small(asked: RefusedRequest) -> None:
     """An item is no larger than any table allows."""
     check_size(item_size(canonical_item(asked.request.item)[0]))
 
 
-def has_a_value_of_several_types(asked: Asked) -> bool:
+def has_a_value_of_several_types(asked: RefusedRequest) -> bool:
     """Whether a value of the request has several types, which the newer checks cannot decode."""
     return any(
         has_several_types(value)
@@ -300,7 +300,7 @@ _DEEPEST: Final = 127
 """The objects and arrays in each other that the newer checks decode."""
 
 
-def is_deep(asked: Asked) -> bool:
+def is_deep(asked: RefusedRequest) -> bool:
     """Whether the JSON of a request is nested more deeply than the newer checks decode: a value in more than 62 lists."""
     pending: list[tuple[int, Any]] = [(1, asked.document)]
     while pending:
@@ -312,7 +312,7 @@ def is_deep(asked: Asked) -> bool:
     return False
 
 
-def shallow(asked: Asked) -> None:
+def shallow(asked: RefusedRequest) -> None:
     """The JSON of the request can be decoded."""
     if is_deep(asked):
         raise ValidationException(TOO_DEEP)

@@ -12,8 +12,8 @@ import msgspec
 
 from isotone import limits
 from isotone.engine.engine import Engine
+from isotone.engine.table_schema import IndexProjection as ProjectionSchema
 from isotone.engine.table_schema import IndexStatus, SearchPart, TableSchema, VectorSchema
-from isotone.engine.table_schema import Projection as ProjectionSchema
 from isotone.errors import (
     LimitExceededException,
     ResourceInUseException,

@@ -12,24 +12,24 @@ from isotone import limits
 from isotone.engine import vector_search
 from isotone.engine.engine import Engine
 from isotone.engine.layout import encode_item, size_of
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import SearchPart
-from isotone.engine.vector_index import VectorIndex
-from isotone.engine.vector_search import Found
+from isotone.engine.vector_index import StoredVectorIndex
+from isotone.engine.vector_search import VectorMatch
 from isotone.errors import ValidationException
-from isotone.expressions import Projection, SearchCondition
+from isotone.expressions import CompiledProjection, SearchCondition
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import vector_search_bytes
 from isotone.operations.item_validation import INVALID, empty_key
-from isotone.operations.request_expressions import Binding, Parameters, Values, checker
+from isotone.operations.request_expressions import Binding, ExpressionParameters, Values, checker
 from isotone.operations.request_members import (
+    ApiStructure,
     AttributeValue,
     ExpressionNames,
     ExpressionValues,
     IndexName,
     PositiveInteger,
     ReturnConsumedCapacity,
-    Structure,
     TableName,
 )
 from isotone.operations.table_lookup import open_table
@@ -40,7 +40,7 @@ SearchVector = Annotated[
 ]
 
 
-class SearchVectors(Structure, frozen=True, kw_only=True):
+class SearchVectors(ApiStructure, frozen=True, kw_only=True):
     """Find the items whose vectors are nearest to a vector."""
 
     is_strict = True
@@ -63,7 +63,7 @@ _NO_FLOATS: Final = (
 _PLAIN: Final = r"-?[0-9]{1,19}(?:\.[0-9]{1,18})?"
 _are_plain: Final = re.compile(f"{_PLAIN}(?:,{_PLAIN})*").fullmatch
 _check: Final = checker(
-    Parameters(
+    ExpressionParameters(
         expressions=("search_condition_expression", "projection_expression"),
         with_values=("search_condition_expression",),
     )
@@ -94,7 +94,7 @@ def search_vectors(engine: Engine, request: SearchVectors) -> Answer:
     return _answer(index, request, projection, found)
 
 
-def _index(table: Table, name: str) -> VectorIndex:
+def _index(table: StoredTable, name: str) -> StoredVectorIndex:
     index = table.vector_index(name)
     if index is None:
         raise ValidationException(f"The table does not have the specified index: {name}")
@@ -103,7 +103,7 @@ def _index(table: Table, name: str) -> VectorIndex:
     return index
 
 
-def _query(index: VectorIndex, floats: list[float]) -> bytes:
+def _query(index: StoredVectorIndex, floats: list[float]) -> bytes:
     """The packed vector of a request."""
     dimensions = index.schema.dimensions
     if len(floats) != dimensions:
@@ -136,7 +136,7 @@ def _float(element: AttributeValue) -> float:
 
 
 def _conditions(
-    index: VectorIndex, condition: SearchCondition | None, values: Values
+    index: StoredVectorIndex, condition: SearchCondition | None, values: Values
 ) -> tuple[dict[str, Any] | None, dict[str, str]]:
     """The value of the partition attribute, and the texts of the filters, by their attributes."""
     schema = index.schema
@@ -174,7 +174,7 @@ def _check_value(part: SearchPart, value: AttributeValue) -> None:
         raise empty_key(part.name, part.type)
 
 
-def _check_projected(index: VectorIndex, projection: Projection) -> None:
+def _check_projected(index: StoredVectorIndex, projection: CompiledProjection) -> None:
     missing = index.missing(projection.attributes)
     if missing:
         raise ValidationException(
@@ -183,10 +183,10 @@ def _check_projected(index: VectorIndex, projection: Projection) -> None:
 
 
 def _answer(
-    index: VectorIndex,
+    index: StoredVectorIndex,
     request: SearchVectors,
-    projection: Projection | None,
-    found: list[Found],
+    projection: CompiledProjection | None,
+    found: list[VectorMatch],
 ) -> dict[str, Any]:
     results, size = [], 0
     for each in found:
@@ -203,7 +203,7 @@ def _answer(
     return answer
 
 
-def _shown(index: VectorIndex, projection: Projection | None, record: bytes) -> bytes:
+def _shown(index: StoredVectorIndex, projection: CompiledProjection | None, record: bytes) -> bytes:
     """The item of a result. It has the vector only if the projection asks for it."""
     if projection is None:
         return index.body_of(record)
@@ -212,7 +212,9 @@ def _shown(index: VectorIndex, projection: Projection | None, record: bytes) -> 
     return encode_item(projection.project(item))
 
 
-def _search_bytes(index: VectorIndex, projection: Projection | None, found: list[Found]) -> float:
+def _search_bytes(
+    index: StoredVectorIndex, projection: CompiledProjection | None, found: list[VectorMatch]
+) -> float:
     vector = index.vector_size
     asked = projection is not None and index.schema.attribute in projection.attributes
     returned = [size_of(each.record) - (0 if asked else vector) for each in found]

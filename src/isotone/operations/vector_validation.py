@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from isotone import limits
-from isotone.engine.table_indexes import Table
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import SearchPart
-from isotone.engine.vector_index import VectorIndex
+from isotone.engine.vector_index import StoredVectorIndex
 from isotone.errors import ValidationException
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import value_size
@@ -25,7 +25,7 @@ _KINDS: Final = {"S": "string", "B": "binary"}
 _LARGEST: Final = "[-3.4028235E38, 3.4028235E38]"
 
 
-def check_vectors(table: Table, item: Item, before: Item, empty: str) -> None:
+def check_vectors(table: StoredTable, item: Item, before: Item, empty: str) -> None:
     """Refuse an item with an attribute that differs from `before` and does not fit a vector index.
 
     `empty` is the sentence for an empty value of a partition attribute.
@@ -41,7 +41,7 @@ def check_vectors(table: Table, item: Item, before: Item, empty: str) -> None:
                 _check_part(index, part, value, empty)
 
 
-def _vector_error(index: VectorIndex, value: AttributeValue) -> ValidationException:
+def _vector_error(index: StoredVectorIndex, value: AttributeValue) -> ValidationException:
     schema = index.schema
     name, where = schema.attribute, f"IndexName: {index.name}"
     if "L" not in value:
@@ -75,7 +75,9 @@ def _java_float(text: str) -> str:
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{exponent}"
 
 
-def _check_part(index: VectorIndex, part: SearchPart, value: AttributeValue, empty: str) -> None:
+def _check_part(
+    index: StoredVectorIndex, part: SearchPart, value: AttributeValue, empty: str
+) -> None:
     if part.type not in value:
         raise ValidationException(
             f"{_INVALID} Attribute '{part.name}' type mismatch. Expected: {part.type}, "

@@ -23,7 +23,7 @@ import msgspec
 
 from isotone.authority import host_in, is_address, is_loopback, is_origin
 from isotone.errors import AccessDeniedException, UsageError
-from isotone.server.response import BAD_REQUEST, JSON_1_0, Page
+from isotone.server.response import BAD_REQUEST, JSON_1_0, PlainResponse
 
 ANY: Final = "*"
 _KNOWN_HOSTS: Final = 512  # Host headers that are remembered; bounds what a hostile client can fill
@@ -47,7 +47,7 @@ class Admission:
         self._origins = {_checked_origin(origin) for origin in origins}
         self.known_hosts: set[bytes] = set()
 
-    def refusal(self, headers: Mapping[bytes, bytes]) -> Page | None:
+    def refusal(self, headers: Mapping[bytes, bytes]) -> PlainResponse | None:
         """The answer to a request that is refused; None if it is admitted. Header names are in lower case."""
         host = headers.get(b"host")
         name = host_in("" if host is None else host.decode("latin-1"))
@@ -121,6 +121,6 @@ def _checked_origin(origin: str) -> str:
     return origin.lower()
 
 
-def _refused(message: str) -> Page:
+def _refused(message: str) -> PlainResponse:
     body = msgspec.json.encode(AccessDeniedException(message).body())
-    return Page(403, body, headers=((b"Content-Type", JSON_1_0),))
+    return PlainResponse(403, body, headers=((b"Content-Type", JSON_1_0),))

@@ -47,7 +47,7 @@ _REFUSALS: Final = (
 log = logging.getLogger("isotone.server")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `key` is that of the signature, also of a wrong one; `user` is known of a right one only."""
 
     key: str | None = None
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     tables: Sequence[str] = ()
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _AuditLine(msgspec.Struct, frozen=True):
     time: str
     key: str | None
     user: str | None
@@ -124,10 +124,10 @@ class AuditLog:
         os.close(self._file)
         self._file = -1
 
-    def write(self, entry: Entry, result: bytes | ApiError | ConnectionFailed | int) -> None:
+    def write(self, entry: AuditEntry, result: bytes | ApiError | ConnectionFailed | int) -> None:
         """Add a line for a request and its result: an answer, an error, or the status of one that was not read."""
         outcome, status, error = _outcome(result)
-        line = _Line(
+        line = _AuditLine(
             self._time(),
             _short(entry.key),
             entry.user,

@@ -37,10 +37,10 @@ from isotone.server.monitor import Monitor
 from isotone.server.pages import Visited, Visits
 from isotone.server.request import (
     SINGLE_HEADERS,
-    Call,
     Note,
     Read,
     Received,
+    ServiceCall,
     Spelling,
     by_lower_name,
     read,
@@ -59,9 +59,9 @@ from isotone.server.response import (
     TIMED_OUT,
     TOO_LARGE,
     TOO_MANY_BODIES,
-    Page,
-    Refusal,
-    Style,
+    HttpRefusal,
+    PlainResponse,
+    ResponseStyle,
     render_page,
     render_result,
 )
@@ -81,7 +81,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a connection that is lost
 
-_Request: TypeAlias = Call | Page | Refusal | Visited | Received
+_Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | Visited | Received
 
 log = logging.getLogger("isotone.server")
 
@@ -97,7 +97,7 @@ class Patience(msgspec.Struct, frozen=True):
     sweep: float = 1.0
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """The server's side of one connection, from `connection_made` to `connection_lost`."""
 
     __slots__ = (
@@ -146,8 +146,8 @@ class Connection(asyncio.Protocol):
         self,
         dispatcher: Dispatcher | Gate | Telemetry,
         admission: Admission,
-        on_made: Callable[[Connection], None],
-        on_lost: Callable[[Connection], None],
+        on_made: Callable[[ServerConnection], None],
+        on_lost: Callable[[ServerConnection], None],
         monitor: Monitor,
         gate: Gate | None = None,
         visits: Visits | None = None,
@@ -183,9 +183,9 @@ class Connection(asyncio.Protocol):
         self._repeated = 0  # bytes of the head that are not in `_headers`
         self._in_head = True
         self._unread = 0  # bytes of answers that the client had not read at the last sweep
-        self._fault: Page | None = None  # of the headers so far
+        self._fault: PlainResponse | None = None  # of the headers so far
         self._quiet = 0.0  # seconds without activity, counted by the sweep
-        self._outstanding: tuple[Style, bool, str, float] | None = None
+        self._outstanding: tuple[ResponseStyle, bool, str, float] | None = None
         self._backlog: deque[tuple[_Request, bool]] = deque()
         self._blocked = False
         self._turn_ends = 0.0
@@ -357,7 +357,9 @@ class Connection(asyncio.Protocol):
         self._backlog.append((request, keep_alive))
         self._loop.call_soon(self._work_off_backlog)
 
-    def _read_soon(self, received: Received) -> Call | Page | Refusal | Received:
+    def _read_soon(
+        self, received: Received
+    ) -> ServiceCall | PlainResponse | HttpRefusal | Received:
         """What a request is; the request as it arrived if that takes long to find out."""
         try:
             with one_turn():
@@ -367,10 +369,12 @@ class Connection(asyncio.Protocol):
         return self._after_reading(request, received)
 
     def _after_reading(
-        self, request: Call | Page | Refusal, received: Received
-    ) -> Call | Page | Refusal:
+        self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
+    ) -> ServiceCall | PlainResponse | HttpRefusal:
         """Count what decompression has added to a body, and let the notes see the request."""
-        if type(request) is Call and not self._count_grown(len(request.body) - len(received.body)):
+        if type(request) is ServiceCall and not self._count_grown(
+            len(request.body) - len(received.body)
+        ):
             request = TOO_MANY_BODIES
         for note in self._notes:
             request = note(request, received)
@@ -382,7 +386,9 @@ class Connection(asyncio.Protocol):
         reading = partial(_read_or_broken, self._read, received)
         self._dispatcher.run_long(reading, partial(self._start_read, received))
 
-    def _start_read(self, received: Received, request: Call | Page | Refusal) -> None:
+    def _start_read(
+        self, received: Received, request: ServiceCall | PlainResponse | HttpRefusal
+    ) -> None:
         assert self._outstanding is not None
         _, keep_alive, _, began = self._outstanding
         self._outstanding = None
@@ -416,7 +422,7 @@ class Connection(asyncio.Protocol):
     def _start(self, request: _Request, keep_alive: bool, read_since: float = 0.0) -> None:
         if self._finishing and not self._backlog:  # the last one
             keep_alive = False
-        if type(request) is Call:
+        if type(request) is ServiceCall:
             operation, style = request.operation, request.style
             requests = self._requests
             number = requests[operation] = requests[operation] + 1
@@ -451,14 +457,14 @@ class Connection(asyncio.Protocol):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
             self._monitor.scrape(peer, self._answer_with_page)
-        elif type(request) is Refusal:
+        elif type(request) is HttpRefusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
             self._requests[_REFUSED] += 1
             self._observe(_REFUSED, request.error, perf_counter(), 1)
             rendered = render_result(request.style, request.error, keep_alive)
             self._send(rendered, keep_alive)
-        elif type(request) is Page:
+        elif type(request) is PlainResponse:
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
@@ -486,7 +492,7 @@ class Connection(asyncio.Protocol):
             self._refuse(BROKEN)
         self._go_on()
 
-    def _respond(self, style: Style, result: Result, keep_alive: bool) -> None:
+    def _respond(self, style: ResponseStyle, result: Result, keep_alive: bool) -> None:
         """Send a result. One that takes long to compress is compressed in the thread for long work first."""
         if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
             self._outstanding = style, keep_alive, "", 0.0
@@ -495,7 +501,7 @@ class Connection(asyncio.Protocol):
         else:
             self._send(render_result(style, result, keep_alive), keep_alive)
 
-    def _answer_with_page(self, page: Page) -> None:
+    def _answer_with_page(self, page: PlainResponse) -> None:
         """Send a page as the answer to the outstanding request."""
         assert self._outstanding is not None
         keep_alive = self._outstanding[1] and not self._is_last()
@@ -592,7 +598,7 @@ class Connection(asyncio.Protocol):
         self._bodies.held -= self._held
         self._held = self._counted = 0
 
-    def _refuse(self, page: Page) -> None:
+    def _refuse(self, page: PlainResponse) -> None:
         """Answer with an error page, after the requests before it, and close. The first refusal counts."""
         if self._deaf:
             return
@@ -658,7 +664,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def _read_or_broken(reading: Read, received: Received) -> Call | Page | Refusal:
+def _read_or_broken(reading: Read, received: Received) -> ServiceCall | PlainResponse | HttpRefusal:
     try:
         return reading(*received)
     except Exception:
@@ -666,7 +672,7 @@ def _read_or_broken(reading: Read, received: Received) -> Call | Page | Refusal:
         return BROKEN
 
 
-def _rendered(style: Style, result: bytes, keep_alive: bool) -> bytes:
+def _rendered(style: ResponseStyle, result: bytes, keep_alive: bool) -> bytes:
     try:
         return render_result(style, result, keep_alive)
     except Exception:

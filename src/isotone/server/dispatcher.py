@@ -36,8 +36,8 @@ from isotone.errors import (
 )
 from isotone.server.exposition import Labels
 from isotone.server.metrics import Metrics
-from isotone.server.policies import Access
-from isotone.server.request import Call
+from isotone.server.policies import PolicyQuery
+from isotone.server.request import ServiceCall
 
 Rest = Callable[[], bytes]
 """Executes what is left of a request, in any thread."""
@@ -114,7 +114,7 @@ class Service(Protocol):
     def account(self) -> str:
         """The account in ARNs."""
 
-    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]:
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]:
         """What a request to a region needs permission for; raises the service's error for one that cannot be read.
 
         In `effort.one_turn` it may raise `Postponed`, and so may the values of condition keys.
@@ -145,7 +145,7 @@ class Dispatcher:
         self._loop = loop
         self._see: See | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
-        self._group: list[tuple[Call, Answer]] = []
+        self._group: list[tuple[ServiceCall, Answer]] = []
         self._group_size = 0
         self._long_work: Thread[Any] = Thread(loop, "isotone-long-work")
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
@@ -172,7 +172,7 @@ class Dispatcher:
         shown = [(f"[{host}]" if ":" in host else host, port) for host, port in nodes]
         return msgspec.json.encode([f"{host}:{port}" for host, port in shown])
 
-    def submit(self, call: Call, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
         """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
@@ -205,7 +205,7 @@ class Dispatcher:
         self._do_long(result, call, answer)
         return None
 
-    def _do_long(self, rest: Rest, call: Call, answer: Answer) -> None:
+    def _do_long(self, rest: Rest, call: ServiceCall, answer: Answer) -> None:
         """Do the rest of a request in the thread for long work."""
         self._metrics.long_work += 1
         self.run_long(partial(_outcome, rest, call.operation), answer)
@@ -216,11 +216,11 @@ class Dispatcher:
             thread.stop()
         self._may_wait(True)
 
-    def run(self, call: Call) -> Result:
+    def run(self, call: ServiceCall) -> Result:
         """Run a call now."""
         return _outcome(self._sending(call, Wait.FULLY), call.operation)
 
-    def _sending(self, call: Call, wait: Literal[Wait.FULLY, Wait.GIVING_WAY]) -> Rest:
+    def _sending(self, call: ServiceCall, wait: Literal[Wait.FULLY, Wait.GIVING_WAY]) -> Rest:
         return partial(self._service.send, call.operation, call.body, wait, call.region)
 
     def _may_wait(self, allowed: bool) -> None:
@@ -235,13 +235,13 @@ class Dispatcher:
         if len(group) == 1:  # it has one region
             self._commit_in(group[0][0].region, group)
             return
-        by_region: dict[str, list[tuple[Call, Answer]]] = {}
+        by_region: dict[str, list[tuple[ServiceCall, Answer]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)
         for region, part in by_region.items():
             self._commit_in(region, part)
 
-    def _next_group(self) -> list[tuple[Call, Answer]]:
+    def _next_group(self) -> list[tuple[ServiceCall, Answer]]:
         """The collected writes. Those that are too many for this turn of the loop follow in the next one."""
         group = self._group
         if self._group_size <= _LARGE_GROUP or len(group) == 1:
@@ -257,7 +257,7 @@ class Dispatcher:
         self._loop.call_soon(self.commit)
         return group[:count]
 
-    def _commit_in(self, region: str, group: list[tuple[Call, Answer]]) -> None:
+    def _commit_in(self, region: str, group: list[tuple[ServiceCall, Answer]]) -> None:
         requests = [(call.operation, call.body) for call, _ in group]
         try:
             results = self._results(region, requests)
@@ -268,13 +268,13 @@ class Dispatcher:
         else:
             self._answer_all(group, results)
 
-    def _answer_later(self, group: list[tuple[Call, Answer]], results: Results) -> None:
+    def _answer_later(self, group: list[tuple[ServiceCall, Answer]], results: Results) -> None:
         """Answer a group that has waited, and run the writes that were collected meanwhile."""
         self._waiting -= 1
         self._answer_all(group, results)
         self.commit()
 
-    def _answer_all(self, group: list[tuple[Call, Answer]], results: Results) -> None:
+    def _answer_all(self, group: list[tuple[ServiceCall, Answer]], results: Results) -> None:
         """Answer a group, but for the requests that take long: they are executed now."""
         for (call, answer), result in zip(group, results, strict=True):
             if type(result) is bytes or not callable(result):
@@ -356,14 +356,14 @@ class ThreadedDispatcher(Dispatcher):
     def _may_wait(self, allowed: bool) -> None:
         """Do nothing: its calls run in threads, which wait."""
 
-    def submit(self, call: Call, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
         """None: the answer comes later."""
         if self._see is not None:
             self._see(call.operation, call.body, call.region)
         self._loop.run_in_executor(None, self._run_and_answer, call, answer)
         return None
 
-    def _run_and_answer(self, call: Call, answer: Answer) -> None:
+    def _run_and_answer(self, call: ServiceCall, answer: Answer) -> None:
         self._loop.call_soon_threadsafe(answer, self.run(call))
 
 

@@ -17,7 +17,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """One value of a family. A histogram's samples have a suffix after its name: `_bucket`, `_sum`, `_count`."""
 
     value: float
@@ -25,16 +25,16 @@ class Sample(NamedTuple):
     suffix: str = ""
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """One metric: its name, its kind, what it means, and its values."""
 
     name: str
     kind: Kind
     help: str
-    samples: list[Sample]
+    samples: list[MetricSample]
 
 
-def text(families: Iterable[Family]) -> bytes:
+def text(families: Iterable[MetricFamily]) -> bytes:
     """The families as Prometheus reads them; one without values is announced all the same."""
     lines: list[str] = []
     for family in families:

@@ -19,7 +19,7 @@ import msgspec
 from isotone.clock import Clock
 from isotone.effort import Postponed, giving_way, one_turn
 from isotone.errors import ApiError, UnrecognizedClientException, UsageError
-from isotone.server.audit import AuditLog, Entry, tables_of
+from isotone.server.audit import AuditEntry, AuditLog, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
     LARGE_BODY,
@@ -30,19 +30,19 @@ from isotone.server.dispatcher import (
     Service,
     logged_failure,
 )
-from isotone.server.policies import Access, Context, Permissions, check_user
+from isotone.server.policies import Permissions, PolicyContext, PolicyQuery, check_user
 from isotone.server.request import (
-    Call,
     Caller,
     Note,
     Read,
     Received,
+    ServiceCall,
     by_lower_name,
     operation_of,
     read,
     read_verified,
 )
-from isotone.server.response import Page, Refusal
+from isotone.server.response import HttpRefusal, PlainResponse
 from isotone.server.signatures import UNKNOWN_KEY, Verifier
 from isotone.server.users import Users, read_users, readable_by_others
 
@@ -96,7 +96,7 @@ class Door:
             raise UnrecognizedClientException(UNKNOWN_KEY)
         return not self._permissions[caller.user].are_all
 
-    def check(self, call: Call, account: str, needed: Sequence[Access]) -> None:
+    def check(self, call: ServiceCall, account: str, needed: Sequence[PolicyQuery]) -> None:
         """Raise the service's error if the user may not do what a request asks for."""
         caller = call.caller
         assert caller is not None
@@ -104,7 +104,7 @@ class Door:
         permissions = self._permissions.get(caller.user)
         if permissions is None:  # removed meanwhile
             raise UnrecognizedClientException(UNKNOWN_KEY)
-        context = Context(
+        context = PolicyContext(
             caller.user, account, call.region, caller.source, caller.secure, self._clock.now()
         )
         for access in needed:
@@ -116,7 +116,7 @@ class Door:
 class Permit(NamedTuple):
     """What a request needs permission for, if that was looked up, and the error if its user lacks it."""
 
-    needed: Sequence[Access] = ()
+    needed: Sequence[PolicyQuery] = ()
     refused: ApiError | None = None
 
 
@@ -167,33 +167,35 @@ class Gate:
         audit: AuditLog,
         source: str,
         secure: bool,
-        request: Call | Page | Refusal,
+        request: ServiceCall | PlainResponse | HttpRefusal,
         received: Received,
-    ) -> Call | Page | Refusal:
+    ) -> ServiceCall | PlainResponse | HttpRefusal:
         """Note whose a request claims to be that nobody verifies; what is refused already leaves its line now."""
-        if type(request) is Call:
+        if type(request) is ServiceCall:
             if request.caller is not None:
                 return request
             key = _claimed_key(received.headers, received.url) or ""
             return msgspec.structs.replace(request, caller=Caller(key, None, source, secure))
-        if type(request) is Refusal or (type(request) is Page and request.status >= 400):
-            entry = Entry(
+        if type(request) is HttpRefusal or (
+            type(request) is PlainResponse and request.status >= 400
+        ):
+            entry = AuditEntry(
                 key=_claimed_key(received.headers, received.url),
                 source=source,
                 action=operation_of(received.headers),
             )
-            result = request.error if isinstance(request, Refusal) else request.status
+            result = request.error if isinstance(request, HttpRefusal) else request.status
             audit.write(entry, result)
         return request
 
-    def refused(self, transport: asyncio.BaseTransport, page: Page) -> None:
+    def refused(self, transport: asyncio.BaseTransport, page: PlainResponse) -> None:
         """A request was refused before it was read."""
         if self._audit is not None:
-            self._audit.write(Entry(source=_source(transport)), page.status)
+            self._audit.write(AuditEntry(source=_source(transport)), page.status)
 
     # As a dispatcher
 
-    def submit(self, call: Call, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
         try:
             asks = self._asks(call)
@@ -214,19 +216,19 @@ class Gate:
         self._dispatcher.run_long(look_up, partial(self._go_on_later, call, answer))
         return None
 
-    def _asks(self, call: Call) -> bool:
+    def _asks(self, call: ServiceCall) -> bool:
         """Whether the permissions of the user have to be checked."""
         return self._door is not None and (
             self._door.asks(call.caller) or self._service.has_policies(call.operation, call.region)
         )
 
-    def _permit_elsewhere(self, call: Call, asks: bool) -> Permit:
+    def _permit_elsewhere(self, call: ServiceCall, asks: bool) -> Permit:
         with giving_way():
             return self._permit(call, asks)
 
-    def _permit(self, call: Call, asks: bool) -> Permit:
+    def _permit(self, call: ServiceCall, asks: bool) -> Permit:
         """What a request needs permission for, and whether its user has it. Raises `Postponed` if that takes too long."""
-        needed: Sequence[Access] = ()
+        needed: Sequence[PolicyQuery] = ()
         refused: ApiError | None = None
         try:
             needed = self._service.accesses(call.operation, call.body, call.region)
@@ -241,13 +243,13 @@ class Gate:
         # For the log alone it was only looked up: the service answers, with the error in its own words.
         return Permit(needed, refused if asks else None)
 
-    def _go_on(self, call: Call, answer: Answer, permit: Permit) -> Result | None:
+    def _go_on(self, call: ServiceCall, answer: Answer, permit: Permit) -> Result | None:
         """Submit a request whose permit is known, or refuse it."""
         if self._audit is None:
             return permit.refused or self._dispatcher.submit(call, answer)
         caller = call.caller
         assert caller is not None
-        entry = Entry(
+        entry = AuditEntry(
             key=caller.access_key_id or None,
             user=caller.user,
             source=caller.source,
@@ -261,12 +263,12 @@ class Gate:
             self._audit.write(entry, result)
         return result
 
-    def _go_on_later(self, call: Call, answer: Answer, permit: Permit) -> None:
+    def _go_on_later(self, call: ServiceCall, answer: Answer, permit: Permit) -> None:
         result = self._go_on(call, answer, permit)
         if result is not None:
             answer(result)
 
-    def _answer(self, entry: Entry, answer: Answer, result: Result) -> None:
+    def _answer(self, entry: AuditEntry, answer: Answer, result: Result) -> None:
         assert self._audit is not None
         self._audit.write(entry, result)
         answer(result)

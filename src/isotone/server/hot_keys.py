@@ -17,7 +17,7 @@ import msgspec
 from isotone.effort import one_turn
 from isotone.errors import IsotoneError
 from isotone.server.dispatcher import LARGE_BODY, See
-from isotone.server.policies import Access
+from isotone.server.policies import PolicyQuery
 
 _PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
 _LOOKS: Final = 250  # requests of a second that are looked at, about
@@ -26,16 +26,16 @@ _SHOWN: Final = 200
 _WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
 
 
-class Known(Protocol):
+class KeyLookup(Protocol):
     """What knows the keys of a request: the service of the server."""
 
-    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[Access]: ...
+    def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]: ...
 
 
 class HotKeys:
     """The counts of one server. `watch` makes the server show its requests, or ends that with None."""
 
-    def __init__(self, service: Known, watch: Callable[[See | None], None]) -> None:
+    def __init__(self, service: KeyLookup, watch: Callable[[See | None], None]) -> None:
         self._service = service
         self._watch = watch
         self._until = 0.0  # when watching ends

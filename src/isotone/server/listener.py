@@ -26,7 +26,7 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
-from isotone.server.connection import Connection, Patience
+from isotone.server.connection import Patience, ServerConnection
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.gate import Door, Gate
 from isotone.server.hot_keys import HotKeys
@@ -83,7 +83,7 @@ class Listener:
                 "serve them with isotone workbench"
             )
         self._loop = asyncio.get_running_loop()
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
         self._service = service
         dispatcher = ThreadedDispatcher if options.get("threaded") else Dispatcher
         self._monitor = Monitor(
@@ -181,8 +181,8 @@ class Listener:
         if self._telemetry is not None:
             self._telemetry.stop()
 
-    def _new_connection(self) -> Connection:
-        return Connection(
+    def _new_connection(self) -> ServerConnection:
+        return ServerConnection(
             self._telemetry or self._gate or self._dispatcher,
             self._admission,
             self._welcome,
@@ -193,7 +193,7 @@ class Listener:
             self._telemetry,
         )
 
-    def _welcome(self, connection: Connection) -> None:
+    def _welcome(self, connection: ServerConnection) -> None:
         """Count a connection once it is established; an accepted one may fail before that."""
         if len(self._connections) >= self._most_connections:
             connection.turn_away()
@@ -203,7 +203,7 @@ class Listener:
         if self._stopping:
             connection.finish()
 
-    def _farewell(self, connection: Connection) -> None:
+    def _farewell(self, connection: ServerConnection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._empty.set()

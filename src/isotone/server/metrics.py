@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from isotone.errors import ApiError
-from isotone.server.exposition import Family, Labels, Sample
+from isotone.server.exposition import Labels, MetricFamily, MetricSample
 
 LATENCIES: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # fmt: skip
 GROUP_SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
@@ -46,17 +46,17 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def samples(self, labels: Labels = ()) -> Iterator[Sample]:
+    def samples(self, labels: Labels = ()) -> Iterator[MetricSample]:
         """The values of the histogram, as Prometheus counts them: up to each bound."""
         below = 0
         for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
             below += count
-            yield Sample(below, (*labels, ("le", str(bound))), "_bucket")
-        yield Sample(self.total, labels, "_sum")
-        yield Sample(below, labels, "_count")
+            yield MetricSample(below, (*labels, ("le", str(bound))), "_bucket")
+        yield MetricSample(self.total, labels, "_sum")
+        yield MetricSample(below, labels, "_count")
 
 
-class Requests(dict[str, int]):
+class RequestCounts(dict[str, int]):
     """How many requests of each action there were. Beyond a bound, the rarest actions are one."""
 
     def __missing__(self, operation: str) -> int:
@@ -70,7 +70,7 @@ class Metrics:
     """The counts of one server."""
 
     def __init__(self, *, access_log: bool = False) -> None:
-        self.requests = Requests()
+        self.requests = RequestCounts()
         self.groups = Histogram(GROUP_SIZES)
         self.long_work = 0
         self.refused_bodies = 0
@@ -124,7 +124,7 @@ class Metrics:
 
     def families(
         self, gauges: Mapping[str, float], series: Iterable[tuple[str, Labels, float]]
-    ) -> list[Family]:
+    ) -> list[MetricFamily]:
         """Everything that was counted, with what the service has measured: its gauges, and its series with labels."""
         counted = {
             "isotone_long_work_total": float(self.long_work),
@@ -133,23 +133,29 @@ class Metrics:
             **gauges,
             **_of_process(),
         }
-        by_name: dict[str, list[Sample]] = {name: [] for name in _SERIES}
+        by_name: dict[str, list[MetricSample]] = {name: [] for name in _SERIES}
         for name, labels, number in series:
-            by_name[name].append(Sample(number, labels))
+            by_name[name].append(MetricSample(number, labels))
         return [
             *self._of_requests(),
             *(_family(name, samples, _SERIES[name]) for name, samples in by_name.items()),
-            *(_family(name, [Sample(value)], _GAUGES[name]) for name, value in counted.items()),
+            *(
+                _family(name, [MetricSample(value)], _GAUGES[name])
+                for name, value in counted.items()
+            ),
         ]
 
-    def _of_requests(self) -> Iterator[Family]:
-        yield Family(
+    def _of_requests(self) -> Iterator[MetricFamily]:
+        yield MetricFamily(
             "isotone_requests_total",
             "counter",
             "Requests, by action.",
-            [Sample(count, (("action", name),)) for name, count in sorted(self.requests.items())],
+            [
+                MetricSample(count, (("action", name),))
+                for name, count in sorted(self.requests.items())
+            ],
         )
-        yield Family(
+        yield MetricFamily(
             "isotone_request_duration_seconds",
             "histogram",
             "Time from a whole request to its answer, by action.",
@@ -159,16 +165,16 @@ class Metrics:
                 for sample in latencies.samples((("action", name),))
             ],
         )
-        yield Family(
+        yield MetricFamily(
             "isotone_errors_total",
             "counter",
             "Requests that were answered with an error, by action and error.",
             [
-                Sample(count, (("action", action), ("error", error)))
+                MetricSample(count, (("action", action), ("error", error)))
                 for (action, error), count in sorted(self._errors.items())
             ],
         )
-        yield Family(
+        yield MetricFamily(
             "isotone_write_group_size",
             "histogram",
             "Writes that were committed together.",
@@ -212,8 +218,8 @@ _GAUGES: Final = {
 }
 
 
-def _family(name: str, samples: list[Sample], meaning: str) -> Family:
-    return Family(name, "counter" if name.endswith("_total") else "gauge", meaning, samples)
+def _family(name: str, samples: list[MetricSample], meaning: str) -> MetricFamily:
+    return MetricFamily(name, "counter" if name.endswith("_total") else "gauge", meaning, samples)
 
 
 def _of_process() -> dict[str, float]:

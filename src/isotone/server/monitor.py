@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any, Final
 
 from isotone.server.dispatcher import Service, Thread
-from isotone.server.exposition import CONTENT_TYPE, Family, text
+from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, METRICS, NOT_FOUND, Page
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, METRICS, NOT_FOUND, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
@@ -48,27 +48,27 @@ class Monitor:
         self.bodies = Bodies(body_budget)
         self.hot_keys: HotKeys | None = None
         self._service = service
-        self._scrapes: Thread[Page] = Thread(loop, "isotone-metrics")
+        self._scrapes: Thread[PlainResponse] = Thread(loop, "isotone-metrics")
         self._connections = connections
         self._metrics_for_all = metrics_for_all
         self._names_tables = names_tables or metrics_for_all
 
-    def page(self, request: Page, peer: Any) -> Page:
+    def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
         """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
         if request is HEALTH:
             trouble = self._service.health()
             body = f"{trouble or 'ok'}\n".encode(errors="replace")
-            return Page(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
+            return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
         if request is HOT_KEYS:
             if self.hot_keys is None or not _is_here(peer):
                 return NOT_FOUND
-            return Page(200, self.hot_keys.json(), headers=((b"Content-Type", _JSON),))
+            return PlainResponse(200, self.hot_keys.json(), headers=((b"Content-Type", _JSON),))
         if not self._metrics_for_all and not _is_here(peer):
             return NOT_FOUND
         shown = text(self.families(of_tables=self._names_tables))
-        return Page(200, shown, headers=((b"Content-Type", CONTENT_TYPE),))
+        return PlainResponse(200, shown, headers=((b"Content-Type", CONTENT_TYPE),))
 
-    def scrape(self, peer: Any, answer: Callable[[Page], None]) -> None:
+    def scrape(self, peer: Any, answer: Callable[[PlainResponse], None]) -> None:
         """Answer with the metrics, made in a thread: of many tables and streams they take a while."""
         self._scrapes.run(partial(self._scraped, peer), answer)
 
@@ -76,14 +76,14 @@ class Monitor:
         """End the thread, which need not finish."""
         self._scrapes.stop()
 
-    def _scraped(self, peer: Any) -> Page:
+    def _scraped(self, peer: Any) -> PlainResponse:
         try:
             return self.page(METRICS, peer)
         except Exception:
             log.exception("the metrics could not be made")
             return BROKEN
 
-    def families(self, *, of_tables: bool = True) -> list[Family]:
+    def families(self, *, of_tables: bool = True) -> list[MetricFamily]:
         """Everything that is counted and measured, with or without the names of tables. Any thread may ask."""
         gauges = {
             "isotone_connections": float(self._connections()),

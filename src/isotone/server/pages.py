@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from isotone.server.response import BROKEN, Page
+from isotone.server.response import BROKEN, PlainResponse
 
 log = logging.getLogger("isotone.server")
 
@@ -27,7 +27,7 @@ class Visit(NamedTuple):
     body: bytes
 
 
-Answering = Callable[[Visit], Awaitable[Page]]
+Answering = Callable[[Visit], Awaitable[PlainResponse]]
 """Answers a visit, on the event loop: it must not block."""
 
 Pages = Callable[[Visit], Answering | None]
@@ -55,7 +55,7 @@ class Visits:
         """The visit that a request is; None for a request of the API."""
         return _visited(self._pages, method, url, headers, body)
 
-    def start(self, visited: Visited, answer: Callable[[Page], None]) -> None:
+    def start(self, visited: Visited, answer: Callable[[PlainResponse], None]) -> None:
         """Answer a visit, later."""
         task = self._loop.create_task(_answer(visited, answer))
         self._running.add(task)
@@ -67,7 +67,7 @@ class Visits:
             task.cancel()
 
 
-async def _answer(visited: Visited, answer: Callable[[Page], None]) -> None:
+async def _answer(visited: Visited, answer: Callable[[PlainResponse], None]) -> None:
     try:
         page = await visited.answering(visited.visit)
     except asyncio.CancelledError:

@@ -55,7 +55,7 @@ _LITERAL: Final = "\0"  # before a character that is no wildcard
 log = logging.getLogger("isotone.server")
 
 
-class Access(Protocol):
+class PolicyQuery(Protocol):
     """A permission that a request needs."""
 
     @property
@@ -72,7 +72,7 @@ class Access(Protocol):
         """The values of a condition key of DynamoDB's, in lower case, without its prefix; None if there is none."""
 
 
-class Context(NamedTuple):
+class PolicyContext(NamedTuple):
     """Who asks, and from where: what the condition keys of `aws:` tell."""
 
     user: str
@@ -87,7 +87,7 @@ class Context(NamedTuple):
         return f"arn:aws:iam::{self.account}:user/{self.user}"
 
 
-_CONTEXT_KEYS: Final[Mapping[str, Callable[[Context], str]]] = {
+_CONTEXT_KEYS: Final[Mapping[str, Callable[[PolicyContext], str]]] = {
     "aws:currenttime": lambda context: (
         f"{datetime.fromtimestamp(context.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
     ),
@@ -126,7 +126,7 @@ class Decision(Enum):
     NOT_ALLOWED = "not allowed"  # by any statement
 
 
-Rule = Callable[[Access, Context], Decision]
+Rule = Callable[[PolicyQuery, PolicyContext], Decision]
 
 
 class Permissions:
@@ -141,7 +141,7 @@ class Permissions:
         """Whether there is nothing that the user may not do, unless the policy of a resource denies it."""
         return not self._limits and self._policy is None
 
-    def refusal(self, access: Access, context: Context) -> AccessDeniedException | None:
+    def refusal(self, access: PolicyQuery, context: PolicyContext) -> AccessDeniedException | None:
         """The service's error if the user may not do this."""
         action = _SERVICE + access.action
         why = f"because no identity-based policy allows the {action} action"
@@ -176,7 +176,7 @@ def _plain_action(pattern: str) -> str:
 
 
 def _only_actions(patterns: tuple[str, ...]) -> Rule:
-    def rule(access: Access, _: Context) -> Decision:
+    def rule(access: PolicyQuery, _: PolicyContext) -> Decision:
         allowed = any(_matches(pattern, access.action, fold=True) for pattern in patterns)
         return Decision.ALLOWED if allowed else Decision.NOT_ALLOWED
 
@@ -186,7 +186,7 @@ def _only_actions(patterns: tuple[str, ...]) -> Rule:
 def _only_tables(patterns: tuple[str, ...]) -> Rule:
     """Tables by their names, with all that belongs to them; and what tells of no table."""
 
-    def rule(access: Access, _: Context) -> Decision:
+    def rule(access: PolicyQuery, _: PolicyContext) -> Decision:
         found = _TABLE_OF_ARN.fullmatch(access.resource)
         if found is None:
             allowed = access.action in _WITHOUT_TABLE
@@ -200,14 +200,14 @@ def _only_tables(patterns: tuple[str, ...]) -> Rule:
 # Policies
 
 
-Test = Callable[[Access, Context], bool]
+Test = Callable[[PolicyQuery, PolicyContext], bool]
 
 
 class _Statement(msgspec.Struct, frozen=True):
     denies: bool
     tests: tuple[Test, ...]
 
-    def applies(self, access: Access, context: Context) -> bool:
+    def applies(self, access: PolicyQuery, context: PolicyContext) -> bool:
         return all(test(access, context) for test in self.tests)
 
 
@@ -223,7 +223,7 @@ def policy(document: Mapping[str, Any], *, of_resource: bool = False) -> Rule:
         for number, each in enumerate(listed if isinstance(listed, list) else [listed], 1)
     ]
 
-    def rule(access: Access, context: Context) -> Decision:
+    def rule(access: PolicyQuery, context: PolicyContext) -> Decision:
         decision = Decision.NOT_ALLOWED
         for statement in statements:
             is_decisive = statement.denies or decision is Decision.NOT_ALLOWED
@@ -246,7 +246,7 @@ def _rule_of_resource(document: str) -> Rule:
     return _deny_all_but_policies
 
 
-def _deny_all_but_policies(access: Access, _: Context) -> Decision:
+def _deny_all_but_policies(access: PolicyQuery, _: PolicyContext) -> Decision:
     return Decision.NOT_ALLOWED if access.action.endswith("ResourcePolicy") else Decision.DENIED
 
 
@@ -322,7 +322,7 @@ def _action_test(document: Mapping[str, Any], where: str) -> Test:
         if pattern != "*" and ":" not in pattern:
             raise UsageError(f"{where} has the action {pattern!r}; write dynamodb:{pattern}")
 
-    def test(access: Access, _: Context) -> bool:
+    def test(access: PolicyQuery, _: PolicyContext) -> bool:
         action = _SERVICE + access.action
         return any(_matches(each, action, fold=True) for each in patterns) is not negated
 
@@ -341,7 +341,7 @@ def _resource_test(document: Mapping[str, Any], where: str, with_variables: bool
             )
         _check_variables(pattern, where, with_variables)
 
-    def test(access: Access, context: Context) -> bool:
+    def test(access: PolicyQuery, context: PolicyContext) -> bool:
         return (
             any(_arn_matches(_filled(each, context), access.resource) for each in patterns)
             is not negated
@@ -358,7 +358,7 @@ def _principal_test(document: Mapping[str, Any], *, denies: bool) -> Test:
     names = frozenset(listed if isinstance(listed, list) else [listed])
     with_account = denies or negated
 
-    def test(_: Access, context: Context) -> bool:
+    def test(_: PolicyQuery, context: PolicyContext) -> bool:
         account = {context.account, f"arn:aws:iam::{context.account}:root"}
         found = not names.isdisjoint({"*", context.arn, *(account if with_account else ())})
         return found is not negated
@@ -420,7 +420,7 @@ def _check_variables(text: str, where: str, with_variables: bool) -> None:
             raise UsageError(f"{where} has {found[0]}, a variable that this server does not know")
 
 
-def _filled(text: str, context: Context) -> str:
+def _filled(text: str, context: PolicyContext) -> str:
     """A text with its variables replaced; wildcards in their values stand for themselves."""
     if "${" not in text:
         return text
@@ -566,7 +566,7 @@ def _condition(
     for text in texts:
         _check_variables(text, where, with_variables)
         _check_value(operator, text, f"{where}: {written} of {key}")
-    return _Compared(read, operator, tuple(texts), quantifier, if_exists, denies)
+    return _PolicyCondition(read, operator, tuple(texts), quantifier, if_exists, denies)
 
 
 def _check_value(operator: _Operator, text: str, where: str) -> None:
@@ -578,7 +578,7 @@ def _check_value(operator: _Operator, text: str, where: str) -> None:
         raise UsageError(f"{where}: {error}") from None
 
 
-Reader = Callable[[Access, Context], Sequence[str] | None]
+Reader = Callable[[PolicyQuery, PolicyContext], Sequence[str] | None]
 
 
 def _reader(key: str, where: str) -> Reader:
@@ -602,7 +602,7 @@ def _null(read: Reader, texts: Sequence[str], where: str) -> Test:
     return lambda access, context: (read(access, context) is None) in wanted
 
 
-class _Compared(msgspec.Struct, frozen=True):
+class _PolicyCondition(msgspec.Struct, frozen=True):
     """A condition: an operator on the values of a key."""
 
     read: Reader
@@ -612,7 +612,7 @@ class _Compared(msgspec.Struct, frozen=True):
     if_exists: bool
     denies: bool
 
-    def __call__(self, access: Access, context: Context) -> bool:
+    def __call__(self, access: PolicyQuery, context: PolicyContext) -> bool:
         values = self.read(access, context)
         if values is None:
             if self.quantifier:

@@ -8,7 +8,7 @@ signature. The first check that fails determines the answer:
     a body over 16 MB                       413, empty
     no target                               UnknownOperationException
     no signature, or an incomplete one      MissingAuthenticationToken-, IncompleteSignatureException
-    everything else                         a `Call` for the service, which checks the action and the JSON
+    everything else                         a `ServiceCall` for the service, which checks the action and the JSON
 
 Nearly all requests differ only in their body. `read` has a fast path that recognises these by a few
 comparisons, and leaves all others to `_read_carefully`, which checks the rules one by one.
@@ -48,9 +48,9 @@ from isotone.server.response import (
     ORDINARY,
     TOO_LARGE,
     WRAPPED_JSON,
-    Page,
-    Refusal,
-    Style,
+    HttpRefusal,
+    PlainResponse,
+    ResponseStyle,
 )
 from isotone.values.request_body import read_json
 
@@ -111,18 +111,21 @@ class Caller(NamedTuple):
     secure: bool  # over TLS
 
 
-class Call(msgspec.Struct, frozen=True):
+class ServiceCall(msgspec.Struct, frozen=True):
     """A request for the service, and the style of its response."""
 
     operation: str
     body: bytes
-    style: Style
+    style: ResponseStyle
     region: str = ""  # of the signature; empty if it has none
     caller: Caller | None = None  # if somebody wants to know
     trace: object | None = None  # the context of OpenTelemetry in its headers, if there are spans
 
 
-Read = Callable[[bytes, bytes, Mapping[bytes, bytes], Spelling, bytes], Call | Page | Refusal]
+Read = Callable[
+    [bytes, bytes, Mapping[bytes, bytes], Spelling, bytes],
+    ServiceCall | PlainResponse | HttpRefusal,
+]
 """Decodes a request: `read`, or a reader that verifies its signature, too."""
 
 
@@ -136,7 +139,9 @@ class Received(NamedTuple):
     body: bytes
 
 
-Note = Callable[[Call | Page | Refusal, Received], Call | Page | Refusal]
+Note = Callable[
+    [ServiceCall | PlainResponse | HttpRefusal, Received], ServiceCall | PlainResponse | HttpRefusal
+]
 """Sees what was read of a request, on the event loop; what it returns takes the place of that."""
 
 Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, bytes]]
@@ -185,7 +190,7 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
 
 def read(
     method: bytes, url: bytes, headers: Mapping[bytes, bytes], spelled: Spelling, body: bytes
-) -> Call | Page | Refusal:
+) -> ServiceCall | PlainResponse | HttpRefusal:
     """Decode a request: a call for the service, or an answer that needs no service."""
     if (
         spelled.ordinary
@@ -202,7 +207,7 @@ def read(
             if region is None:
                 region = _signed_region(authorization)
             if region is not None:
-                return Call(operation, body, ORDINARY, region)
+                return ServiceCall(operation, body, ORDINARY, region)
     lowered = by_lower_name(headers)
     if lowered is None:
         return BAD_REQUEST
@@ -216,7 +221,7 @@ def read_verified(
     spelled: Spelling,
     body: bytes,
     verify: Verify,
-) -> Call | Page | Refusal:
+) -> ServiceCall | PlainResponse | HttpRefusal:
     """Decode a request as `read` does, after its signature was verified."""
     if spelled.lower:
         lowered = dict(zip(spelled.lower, headers.values(), strict=True))
@@ -234,8 +239,8 @@ def read_verified(
                 except Postponed:
                     raise
                 except ApiError as error:
-                    return Refusal(error, ORDINARY)
-                return Call(operation, body, ORDINARY, region, caller)
+                    return HttpRefusal(error, ORDINARY)
+                return ServiceCall(operation, body, ORDINARY, region, caller)
         return _read_carefully(method, url, lowered, body, verify)
     careful = by_lower_name(headers)
     if careful is None:
@@ -264,10 +269,10 @@ def _read_carefully(
     headers: dict[bytes, bytes],
     body: bytes,
     verify: Verify | None = None,
-) -> Call | Page | Refusal:
+) -> ServiceCall | PlainResponse | HttpRefusal:
     path, _, query = url.partition(b"?")
     if path == _FAULTS and verify is None:  # an operation that only a server of faults knows
-        return Call(f"{method.decode()} {path.decode()}", body, ORDINARY)
+        return ServiceCall(f"{method.decode()} {path.decode()}", body, ORDINARY)
     if method != b"POST" or path != b"/":
         return _other_method(method, path, headers)
     style = _style(headers)
@@ -287,8 +292,8 @@ def _read_carefully(
     except Postponed:
         raise
     except ApiError as error:
-        return Refusal(error, style)
-    return Call(operation, body, style, region, caller)
+        return HttpRefusal(error, style)
+    return ServiceCall(operation, body, style, region, caller)
 
 
 def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -> str:
@@ -302,18 +307,18 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     return _region(headers, query)
 
 
-def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> Page:
+def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> PlainResponse:
     cors = headers.get(b"origin", b"")
     if method == b"GET" and path == b"/":
         host = headers.get(b"host", b"").partition(b":")[0]
         region = host.split(b".")[1] if host.startswith(b"dynamodb.") else b"us-east-1"
-        return Page(200, b"healthy: dynamodb.%b.amazonaws.com " % region, cors)
+        return PlainResponse(200, b"healthy: dynamodb.%b.amazonaws.com " % region, cors)
     if method == b"GET" and path == _LOCAL_NODES:
         return LOCAL_NODES
     if method == b"GET" and path in _OF_OPERATORS:
         return _OF_OPERATORS[path]
     if method == b"OPTIONS" and cors:
-        return Page(200, b"", cors, _preflight(headers))
+        return PlainResponse(200, b"", cors, _preflight(headers))
     body = b"" if method == b"HEAD" else NOT_FOUND.body
     return NOT_FOUND._replace(cors=cors, body=body)
 
@@ -328,7 +333,7 @@ def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...
     return tuple((name, value) for name, value in asked if value is not None)
 
 
-def _style(headers: Mapping[bytes, bytes]) -> Style | None:
+def _style(headers: Mapping[bytes, bytes]) -> ResponseStyle | None:
     content_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     style = _CONTENT_TYPES.get(content_type)
     if style is None:

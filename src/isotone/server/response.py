@@ -59,7 +59,7 @@ Header = tuple[bytes, bytes]
 _encode = msgspec.json.Encoder().encode
 
 
-class Style(NamedTuple):
+class ResponseStyle(NamedTuple):
     """The encoding of one response."""
 
     content_type: bytes = JSON_1_0
@@ -68,38 +68,40 @@ class Style(NamedTuple):
     coding: bytes = b""  # gzip or deflate; none if empty
 
 
-ORDINARY: Final = Style()
-WRAPPED_JSON: Final = Style(content_type=b"application/json", wrapped=True)
+ORDINARY: Final = ResponseStyle()
+WRAPPED_JSON: Final = ResponseStyle(content_type=b"application/json", wrapped=True)
 
 
-class Page(NamedTuple):
+class PlainResponse(NamedTuple):
     """An answer that is not DynamoDB JSON."""
 
     status: int
     body: bytes = b""
-    cors: bytes = b""  # as in `Style`
+    cors: bytes = b""  # as in `ResponseStyle`
     headers: tuple[Header, ...] = ()
 
 
-class Refusal(NamedTuple):
+class HttpRefusal(NamedTuple):
     """An error of a request that never reached the service."""
 
     error: ApiError
-    style: Style
+    style: ResponseStyle
 
 
-LOCAL_NODES: Final = Page(200)  # its body depends on who is asked: `Dispatcher.local_nodes`
-METRICS: Final = Page(200, b"metrics")  # a connection asks its server for these
-HEALTH: Final = Page(200, b"health")
-HOT_KEYS: Final = Page(200, b"hot keys")
-NOT_FOUND: Final = Page(404, b"<UnknownOperationException/>\n")
-TOO_LARGE: Final = Page(413)
-BAD_REQUEST: Final = Page(400)
-HEAD_TOO_LARGE: Final = Page(400)
-BROKEN: Final = Page(500)
-TIMED_OUT: Final = Page(408)
-OVERLOADED: Final = Page(503)
-TOO_MANY_BODIES: Final = Page(503, headers=((b"Retry-After", b"1"),))
+LOCAL_NODES: Final = PlainResponse(
+    200
+)  # its body depends on who is asked: `Dispatcher.local_nodes`
+METRICS: Final = PlainResponse(200, b"metrics")  # a connection asks its server for these
+HEALTH: Final = PlainResponse(200, b"health")
+HOT_KEYS: Final = PlainResponse(200, b"hot keys")
+NOT_FOUND: Final = PlainResponse(404, b"<UnknownOperationException/>\n")
+TOO_LARGE: Final = PlainResponse(413)
+BAD_REQUEST: Final = PlainResponse(400)
+HEAD_TOO_LARGE: Final = PlainResponse(400)
+BROKEN: Final = PlainResponse(500)
+TIMED_OUT: Final = PlainResponse(408)
+OVERLOADED: Final = PlainResponse(503)
+TOO_MANY_BODIES: Final = PlainResponse(503, headers=((b"Retry-After", b"1"),))
 
 
 class _DateHeader:
@@ -131,7 +133,7 @@ def request_id() -> bytes:
 
 
 def render_result(
-    style: Style, result: bytes | ApiError | ConnectionFailed, keep_alive: bool = True
+    style: ResponseStyle, result: bytes | ApiError | ConnectionFailed, keep_alive: bool = True
 ) -> bytes:
     """The response to a call: the service's bytes, or its error; empty if the connection is to break."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
@@ -151,7 +153,7 @@ def render_result(
     return _render(status, result, headers, cors=style.cors, keep_alive=keep_alive)
 
 
-def render_page(page: Page, *, keep_alive: bool = True) -> bytes:
+def render_page(page: PlainResponse, *, keep_alive: bool = True) -> bytes:
     """The response bytes of a page."""
     headers = list(page.headers)
     return _render(page.status, page.body, headers, cors=page.cors, keep_alive=keep_alive)

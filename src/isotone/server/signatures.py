@@ -78,7 +78,7 @@ class Verified(NamedTuple):
     in_chunks: bool
 
 
-class _Form(NamedTuple):
+class _SignatureForm(NamedTuple):
     """The parts of a signature that a client sends again with its next request."""
 
     access_key_id: str
@@ -95,7 +95,7 @@ class Verifier:
     def __init__(self, find_key: FindKey, clock: Clock) -> None:
         self._find_key = find_key
         self._now = clock.now
-        self._forms: dict[tuple[bytes, tuple[bytes, ...]], _Form] = {}
+        self._forms: dict[tuple[bytes, tuple[bytes, ...]], _SignatureForm] = {}
         self._derived: dict[
             tuple[str, str, str], bytes
         ] = {}  # by secret: another thread may use an old one
@@ -154,7 +154,7 @@ class Verifier:
             body = _unchunked(body, headers, _Seed(secret, stamp, form.scope, expected))
         return Verified(login, form.region, body, in_chunks)
 
-    def _header_form(self, authorization: bytes, headers: Mapping[bytes, bytes]) -> _Form:
+    def _header_form(self, authorization: bytes, headers: Mapping[bytes, bytes]) -> _SignatureForm:
         """The parts in an Authorization header. All of it but the signature is the same for a day."""
         lead = authorization[:-_SIGNATURE_DIGITS], tuple(headers)
         form = self._forms.get(lead)
@@ -165,7 +165,7 @@ class Verifier:
             self._forms[lead] = form
         return form
 
-    def _login(self, form: _Form, token: bytes | None) -> Login:
+    def _login(self, form: _SignatureForm, token: bytes | None) -> Login:
         login = self._find_key(form.access_key_id)
         if login is None:
             raise UnrecognizedClientException(UNKNOWN_KEY)
@@ -201,7 +201,7 @@ class Verifier:
                 f"({_iso(now)} + {SKEW // 60} min.)"
             )
 
-    def _signing_key(self, form: _Form, key: AccessKey) -> bytes:
+    def _signing_key(self, form: _SignatureForm, key: AccessKey) -> bytes:
         """The key of a day and a region, which is derived once."""
         wanted = key.secret_access_key, form.day, form.region
         known = self._derived.get(wanted)
@@ -224,7 +224,7 @@ def derived_key(secret: str, day: str, region: str) -> bytes:
 # The parts of a signature
 
 
-def _parsed(authorization: bytes, headers: Mapping[bytes, bytes]) -> _Form:
+def _parsed(authorization: bytes, headers: Mapping[bytes, bytes]) -> _SignatureForm:
     incomplete = signature_error(headers)
     if incomplete is not None:
         raise incomplete
@@ -246,7 +246,7 @@ def _parsed(authorization: bytes, headers: Mapping[bytes, bytes]) -> _Form:
 
 def _query_form(
     headers: Mapping[bytes, bytes], query: bytes, pairs: list[tuple[bytes, bytes]]
-) -> tuple[_Form, dict[bytes, bytes]]:
+) -> tuple[_SignatureForm, dict[bytes, bytes]]:
     """The parts in a query, and the values of its parameters."""
     incomplete = signature_error(headers, query)
     if incomplete is not None:
@@ -271,7 +271,7 @@ def _check_algorithm(algorithm: str) -> None:
         )
 
 
-def _form(credential: str, signed: str, headers: Mapping[bytes, bytes]) -> _Form:
+def _form(credential: str, signed: str, headers: Mapping[bytes, bytes]) -> _SignatureForm:
     parts = credential.split("/")
     if len(parts) < 5:
         raise IncompleteSignatureException(
@@ -291,7 +291,7 @@ def _form(credential: str, signed: str, headers: Mapping[bytes, bytes]) -> _Form
     names = sorted(signed.encode("latin-1").lower().split(b";"))
     _check_signed(names, headers)
     scope = f"{day}/{region}/{_SERVICE}/{_TERMINATOR}"
-    return _Form("/".join(parts[:-4]), day, region, scope, tuple(names), _template(names))
+    return _SignatureForm("/".join(parts[:-4]), day, region, scope, tuple(names), _template(names))
 
 
 def _template(names: list[bytes]) -> bytes:

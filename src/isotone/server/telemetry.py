@@ -25,11 +25,11 @@ from opentelemetry.metrics import CallbackOptions, Observation
 
 from isotone.errors import ApiError
 from isotone.server.dispatcher import Address, Answer, Dispatcher, Result
-from isotone.server.exposition import Family, Sample
+from isotone.server.exposition import MetricFamily, MetricSample
 from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
-from isotone.server.request import Call, Received, Spelling, operation_of
-from isotone.server.response import Page, Refusal
+from isotone.server.request import Received, ServiceCall, Spelling, operation_of
+from isotone.server.response import HttpRefusal, PlainResponse
 from isotone.values.request_body import REFUSED
 
 _NAME: Final = "isotone.server"
@@ -52,7 +52,7 @@ class Telemetry:
         self._dispatcher = dispatcher
         self._monitor = monitor
         self._where: Attributes = {}
-        self._collected: dict[str, list[Sample]] = {}
+        self._collected: dict[str, list[MetricSample]] = {}
         self._collected_at = float("-inf")
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             log.warning(
@@ -74,12 +74,14 @@ class Telemetry:
 
     # Spans
 
-    def note(self, request: Call | Page | Refusal, received: Received) -> Call | Page | Refusal:
+    def note(
+        self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
+    ) -> ServiceCall | PlainResponse | HttpRefusal:
         """Add the trace in its headers to a request; what is refused already leaves its span now."""
         headers = received.headers
-        if type(request) is Call and self._has_context(received.spelled):
+        if type(request) is ServiceCall and self._has_context(received.spelled):
             return msgspec.structs.replace(request, trace=_context(headers))
-        if type(request) is Refusal:
+        if type(request) is HttpRefusal:
             span = self._span(operation_of(headers) or "refused", _context(headers))
             _end(span, {}, request.error)
         return request
@@ -88,7 +90,7 @@ class Telemetry:
         """Whether headers may tell the trace; those of a client that repeats one have to be looked at."""
         return not spelled.lower or not self._fields.isdisjoint(spelled.lower)
 
-    def submit(self, call: Call, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it."""
         span = self._span(call.operation, call.trace)
         if not span.is_recording():
@@ -138,7 +140,7 @@ class _Instruments:
         self._names: WeakKeyDictionary[metrics.MeterProvider, set[str]] = WeakKeyDictionary()
         self._servers: tuple[Telemetry, ...] = ()
 
-    def add(self, server: Telemetry, families: Iterable[Family]) -> None:
+    def add(self, server: Telemetry, families: Iterable[MetricFamily]) -> None:
         """Export what a server counts; creates the instruments that no server before it had."""
         provider = metrics.get_meter_provider()
         meter = provider.get_meter(_NAME, version("isotone"))
@@ -159,7 +161,7 @@ class _Instruments:
             self._servers = tuple(each for each in self._servers if each is not server)
 
     def _create(
-        self, meter: metrics.Meter, family: Family, name: str, kind: str, suffix: str
+        self, meter: metrics.Meter, family: MetricFamily, name: str, kind: str, suffix: str
     ) -> None:
         make: Any = (
             meter.create_observable_counter if kind == "counter" else meter.create_observable_gauge
@@ -250,7 +252,7 @@ def consumed_in(answer: bytes) -> list[str]:
     return [found.decode()] if found else []
 
 
-def _instruments(family: Family) -> Iterator[tuple[str, str, str]]:
+def _instruments(family: MetricFamily) -> Iterator[tuple[str, str, str]]:
     """The instruments of a family: name, kind, and the suffix of the samples. There is no observable histogram."""
     if family.kind == "histogram":
         for suffix in ("_bucket", "_sum", "_count"):

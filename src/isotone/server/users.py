@@ -69,7 +69,7 @@ class Login(NamedTuple):
     key: AccessKey
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _UsersFile(msgspec.Struct, forbid_unknown_fields=True):
     users: dict[str, User]
 
 
@@ -102,7 +102,7 @@ def read_users(path: str | PathLike[str]) -> Users:
             f"there is no credentials file {file}; isotone user add NAME --credentials {file} makes one"
         ) from None
     try:
-        users = msgspec.json.decode(document, type=_File).users
+        users = msgspec.json.decode(document, type=_UsersFile).users
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{file} is not a credentials file: {error}") from None
     for name, user in users.items():
@@ -149,7 +149,7 @@ def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
         with os.fdopen(descriptor, "wb") as writing:
             users = read_users(file).by_name if file.exists() else {}
             yield users
-            document = msgspec.json.encode(_File(Users(users).by_name))
+            document = msgspec.json.encode(_UsersFile(Users(users).by_name))
             writing.write(msgspec.json.format(document, indent=2) + b"\n")
             writing.flush()
             os.fsync(descriptor)

@@ -44,7 +44,7 @@ from isotone.storage.file import (
     verify,
 )
 from isotone.storage.file_upgrade import copy_progress, reached_in
-from isotone.storage.interface import BUSY_TIMEOUT, Store
+from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
 from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore
 
@@ -106,7 +106,9 @@ def back_up(
     return Path(target).stat().st_size
 
 
-def write_out(store: Store, target: str, *, is_earlier: IsEarlier, force: bool = False) -> int:
+def write_out(
+    store: OrderedStore, target: str, *, is_earlier: IsEarlier, force: bool = False
+) -> int:
     """Write a database in memory to a file; returns its size. The caller holds its lock."""
     _check_target(target, is_earlier, force=force)
     with _part_of(target, force=force) as part:
@@ -366,7 +368,7 @@ def _is_in_wal_mode(path: str) -> bool:
     return header is not None and header.is_in_wal_mode
 
 
-class _Part:
+class _PartFile:
     """The copy while it is made, locked against others."""
 
     def __init__(self, target: str, *, force: bool) -> None:
@@ -466,9 +468,9 @@ class _Part:
 
 
 @contextmanager
-def _part_of(target: str, *, force: bool) -> Iterator[_Part]:
+def _part_of(target: str, *, force: bool) -> Iterator[_PartFile]:
     check_output(OutputPath("the target", target, beside=(_PART_ENDING,), is_database=True))
-    part = _Part(target, force=force)
+    part = _PartFile(target, force=force)
     part.check()
     try:
         part.open()
@@ -512,7 +514,7 @@ def _copy_pages(
                 progress((total - copying.remaining) * page, total * page)
 
 
-def _copy_tree(store: Store, copy: SQLiteStore, tree: str) -> None:
+def _copy_tree(store: OrderedStore, copy: SQLiteStore, tree: str) -> None:
     entries: list[tuple[bytes, bytes]] = []
     with copy.transaction():
         copy.create_tree(tree)

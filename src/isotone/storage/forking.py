@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from weakref import WeakSet
 
 
-class Worker(Protocol):
+class ForkableConnection(Protocol):
     """`lock` is held while it uses `connection`."""
 
     lock: threading.Lock
@@ -22,11 +22,11 @@ class Worker(Protocol):
         """Never use the connection again."""
 
 
-_workers: Final[WeakSet[Worker]] = WeakSet()
-_paused: Final[list[Worker]] = []
+_workers: Final[WeakSet[ForkableConnection]] = WeakSet()
+_paused: Final[list[ForkableConnection]] = []
 
 
-def register(worker: Worker) -> None:
+def register(worker: ForkableConnection) -> None:
     """Let forks wait for a worker from now on."""
     _workers.add(worker)
 

@@ -41,14 +41,14 @@ class TreePart(NamedTuple):
     pages: Sequence[int] = ()
 
 
-class Transaction(AbstractContextManager["Transaction"], Protocol):
+class StoreTransaction(AbstractContextManager["StoreTransaction"], Protocol):
     """The result of `with store.transaction() as transaction:`."""
 
     def rollback(self) -> None:
         """Undo this transaction's work at the end of its block, without an exception."""
 
 
-class Store(Protocol):
+class OrderedStore(Protocol):
     """Named ordered maps of bytes, with nested transactions."""
 
     exclusive: bool
@@ -63,7 +63,7 @@ class Store(Protocol):
     busy_timeout: float
     """Seconds to wait while another process writes."""
 
-    def transaction(self, *, wait: bool = True, synced: bool = True) -> Transaction:
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         """Begin a transaction for writing, or a nested one inside the open one.
 
         Raises `StorageBusy` if another process writes for longer than `busy_timeout`; without `wait`, at once.

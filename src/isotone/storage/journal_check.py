@@ -29,7 +29,7 @@ _WORD: Final = 0xFFFFFFFF
 _SECTOR: Final = 512  # bytes, at least; larger ones are multiples
 
 
-class _Segment(NamedTuple):
+class _JournalSegment(NamedTuple):
     magic: bytes
     records: int
     nonce: int
@@ -87,16 +87,16 @@ def _check(file: BinaryIO, page_size: int) -> None:
         place = -(-(begin + records * stride) // segment.sector) * segment.sector
 
 
-def _segment_at(file: BinaryIO, place: int) -> _Segment:
+def _segment_at(file: BinaryIO, place: int) -> _JournalSegment:
     file.seek(place)
-    return _Segment(*_HEADER.unpack(file.read(_HEADER.size)))
+    return _JournalSegment(*_HEADER.unpack(file.read(_HEADER.size)))
 
 
 def _is_sector(size: int) -> bool:
     return _SECTOR <= size <= 1 << 16 and size.bit_count() == 1
 
 
-def _check_unfinished(file: BinaryIO, place: int, segment: _Segment) -> None:
+def _check_unfinished(file: BinaryIO, place: int, segment: _JournalSegment) -> None:
     """Raise `_Damaged` unless a segment has no magic because SQLite had not synced it, so that none follows."""
     if any(segment.magic) or segment.records:
         raise _Damaged(f"the segment at byte {place}")
@@ -106,7 +106,7 @@ def _check_unfinished(file: BinaryIO, place: int, segment: _Segment) -> None:
             raise _Damaged(f"the segment at byte {place}")
 
 
-def _check_record(file: BinaryIO, segment: _Segment, seen: set[int]) -> None:
+def _check_record(file: BinaryIO, segment: _JournalSegment, seen: set[int]) -> None:
     place = file.tell()
     (number,) = _NUMBER.unpack(file.read(_NUMBER.size))
     page = file.read(segment.page_size)

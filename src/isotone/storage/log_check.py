@@ -43,8 +43,8 @@ from isotone.storage.journal_check import damage_in, has_journal, journal_of
 from isotone.storage.log_frames import (
     FRAME_HEADER,
     Frame,
-    Index,
     Log,
+    LogIndex,
     has_log,
     index_of,
     log_of,
@@ -111,7 +111,7 @@ def committed_in(log: Log, frames: list[Frame]) -> int:
     return last
 
 
-def damage_of(log: Log, frames: list[Frame], index: Index | None) -> Damage | None:
+def damage_of(log: Log, frames: list[Frame], index: LogIndex | None) -> Damage | None:
     """What SQLite would drop of a log; None if that is nothing that was committed."""
     committed = committed_in(log, frames)
     known = index.frames if index is not None and index.salts == log.salts else None
@@ -215,7 +215,7 @@ def _damage_in(path: str, is_writable: bool) -> Damage | None:
         raise StorageError(f"the log of {path} cannot be read: {error.strerror}") from error
 
 
-def _look(path: str, file: BinaryIO, index: Index | None) -> Damage | None:
+def _look(path: str, file: BinaryIO, index: LogIndex | None) -> Damage | None:
     log = Log(file, page_size_of(path), index)
     frames = list(log.frames())
     if committed_in(log, frames) and _is_empty(path):

@@ -58,7 +58,7 @@ class Frame(NamedTuple):
     """Whether it has the log's salts and goes on."""
 
 
-class Index(NamedTuple):
+class LogIndex(NamedTuple):
     """What the index says: how many frames were committed, and how many of them were in the file."""
 
     frames: int
@@ -87,7 +87,7 @@ def has_log(path: str) -> bool:
 class Log:
     """A log that is read from an open file."""
 
-    def __init__(self, file: BinaryIO, page_size: int, index: Index | None = None) -> None:
+    def __init__(self, file: BinaryIO, page_size: int, index: LogIndex | None = None) -> None:
         """`page_size`, that of the database, and the index help with a log whose header cannot be read."""
         self._file = file
         header = self._read(0, HEADER)
@@ -149,7 +149,7 @@ def _order_of(header: bytes) -> Order | None:
     return order if is_known and sums == struct.unpack(">2I", header[24:]) else None
 
 
-def index_of(path: str) -> Index | None:
+def index_of(path: str) -> LogIndex | None:
     """The index beside a file, if there is one that can be read.
 
     The file must not be open in this process: closing the index would end the locks that SQLite has on it.
@@ -166,14 +166,14 @@ def index_of(path: str) -> Index | None:
     return max((each for each in found if each is not None), default=None)
 
 
-def _index(copy: bytes, in_file: int) -> Index | None:
+def _index(copy: bytes, in_file: int) -> LogIndex | None:
     """One of the two copies of the index's header."""
     version, _, _, is_used, _, _, frames, *_, first, second = _INDEX.unpack(copy)
     if (version, bool(is_used)) != (_VERSION, True):
         return None
     if checksum(copy[:40], _OWN_ORDER) != (first, second):
         return None
-    return Index(frames, min(in_file, frames), copy[32:40])
+    return LogIndex(frames, min(in_file, frames), copy[32:40])
 
 
 # Sums

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from isotone.storage.log_check import Damage, committed_in, damage_of, is_never_opened, page_size_of
-from isotone.storage.log_frames import Frame, Index, Log, has_log, index_of, log_of, target_of
+from isotone.storage.log_frames import Frame, Log, LogIndex, has_log, index_of, log_of, target_of
 
 _BAD: Final = "frame {number} of the log{page}: entries may be missing, or as they were before"
 _ENDS_EARLY: Final = "the log ends early: its last frames are missing ({count})"
@@ -23,7 +23,7 @@ _OF_ANOTHER: Final = "the log, which is of the file that was there before this b
 _CUT_OFF: Final = "the last commit in the log, which is not whole ({what}): it may have been a write that was cut off"
 
 
-class Merged(NamedTuple):
+class MergedLog(NamedTuple):
     """What became of a log: the pages that were written, those of bad frames as they were before, and what was lost."""
 
     pages: frozenset[int]
@@ -31,9 +31,9 @@ class Merged(NamedTuple):
     notes: list[str]
 
 
-def merge(path: str) -> Merged:
+def merge(path: str) -> MergedLog:
     """Write the log of a file that nobody has open into it, and delete it."""
-    merged = Merged(frozenset(), {}, [])
+    merged = MergedLog(frozenset(), {}, [])
     if has_log(path) and is_never_opened(path):
         merged.notes.append(_OF_ANOTHER)
     elif has_log(path):
@@ -47,10 +47,10 @@ def merge(path: str) -> Merged:
     return merged
 
 
-def _merge(log: Log, index: Index | None, pages: BinaryIO) -> Merged:
+def _merge(log: Log, index: LogIndex | None, pages: BinaryIO) -> MergedLog:
     frames = list(log.frames())
     damage = damage_of(log, frames, index)
-    known = index if index is not None and index.salts == log.salts else Index(0, 0, b"")
+    known = index if index is not None and index.salts == log.salts else LogIndex(0, 0, b"")
     end = _end(log, frames, damage, known)
     # The file has what an index says is in it, and so needs no bad frame of that.
     begin = known.in_file if any(not each.is_sound for each in frames[: known.in_file]) else 0
@@ -69,7 +69,7 @@ def _merge(log: Log, index: Index | None, pages: BinaryIO) -> Merged:
         notes.append(_ENDS_EARLY.format(count=known.frames - len(frames)))
     if damage is not None and not damage.is_proven:
         notes.append(_CUT_OFF.format(what=damage.what))
-    return Merged(frozenset(latest), older, notes)
+    return MergedLog(frozenset(latest), older, notes)
 
 
 def _write(
@@ -88,7 +88,7 @@ def _write(
     return older
 
 
-def _end(log: Log, frames: list[Frame], damage: Damage | None, known: Index) -> int:
+def _end(log: Log, frames: list[Frame], damage: Damage | None, known: LogIndex) -> int:
     """The number of the last frame to take: what was not acknowledged for certain may be a part of a commit."""
     if damage is None or not damage.is_proven:
         return committed_in(log, frames)

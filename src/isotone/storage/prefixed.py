@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from isotone.storage.interface import OnDamage, Store, Transaction, TreePart
+from isotone.storage.interface import OnDamage, OrderedStore, StoreTransaction, TreePart
 
 
 class PrefixedStore:
@@ -17,7 +17,7 @@ class PrefixedStore:
 
     __slots__ = ("_prefix", "_whole", "busy_timeout", "describe_damage", "exclusive", "read_only")
 
-    def __init__(self, whole: Store, prefix: str) -> None:
+    def __init__(self, whole: OrderedStore, prefix: str) -> None:
         self._whole = whole
         self._prefix = prefix
         self.exclusive = whole.exclusive
@@ -25,7 +25,7 @@ class PrefixedStore:
         self.busy_timeout = whole.busy_timeout
         self.describe_damage = whole.describe_damage
 
-    def transaction(self, *, wait: bool = True, synced: bool = True) -> Transaction:
+    def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         return self._whole.transaction(wait=wait, synced=synced)
 
     def abandon(self) -> None:

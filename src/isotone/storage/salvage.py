@@ -65,7 +65,7 @@ class LostRow(NamedTuple):
     what: str | None = None
 
 
-class Found(NamedTuple):
+class SalvagePreview(NamedTuple):
     """What can be told of a file before its pages are read. `notes` are losses; `rows` adds to them."""
 
     trees: list[str]
@@ -80,24 +80,24 @@ class _Damaged(Exception):
     """Bytes are not those of a row."""
 
 
-def prepare(path: str) -> Found:
+def prepare(path: str) -> SalvagePreview:
     """Take the log of a file into it, and find its trees."""
     latest, older, notes = merge(path)
     try:
         connection: Any = connect(path, "none", 0.0, 0)
     except (StorageError, UnicodeDecodeError) as error:
         notes.append(f"SQLite cannot open the file: {error.__cause__ or error}")
-        return Found(_names_in(path), [], [], notes, latest, older)
+        return SalvagePreview(_names_in(path), [], [], notes, latest, older)
     try:
         known = connection.execute(_TREES).fetchall()
         trees = [str(name).removeprefix(_PREFIX) for name, _ in known]
         old = [tree for tree in remaining(connection) if tree in trees]
     except (apsw.Error, UnicodeDecodeError) as error:
         notes.append(f"the list of trees is damaged: {error}")
-        return Found(_names_in(path), [], [], notes, latest, older)
+        return SalvagePreview(_names_in(path), [], [], notes, latest, older)
     finally:
         connection.close(True)
-    return Found(trees, old, [root for _, root in known], notes, latest, older)
+    return SalvagePreview(trees, old, [root for _, root in known], notes, latest, older)
 
 
 def begins_as_ours(path: str) -> bool:
@@ -134,7 +134,7 @@ def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes] | Lo
         connection.close(True)
 
 
-def rows(path: str, found: Found) -> Iterator[SavedRow | LostRow | int]:
+def rows(path: str, found: SalvagePreview) -> Iterator[SavedRow | LostRow | int]:
     """The rows of all pages, those that are damaged included, and the number of each page after its rows.
 
     Damage may leave two rows with one key: the first is the one to keep. The file must have no log. Rows that were never given a checksum are left out.
@@ -144,7 +144,7 @@ def rows(path: str, found: Found) -> Iterator[SavedRow | LostRow | int]:
 
 
 class _Pages:
-    def __init__(self, file: BinaryIO, found: Found) -> None:
+    def __init__(self, file: BinaryIO, found: SalvagePreview) -> None:
         header = file.read(FIRST_HEADER).ljust(FIRST_HEADER, b"\0")
         size = int.from_bytes(header[16:18], "big")
         size = 65536 if size == 1 else size

@@ -64,7 +64,7 @@ class Sorter:
         self._few: list[Entry] = []  # in no order yet
         self._blocks: list[_Block] = []  # in memory
         self._few_bytes = self._bytes = self._count = 0
-        self._file: _File | None = None
+        self._file: _BlockFile | None = None
         self._merged: Iterator[list[Entry]] | None = None
 
     def __len__(self) -> int:
@@ -108,14 +108,14 @@ class Sorter:
 
     def _move_to_file(self) -> None:
         if self._file is None:
-            self._file = _File()
+            self._file = _BlockFile()
         for entries in _merged(self._blocks):
             for block in _cut(entries, _size(entries), _STORED_BLOCK):
                 self._file.add(block)
         self._blocks, self._bytes = [], 0
 
 
-class _File:
+class _BlockFile:
     """Blocks in a temporary file."""
 
     __slots__ = ("_end", "_file", "_process", "blocks")

@@ -281,7 +281,7 @@ class SQLiteStore:
         on_damage: OnDamage | None = None,
     ) -> Iterator[tuple[bytes, bytes]]:
         """The entries with `low <= key < high` in order. O(log n), then O(1) per entry."""
-        reading = _Range(self, tree, low, high, reverse, on_damage)
+        reading = _CheckedRange(self, tree, low, high, reverse, on_damage)
         return chain.from_iterable(starmap(zip, reading.chunks(FIRST)))
 
     def values(
@@ -294,7 +294,7 @@ class SQLiteStore:
         expected: int | None = None,
     ) -> Iterator[Sequence[bytes]]:
         """The values of a range, in sequences. O(log n), then O(1) per entry."""
-        reading = _Range(self, tree, low, high, reverse, None)
+        reading = _CheckedRange(self, tree, low, high, reverse, None)
         return map(_VALUES, reading.chunks(reading.sums.first_count(expected)))
 
     def changed_elsewhere(self) -> bool:
@@ -420,8 +420,8 @@ class SQLiteStore:
         _OPEN.discard(self)
         self._checkpoints.close()
         connection = self._connection
-        self._replace_connection(_Unusable(CLOSED))
-        if not isinstance(connection, _Unusable):
+        self._replace_connection(_UnusableConnection(CLOSED))
+        if not isinstance(connection, _UnusableConnection):
             connection.close(True)
 
     # Checksums
@@ -601,7 +601,7 @@ class SQLiteStore:
             f"an earlier error rolled back this transaction on {self.path}: begin it again"
         )
 
-    def _replace_connection(self, unusable: _Unusable) -> None:
+    def _replace_connection(self, unusable: _UnusableConnection) -> None:
         self._connection = unusable
         self._execute = unusable.refuse
 
@@ -610,10 +610,12 @@ class SQLiteStore:
 
         SQLite does not even allow closing it here, so it must not be garbage-collected either.
         """
-        if not isinstance(self._connection, _Unusable):
+        if not isinstance(self._connection, _UnusableConnection):
             leak(self._connection)
             self._replace_connection(
-                _Unusable(f"{self.path} was opened before fork(); open it again in the child")
+                _UnusableConnection(
+                    f"{self.path} was opened before fork(); open it again in the child"
+                )
             )
 
 
@@ -668,7 +670,7 @@ class _SQLiteTransaction:
                 store._ready = min(store._ready, level - 1)
 
 
-class _Range:
+class _CheckedRange:
     """One range that is being read, in chunks of which each is checked before any of its entries is handed out."""
 
     __slots__ = (
@@ -815,7 +817,7 @@ class _Snapshot:
             store._end_snapshot()
 
 
-class _Unusable:
+class _UnusableConnection:
     """Replaces the connection of a store that can no longer be used."""
 
     __slots__ = ("_why",)

@@ -57,7 +57,7 @@ def _is_number(value: object) -> bool:
 
 def validated(method: M) -> M:
     """Check the arguments of a method that is not an `@operation`."""
-    parameters = Parameters(method)
+    parameters = MethodParameters(method)
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def validated(method: M) -> M:
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
     """Check the arguments of a constructor; its own errors come first."""
-    parameters = Parameters(make)
+    parameters = MethodParameters(make)
 
     @functools.wraps(make)
     def make_and_check(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +83,7 @@ def checked(make: Callable[..., None]) -> Callable[..., None]:
     return make_and_check
 
 
-class Parameters:
+class MethodParameters:
     """The parameters of a method, and the types that their arguments may have."""
 
     def __init__(self, method: Callable[..., Any]) -> None:

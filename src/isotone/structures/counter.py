@@ -72,7 +72,7 @@ class SequenceState(Entity):
     primary = Key("SEQUENCE", sequence).sort("SEQUENCE")
 
 
-class _Counting(Structure[S]):
+class _AnyCounter(Structure[S]):
     """The base of counters with any number of shards."""
 
     def __init__(self, store: S, name: str, shards: int, table: Table | None) -> None:
@@ -173,7 +173,7 @@ class _Counting(Structure[S]):
         return random.randrange(self.shards)
 
 
-class Counter(_Counting[S]):
+class Counter(_AnyCounter[S]):
     """A number that many writers add to.
 
     With `expires`, it starts again at 0 that long after its first addition; later additions do not extend it.
@@ -202,7 +202,7 @@ class Counter(_Counting[S]):
         return (yield from self._add(by))
 
 
-class ShardedCounter(_Counting[S]):
+class ShardedCounter(_AnyCounter[S]):
     """A counter for more writes than one item accepts; a read adds up its shards.
 
     The number of shards may grow, but must not shrink. A `Counter` can be changed to a `ShardedCounter`.
@@ -238,7 +238,7 @@ class Sequence(Structure[S]):
         self._reserved: deque[int] = deque()
         self._process = os.getpid()
 
-    layout = staticmethod(_Counting.layout)
+    layout = staticmethod(_AnyCounter.layout)
 
     @operation
     def next(self) -> Steps[int]:

@@ -69,7 +69,7 @@ class IdempotencyRecord(Entity):
 
 
 @dataclass
-class _Attempt:
+class _CallAttempt:
     """A call's own attempt or an earlier result, and the type of the result."""
 
     record: IdempotencyRecord
@@ -151,7 +151,7 @@ class Idempotency(Structure[S]):
         the function's own errors: then it can be called again.
         """
         self._check(function)
-        attempt = _Attempt(self._record(key, payload), results.kind_of(function, result))
+        attempt = _CallAttempt(self._record(key, payload), results.kind_of(function, result))
         begin, end = partial(self._begin, attempt, wait), partial(self._end, attempt)
         block: Any = LeaseBlock(self.store, begin, end)
         return (_run_async if isinstance(self.store, AsyncStore) else _run)(block, function)
@@ -216,7 +216,7 @@ class Idempotency(Structure[S]):
         if isinstance(self.store, Store) and results.is_async(function):
             raise UsageError(_NOT_AWAITED)
 
-    def _begin(self, attempt: _Attempt, wait: float) -> Steps[_Attempt]:
+    def _begin(self, attempt: _CallAttempt, wait: float) -> Steps[_CallAttempt]:
         """Begin the attempt, or take over an earlier result."""
         mine = attempt.record
         record = yield from poll(
@@ -261,7 +261,7 @@ class Idempotency(Structure[S]):
         except ConditionFailed as refused:
             return refused.current or other
 
-    def _end(self, attempt: _Attempt, failure: BaseException | None) -> Steps[None]:
+    def _end(self, attempt: _CallAttempt, failure: BaseException | None) -> Steps[None]:
         """Record the result. If it cannot be stored, this raises after recording that the work is done."""
         record, stored, refusal = attempt.record, None, None
         if record.done:
@@ -294,7 +294,7 @@ class Idempotency(Structure[S]):
         )
 
 
-def _run(block: LeaseBlock[_Attempt, None, Store], function: Callable[[], Any]) -> Any:
+def _run(block: LeaseBlock[_CallAttempt, None, Store], function: Callable[[], Any]) -> Any:
     with block as attempt:
         if not attempt.record.done:
             attempt.result = function()
@@ -306,7 +306,7 @@ def _run(block: LeaseBlock[_Attempt, None, Store], function: Callable[[], Any]) 
 
 
 async def _run_async(
-    block: LeaseBlock[_Attempt, None, AsyncStore], function: Callable[[], Any]
+    block: LeaseBlock[_CallAttempt, None, AsyncStore], function: Callable[[], Any]
 ) -> Any:
     async with block as attempt:
         if not attempt.record.done:

@@ -54,7 +54,7 @@ from isotone.structures.leaderboard_options import (
     valid_name,
 )
 from isotone.structures.ranking import Overtaken, after_score, before_score
-from isotone.structures.sharding import Merged, MergeOrder, Position, Stream, merged
+from isotone.structures.sharding import MergedStreams, MergeOrder, Position, Stream, merged
 from isotone.structures.structure import S, Structure, operation
 from isotone.structures.time_windows import ALL_TIME, Every, Window, Windows, instant
 from isotone.structures.waits_and_retries import retry_on_conflict
@@ -299,7 +299,7 @@ class Leaderboard(Structure[S]):
         entry = yield from self._find(member, at)
         if entry is None:
             return None
-        place = _Place(0, (yield from self._rank(entry)), entry.order)
+        place = _BoardPosition(0, (yield from self._rank(entry)), entry.order)
         (standing,), _ = self._numbered([entry], place)
         return standing
 
@@ -364,7 +364,7 @@ class Leaderboard(Structure[S]):
 
     def _merged(
         self, window: str, size: int, positions: Sequence[Position], *, best_first: bool = True
-    ) -> Steps[Merged[Entry]]:
+    ) -> Steps[MergedStreams[Entry]]:
         """The first entries of all shards after a position in each."""
         streams: list[Stream[Entry]] = []
         for shard in range(self.board.shards):
@@ -374,12 +374,12 @@ class Leaderboard(Structure[S]):
         return merged(self.calls, streams, _ORDER, size, positions=positions, descending=descending)
 
     def _page(self, window: str | None, size: int, cursor: str | None) -> Steps[Standings]:
-        board, place, positions = self.board, _Place(), list[Position]()
+        board, place, positions = self.board, _BoardPosition(), list[Position]()
         if cursor:
             label, *state, positions = self.calls.unseal(cursor, **board.identity)
             if window not in (None, label):
                 raise InvalidCursor(f"the cursor belongs to window {label}, not to {window}")
-            window, place = label, _Place(*state)
+            window, place = label, _BoardPosition(*state)
         assert window is not None
         page = yield from self._merged(window, size, positions)
         if not page.items and cursor is None:
@@ -390,19 +390,21 @@ class Leaderboard(Structure[S]):
             further = self.calls.seal([window, *place, page.positions], **board.identity)
         return Standings(window, standings, further, page.stats)
 
-    def _numbered(self, entries: Iterable[Entry], place: _Place) -> tuple[list[Standing], _Place]:
+    def _numbered(
+        self, entries: Iterable[Entry], place: _BoardPosition
+    ) -> tuple[list[Standing], _BoardPosition]:
         """The standings of entries after a position, and the position after them."""
         standings = []
         for entry in entries:
             rank, taken = place.rank, place.taken + 1
             if entry.order != place.order:
                 rank = taken if self.board.ties == "standard" else rank + 1
-            place = _Place(taken, rank, entry.order)
+            place = _BoardPosition(taken, rank, entry.order)
             score = self.board.score_of(entry)
             standings.append(Standing(rank, entry.member, score, entry.total, entry.count))
         return standings, place
 
-    def _place_before(self, rows: Sequence[Entry]) -> Steps[_Place]:
+    def _place_before(self, rows: Sequence[Entry]) -> Steps[_BoardPosition]:
         """The position before some rows, which may start anywhere on the board."""
         first = rows[0]
         rank = yield from self._rank(first)
@@ -410,7 +412,7 @@ class Leaderboard(Structure[S]):
         ahead = 0  # entries before the first row, with its score
         if equal < len(rows) and self.board.ties == "standard":
             ahead = (yield from self._count_equal(first)) - equal
-        return _Place(rank - 1 + ahead, rank, first.order)
+        return _BoardPosition(rank - 1 + ahead, rank, first.order)
 
     def _rank(self, entry: Entry) -> Steps[int]:
         """An entry's rank. Reads all better entries; from a ranking, an item for each level."""
@@ -631,7 +633,7 @@ def _changed(to: Calls | Transaction, before: Entry | None, after: Entry | None)
     return to.delete(before)
 
 
-class _Place(NamedTuple):
+class _BoardPosition(NamedTuple):
     """A position on a board: the number of members before it, and the rank and order of the last of them."""
 
     taken: int = 0

@@ -82,10 +82,10 @@ from isotone.structures.ranking_nodes import (
     NOWHERE,
     ROOT,
     SIZES,
-    Entry,
-    Move,
+    KeyMove,
     RankingCounts,
     RankingLeaf,
+    RewrittenChild,
     Sizes,
     count_changes,
     total,
@@ -137,7 +137,7 @@ class Overtaken(Lost):
     """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
 
 
-class Place(NamedTuple):
+class KeyRank(NamedTuple):
     """Where a key stands: the numbers of smaller and of greater keys."""
 
     smaller: int
@@ -171,20 +171,20 @@ class Ranking:
         (path,), view = yield from self._tree.look_up(key)
         return view.rank(key, path)
 
-    def place(self, key: str) -> Steps[Place | None]:
+    def place(self, key: str) -> Steps[KeyRank | None]:
         """Where a key stands, at one moment; None if it is absent.
 
         Reads as `rank` does.
         """
         return self._tree.until_current(partial(self.place_once, key))
 
-    def place_once(self, key: str) -> Steps[Place | None]:
+    def place_once(self, key: str) -> Steps[KeyRank | None]:
         """One attempt of `place`; raises `Lost` if what is remembered of the tree is out of date."""
         (path,), view = yield from self._tree.look_up_once((key,))
         if key not in view.keys[path.end]:
             return None
         rank = view.rank(key, path)
-        return Place(rank, sum(view.counts[ROOT]) - rank - 1)
+        return KeyRank(rank, sum(view.counts[ROOT]) - rank - 1)
 
     def count(self, low: str, high: str) -> Steps[int]:
         """The number of keys from `low` (included) to `high` (not included), at one moment."""
@@ -259,16 +259,16 @@ class Ranking:
                 **self._tree.item_key(inner.node),
             )
 
-    def _remembered_exchange(self, keys: Mapping[str, int]) -> list[Move] | None:
+    def _remembered_exchange(self, keys: Mapping[str, int]) -> list[KeyMove] | None:
         """Both moves, if both keys belong to one leaf as far as is remembered. Nothing is read.
 
         All that such a change relies on is in the leaf, so the conditions of its write suffice. If they do
         not hold, `settle` forgets the shape above the leaf, and the next attempt reads.
         """
-        moves = [Move(key, by, walk(self._tree.shapes, key)) for key, by in keys.items()]
+        moves = [KeyMove(key, by, walk(self._tree.shapes, key)) for key, by in keys.items()]
         return moves if _is_exchange(moves) and moves[0].path.reaches_leaf else None
 
-    def _moves(self, keys: Mapping[str, int]) -> Steps[list[Move]]:
+    def _moves(self, keys: Mapping[str, int]) -> Steps[list[KeyMove]]:
         """Where keys leave and enter. Raises `OutOfDate` also if the tree was balanced first."""
         tree = self._tree
         paths = yield from tree.paths([*keys])
@@ -276,7 +276,9 @@ class Ranking:
             yield from self._balance.plant()
             raise OutOfDate
         leaves = yield from tree.leaves([path.end for path in paths])
-        moves = [Move(key, by, path) for (key, by), path in zip(keys.items(), paths, strict=True)]
+        moves = [
+            KeyMove(key, by, path) for (key, by), path in zip(keys.items(), paths, strict=True)
+        ]
         for key, by, path in moves:
             leaf = leaves.get(path.end)
             if leaf is None or not leaf.low <= key < leaf.high:
@@ -294,7 +296,7 @@ class Ranking:
                 raise OutOfDate
         return moves
 
-    def _change_leaf(self, tx: Transaction, moves: Sequence[Move]) -> None:
+    def _change_leaf(self, tx: Transaction, moves: Sequence[KeyMove]) -> None:
         """Write one key that leaves or enters a leaf, or both; the leaf must still have room and range."""
         changes, conditions = list[Change](), list[Condition]()
         for key, by, _ in moves:
@@ -310,7 +312,7 @@ class Ranking:
         leaf = self._tree.item_key(moves[0].path.end)
         tx.update(self._tree.leaf_kind, *changes, when=all_of(tuple(conditions)), **leaf)
 
-    def _keeps_its_size(self, move: Move) -> Condition:
+    def _keeps_its_size(self, move: KeyMove) -> Condition:
         size = RankingLeaf.keys.size
         if move.by > 0:
             return size < self._sizes.leaf
@@ -345,7 +347,7 @@ class Ranking:
         root = yield from tree.learn(ROOT)
         number = 0 if root is None else sum(root[1])
         if root is not None:
-            entry = Entry(LOWEST, ROOT, number)
+            entry = RewrittenChild(LOWEST, ROOT, number)
             expected = yield from self._check_node(faults, root[0].level, entry, HIGHEST)
         for kind in (tree.leaf_kind, tree.counts_kind, tree.shape_kind):
             actual += len((yield from tree.names(kind)))
@@ -353,7 +355,9 @@ class Ranking:
             faults.append(f"{actual} items where the tree has {expected}")
         return Findings(faults, number)
 
-    def _check_node(self, faults: list[str], level: int, entry: Entry, high: str) -> Steps[int]:
+    def _check_node(
+        self, faults: list[str], level: int, entry: RewrittenChild, high: str
+    ) -> Steps[int]:
         """Compare a node and all below it with its entry in the node above; returns the number of items."""
         name = f"{'inner node' if level else 'leaf'} {entry.node}"
         node = yield from self._tree.node(entry.node, level, entry.low, high)
@@ -382,6 +386,6 @@ class Ranking:
         return items
 
 
-def _is_exchange(moves: Sequence[Move]) -> bool:
+def _is_exchange(moves: Sequence[KeyMove]) -> bool:
     """Whether one key takes the place of another in the same leaf."""
     return len(moves) == 2 and moves[0].path.end == moves[1].path.end

@@ -20,14 +20,14 @@ from isotone.structures.ranking_nodes import (
     LOWEST,
     ROOT,
     Child,
-    Entry,
-    Inner,
-    Node,
-    Path,
+    InnerNode,
+    LeafPath,
+    NodeState,
+    PathTurn,
     RankingCounts,
     RankingLeaf,
+    RewrittenChild,
     Sizes,
-    Turn,
     borders,
     halves,
     new_name,
@@ -43,7 +43,7 @@ class Balance:
         self._tree = tree
         self._sizes = sizes
 
-    def next_step(self, path: Path, leaf: RankingLeaf, by: int) -> Steps[None] | None:
+    def next_step(self, path: LeafPath, leaf: RankingLeaf, by: int) -> Steps[None] | None:
         """The first step to take before a key enters (+1) or leaves (-1) a leaf; None if it needs none."""
         sizes, turns = self._sizes, path.turns
         for above, below in pairwise(turns):
@@ -57,18 +57,18 @@ class Balance:
 
     def plant(self) -> Steps[None]:
         """Make a tree with one empty leaf."""
-        tx, leaf = self._tree.calls.transaction(), Entry(LOWEST, new_name(), 0)
+        tx, leaf = self._tree.calls.transaction(), RewrittenChild(LOWEST, new_name(), 0)
         _write(tx, self._tree.items(leaf.node, 0, (), LOWEST, HIGHEST))
         _write(tx, self._tree.items(ROOT, 1, [leaf], LOWEST, HIGHEST))
         yield from self._commit(tx)
 
-    def _make_room(self, turns: Sequence[Turn]) -> Steps[None]:
+    def _make_room(self, turns: Sequence[PathTurn]) -> Steps[None]:
         """Split the highest full node on the path to a full leaf, so the node above it has room."""
         is_full = [len(turn.inner.children) >= self._sizes.inner for turn in turns]
         depth = is_full.index(True) if True in is_full else len(turns)
         return self._split(turns[depth - 1]) if depth else self._grow(turns[0].inner)
 
-    def _split(self, turn: Turn) -> Steps[None]:
+    def _split(self, turn: PathTurn) -> Steps[None]:
         """Split a full child in two."""
         above, place = turn
         nodes = yield from self._children(above, range(place, place + 1))
@@ -77,7 +77,7 @@ class Balance:
         else:
             self._tree.forget([above.node])
 
-    def _join(self, turn: Turn) -> Steps[None]:
+    def _join(self, turn: PathTurn) -> Steps[None]:
         """Join a sparse child to its neighbour, or share the entries of both if they are too many for one."""
         above, place = turn
         first = min(place, len(above.children) - 2)
@@ -93,21 +93,23 @@ class Balance:
             parts = [entries] if fits_in_one else halves(entries)
             yield from self._regroup(above, first, nodes, parts)
 
-    def _grow(self, root: Inner) -> Steps[None]:
+    def _grow(self, root: InnerNode) -> Steps[None]:
         """Put two nodes between a full root and its children."""
         node = yield from self._tree.node(ROOT, root.level, LOWEST, HIGHEST)
         if node is None or len(node.entries) < self._sizes.inner:
             self._tree.forget([ROOT])
             return
         tx, parts = self._tree.calls.transaction(), halves(node.entries)
-        two = [Entry(part[0].low, new_name(), total(part)) for part in parts]
+        two = [RewrittenChild(part[0].low, new_name(), total(part)) for part in parts]
         for entry, part in zip(two, parts, strict=True):
             _write(tx, self._tree.items(entry.node, root.level, part, LOWEST, HIGHEST))
         root_items = self._tree.items(ROOT, root.level + 1, two, LOWEST, HIGHEST)
         _write(tx, root_items, node.unchanged)
         yield from self._commit(tx, ROOT)
 
-    def _shrink(self, root: Inner, nodes: Sequence[Node], entries: Sequence[Entry]) -> Steps[None]:
+    def _shrink(
+        self, root: InnerNode, nodes: Sequence[NodeState], entries: Sequence[RewrittenChild]
+    ) -> Steps[None]:
         """Give the root the entries of its two children, which are deleted."""
         tx = self._tree.calls.transaction()
         root_items = self._tree.items(ROOT, root.level - 1, entries, LOWEST, HIGHEST)
@@ -117,7 +119,11 @@ class Balance:
         yield from self._commit(tx, ROOT)
 
     def _regroup(
-        self, above: Inner, first: int, nodes: Sequence[Node], parts: Sequence[Sequence[Entry]]
+        self,
+        above: InnerNode,
+        first: int,
+        nodes: Sequence[NodeState],
+        parts: Sequence[Sequence[RewrittenChild]],
     ) -> Steps[None]:
         """Put the entries of some neighbours, of which the first has this place, into other parts.
 
@@ -126,10 +132,10 @@ class Balance:
         """
         level, tx = above.level - 1, self._tree.calls.transaction()
         limits = [nodes[0].low, *borders(level, parts), nodes[-1].high]
-        made: list[Entry] = []
+        made: list[RewrittenChild] = []
         for place, (part, (low, high)) in enumerate(zip(parts, pairwise(limits), strict=True)):
             node = nodes[place] if place < len(nodes) else None
-            entry = Entry(low, new_name() if node is None else node.name, total(part))
+            entry = RewrittenChild(low, new_name() if node is None else node.name, total(part))
             items = self._tree.items(entry.node, level, part, low, high)
             _write(tx, items, None if node is None else node.unchanged)
             made.append(entry)
@@ -139,7 +145,12 @@ class Balance:
         yield from self._commit(tx, above.node)
 
     def _replace_children(
-        self, tx: Transaction, above: Inner, first: int, number: int, made: Sequence[Entry]
+        self,
+        tx: Transaction,
+        above: InnerNode,
+        first: int,
+        number: int,
+        made: Sequence[RewrittenChild],
     ) -> None:
         """Give an inner node other children in place of some; the slots of the others stay as they are."""
         replaced = slice(first, first + number)
@@ -158,19 +169,19 @@ class Balance:
             when=RankingCounts.shape == above.shape,
             **self._tree.item_key(above.node),
         )
-        inner = Inner(above.node, above.level, above.era, shape, children, separators)
+        inner = InnerNode(above.node, above.level, above.era, shape, children, separators)
         tx.put(self._tree.shape_item(inner))
 
-    def _delete(self, tx: Transaction, level: int, node: Node) -> None:
+    def _delete(self, tx: Transaction, level: int, node: NodeState) -> None:
         key = self._tree.item_key(node.name)
         kind = self._tree.counts_kind if level else self._tree.leaf_kind
         tx.delete(kind, when=node.unchanged, **key)
         if level:
             tx.delete(self._tree.shape_kind, **key)
 
-    def _children(self, above: Inner, places: range) -> Steps[list[Node]]:
+    def _children(self, above: InnerNode, places: range) -> Steps[list[NodeState]]:
         """Some neighbours as they are now; none if they are not as the node above has them."""
-        lows, nodes = [LOWEST, *above.separators, HIGHEST], list[Node]()
+        lows, nodes = [LOWEST, *above.separators, HIGHEST], list[NodeState]()
         for place in places:
             name = above.children[place].node
             node = yield from self._tree.node(name, above.level - 1, lows[place], lows[place + 1])

@@ -5,7 +5,7 @@ inner node is two items. COUNTS has a slot for each child, and writers add to it
 slot, and at which keys the ranges of children meet. Counts change with almost every write, a shape only when a
 child is split or joined, so shapes are remembered.
 
-Nothing here reads or writes items. `View.rank` adds up the rank of a key from what `ranking_tree` has read.
+Nothing here reads or writes items. `RankingView.rank` adds up the rank of a key from what `ranking_tree` has read.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Child(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerNode:
     """The shape of an inner node; `separators` has one text less than `children`."""
 
     node: str
@@ -117,7 +117,7 @@ class Inner:
     separators: list[str]
 
     @classmethod
-    def of(cls, item: RankingShape) -> Inner:
+    def of(cls, item: RankingShape) -> InnerNode:
         """The shape in an item."""
         children = [child.rpartition(":") for child in item.children.split(" ")]
         return cls(
@@ -146,20 +146,20 @@ class Inner:
         return next(slot for slot in count_from() if slot not in taken)
 
 
-class Turn(NamedTuple):
+class PathTurn(NamedTuple):
     """An inner node on a path, and the place of the child to which the path leads."""
 
-    inner: Inner
+    inner: InnerNode
     place: int
 
 
-class Path(NamedTuple):
+class LeafPath(NamedTuple):
     """The way from the root to the leaf whose range has a key.
 
     It ends early, at an inner node, where that node's shape is not known.
     """
 
-    turns: list[Turn]
+    turns: list[PathTurn]
     end: str
 
     @property
@@ -167,27 +167,27 @@ class Path(NamedTuple):
         return bool(self.turns) and self.turns[-1].inner.level == 1
 
 
-NOWHERE: Final = Path([], "")
+NOWHERE: Final = LeafPath([], "")
 """The path to any key where there is no tree."""
 
 
-def walk(shapes: Mapping[str, Inner], key: str) -> Path:
+def walk(shapes: Mapping[str, InnerNode], key: str) -> LeafPath:
     """The path to a key, as far as shapes are known."""
-    turns, node, level = list[Turn](), ROOT, 2
+    turns, node, level = list[PathTurn](), ROOT, 2
     while level > 1 and (inner := shapes.get(node)) is not None:
         place = bisect_right(inner.separators, key)
-        turns.append(Turn(inner, place))
+        turns.append(PathTurn(inner, place))
         node, level = inner.children[place].node, inner.level
-    return Path(turns, node)
+    return LeafPath(turns, node)
 
 
-class View(NamedTuple):
+class RankingView(NamedTuple):
     """Parts of the tree at one moment: counts of inner nodes, and sorted keys of leaves."""
 
     counts: dict[str, list[int]]
     keys: dict[str, list[str]]
 
-    def rank(self, key: str, path: Path) -> int:
+    def rank(self, key: str, path: LeafPath) -> int:
         """The number of smaller keys: those in the key's leaf, and the counts to the left of its path."""
         rank = bisect_left(self.keys[path.end], key)
         for inner, place in path.turns:
@@ -208,19 +208,19 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RankReadPlan:
     """What to read for the keys of some ranks: inner nodes by name, and pieces of leaves in order.
 
     `unknown` are the nodes whose shape or counts are needed first.
     """
 
-    inners: dict[str, Inner] = dataclass_field(default_factory=dict)
+    inners: dict[str, InnerNode] = dataclass_field(default_factory=dict)
     pieces: list[Piece] = dataclass_field(default_factory=list)
     unknown: list[str] = dataclass_field(default_factory=list)
 
     def descend(
         self,
-        shapes: Mapping[str, Inner],
+        shapes: Mapping[str, InnerNode],
         counts: Mapping[str, list[int]],
         node: str,
         start: int,
@@ -244,19 +244,19 @@ class Plan:
 
 
 def plan_ranks(
-    shapes: Mapping[str, Inner],
+    shapes: Mapping[str, InnerNode],
     counts: Mapping[str, list[int]],
     rank: int,
     count: int,
     *,
     reverse: bool,
-) -> Plan:
+) -> RankReadPlan:
     """How to read `count` keys from a rank on; with `reverse`, ranks count from the greatest key."""
     start, stop = rank, rank + count
     if reverse:
         size = sum(counts.get(ROOT, ()))
         start, stop = size - stop, size - start
-    plan = Plan()
+    plan = RankReadPlan()
     plan.descend(shapes, counts, ROOT, max(0, start), stop)
     return plan
 
@@ -264,17 +264,17 @@ def plan_ranks(
 # Changes
 
 
-class Move(NamedTuple):
+class KeyMove(NamedTuple):
     """A key that leaves (-1) or enters (+1), and the path to its leaf."""
 
     key: str
     by: int
-    path: Path
+    path: LeafPath
 
 
-def count_changes(moves: Sequence[Move]) -> list[tuple[Inner, dict[int, int]]]:
+def count_changes(moves: Sequence[KeyMove]) -> list[tuple[InnerNode, dict[int, int]]]:
     """What to add to the slots of inner nodes, except where as many keys leave as enter."""
-    by_node: dict[str, tuple[Inner, dict[int, int]]] = {}
+    by_node: dict[str, tuple[InnerNode, dict[int, int]]] = {}
     for _, by, path in moves:
         for inner, place in path.turns:
             _, slots = by_node.setdefault(inner.node, (inner, {}))
@@ -286,7 +286,7 @@ def count_changes(moves: Sequence[Move]) -> list[tuple[Inner, dict[int, int]]]:
     return [(inner, slots) for inner, slots in changed if slots]
 
 
-class Entry(NamedTuple):
+class RewrittenChild(NamedTuple):
     """A child in a node that is rewritten: the start of its range, its name, and the number of its keys.
 
     In a leaf it is a key, which starts at itself.
@@ -298,30 +298,30 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeState:
     """A leaf or an inner node at one moment, and the condition that it is unchanged."""
 
     name: str
-    entries: list[Entry]
+    entries: list[RewrittenChild]
     low: str
     high: str
     unchanged: Condition
 
 
-def key_entries(keys: Sequence[str]) -> list[Entry]:
-    return [Entry(key, key, 1) for key in keys]
+def key_entries(keys: Sequence[str]) -> list[RewrittenChild]:
+    return [RewrittenChild(key, key, 1) for key in keys]
 
 
-def total(entries: Sequence[Entry]) -> int:
+def total(entries: Sequence[RewrittenChild]) -> int:
     return sum(entry.number for entry in entries)
 
 
-def cut(entries: Sequence[Entry], places: Sequence[int]) -> list[list[Entry]]:
+def cut(entries: Sequence[RewrittenChild], places: Sequence[int]) -> list[list[RewrittenChild]]:
     """The entries in parts: all but the first start at these places."""
     return [list(entries[a:b]) for a, b in pairwise([0, *places, len(entries)])]
 
 
-def halves(entries: Sequence[Entry]) -> list[list[Entry]]:
+def halves(entries: Sequence[RewrittenChild]) -> list[list[RewrittenChild]]:
     return cut(entries, [len(entries) // 2])
 
 
@@ -338,7 +338,7 @@ def cut_points(number: int, most: int, *, is_end: bool) -> list[int]:
     return places
 
 
-def borders(level: int, parts: Sequence[Sequence[Entry]]) -> list[str]:
+def borders(level: int, parts: Sequence[Sequence[RewrittenChild]]) -> list[str]:
     """The starts of the ranges of all parts but the first, as nodes of a level."""
     return [
         right[0].low if level else _between(left[-1].low, right[0].low)

@@ -22,8 +22,8 @@ from isotone.structures.ranking_nodes import (
     HIGHEST,
     LOWEST,
     ROOT,
-    Entry,
     RankingShape,
+    RewrittenChild,
     Sizes,
     borders,
     cut,
@@ -113,9 +113,9 @@ def _delete_all(tree: Tree, kind: Any) -> Steps[int]:
 
 def _build_leaves(
     tree: Tree, sizes: Sizes, batch: Batch, progress: Progress | None
-) -> Steps[list[Entry]]:
+) -> Steps[list[RewrittenChild]]:
     """Write leaves of all keys; returns their entries in the nodes above."""
-    above, pending, low, is_end = list[Entry](), list[Entry](), LOWEST, False
+    above, pending, low, is_end = list[RewrittenChild](), list[RewrittenChild](), LOWEST, False
     while not is_end:
         keys = yield from batch()
         is_end = not keys
@@ -137,10 +137,13 @@ def _build_leaves(
 
 
 def _build_nodes(
-    tree: Tree, level: int, parts: Sequence[Sequence[Entry]], bounds: Sequence[str]
-) -> Steps[list[Entry]]:
+    tree: Tree, level: int, parts: Sequence[Sequence[RewrittenChild]], bounds: Sequence[str]
+) -> Steps[list[RewrittenChild]]:
     """Write new nodes, each from one bound to the next; returns their entries in the nodes above."""
-    made = [Entry(low, new_name(), total(part)) for low, part in zip(bounds, parts, strict=False)]
+    made = [
+        RewrittenChild(low, new_name(), total(part))
+        for low, part in zip(bounds, parts, strict=False)
+    ]
     yield from tree.calls.put_many(
         item
         for entry, part, high in zip(made, parts, bounds[1:], strict=False)

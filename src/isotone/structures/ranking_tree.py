@@ -10,7 +10,7 @@ date, and two rules make up for it:
 A method that finds its memory out of date forgets what is wrong and raises `OutOfDate`. `until_current` runs it
 again: `look_up_once` is one attempt of `look_up`, and so on.
 
-Here is only what to read for a rank. `ranking_nodes` adds the rank up (`View.rank`); the public calls are in `ranking`.
+Here is only what to read for a rank. `ranking_nodes` adds the rank up (`RankingView.rank`); the public calls are in `ranking`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from isotone.structures.ranking_nodes import (
     NOWHERE,
     ROOT,
     Child,
-    Entry,
-    Inner,
-    Node,
-    Path,
-    Plan,
+    InnerNode,
+    LeafPath,
+    NodeState,
     RankingCounts,
     RankingLeaf,
     RankingShape,
-    View,
+    RankingView,
+    RankReadPlan,
+    RewrittenChild,
     key_entries,
     new_name,
     plan_ranks,
@@ -63,7 +63,7 @@ class Tree:
         self.shape_kind = bind_entity(table, RankingShape)
         self.counts_kind = bind_entity(table, RankingCounts)
         self.leaf_kind = bind_entity(table, RankingLeaf)
-        self.shapes: dict[str, Inner] = {}
+        self.shapes: dict[str, InnerNode] = {}
         self.counts: dict[str, list[int]] = {}
         """The last counts that were read. Only plans of what to read start from them."""
 
@@ -104,14 +104,14 @@ class Tree:
 
     # Reading at one moment
 
-    def look_up(self, *keys: str) -> Steps[tuple[list[Path], View]]:
+    def look_up(self, *keys: str) -> Steps[tuple[list[LeafPath], RankingView]]:
         """The paths to some keys, and what lies on them, at one moment."""
         return self.until_current(partial(self.look_up_once, keys))
 
-    def look_up_once(self, keys: Sequence[str]) -> Steps[tuple[list[Path], View]]:
+    def look_up_once(self, keys: Sequence[str]) -> Steps[tuple[list[LeafPath], RankingView]]:
         paths = yield from self.paths(keys)
         if paths[0] is NOWHERE:
-            return paths, View({}, {NOWHERE.end: []})
+            return paths, RankingView({}, {NOWHERE.end: []})
         inners = {inner.node: inner for path in paths for inner, _ in path.turns}
         return paths, (yield from self._view(inners, [*{path.end for path in paths}]))
 
@@ -130,7 +130,7 @@ class Tree:
         keys = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
         return keys[::-1] if reverse else keys
 
-    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[Plan]:
+    def _plan(self, rank: int, count: int, reverse: bool) -> Steps[RankReadPlan]:
         """What to read for some ranks, by the counts remembered; an empty plan if there is no tree."""
         for _ in range(_MOST_LEVELS):
             plan = plan_ranks(self.shapes, self.counts, rank, count, reverse=reverse)
@@ -140,18 +140,18 @@ class Tree:
                 if (yield from self.learn(node)) is None:
                     self.forget_all()
                     if node == ROOT:
-                        return Plan()
+                        return RankReadPlan()
                     raise OutOfDate
         raise OutOfDate
 
-    def _view(self, inners: Mapping[str, Inner], leaves: Sequence[str]) -> Steps[View]:
+    def _view(self, inners: Mapping[str, InnerNode], leaves: Sequence[str]) -> Steps[RankingView]:
         """Counts of inner nodes and keys of leaves, at one moment."""
         targets: list[tuple[type[Entity], dict[str, Any]]] = [
             *[(self.counts_kind, self.item_key(node)) for node in inners],
             *[(self.leaf_kind, self.item_key(leaf)) for leaf in leaves],
         ]
         items: list[Any] = yield from self.calls.get_together(*targets)
-        view, is_current = View({}, {}), True
+        view, is_current = RankingView({}, {}), True
         for inner, item in zip(inners.values(), items, strict=False):
             if item is None or item.shape != inner.shape:
                 self.forget([inner.node])
@@ -183,7 +183,7 @@ class Tree:
 
     # Reading single nodes
 
-    def paths(self, keys: Sequence[str]) -> Steps[list[Path]]:
+    def paths(self, keys: Sequence[str]) -> Steps[list[LeafPath]]:
         """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
         while True:
             paths = [walk(self.shapes, key) for key in keys]
@@ -208,7 +208,7 @@ class Tree:
         leaves = yield from self.calls.get_many(self.leaf_kind, keys, consistent=True)
         return {leaf.node: leaf for leaf in leaves if leaf is not None}
 
-    def learn(self, node: str) -> Steps[tuple[Inner, list[int]] | None]:
+    def learn(self, node: str) -> Steps[tuple[InnerNode, list[int]] | None]:
         """Shape and counts of an inner node at one moment; None if there is no such node."""
         key = self.item_key(node)
         items: list[Any] = yield from self.calls.get_together(
@@ -221,24 +221,24 @@ class Tree:
             return None
         return inner, _remember(self.counts, node, counts.counts)
 
-    def node(self, name: str, level: int, low: str, high: str) -> Steps[Node | None]:
+    def node(self, name: str, level: int, low: str, high: str) -> Steps[NodeState | None]:
         """A node of a level as it is now; None if there is none. A leaf knows its range itself."""
         if level == 0:
             leaf = (yield from self.leaves([name])).get(name)
             if leaf is None:
                 return None
             entries, unchanged = key_entries(sorted(leaf.keys)), RankingLeaf.keys == leaf.keys
-            return Node(name, entries, leaf.low, leaf.high, unchanged)
+            return NodeState(name, entries, leaf.low, leaf.high, unchanged)
         learned = yield from self.learn(name)
         if learned is None or learned[0].level != level:
             return None
         inner, counts = learned
         entries = [
-            Entry(begin, child.node, counts[child.slot])
+            RewrittenChild(begin, child.node, counts[child.slot])
             for begin, child in zip([low, *inner.separators], inner.children, strict=True)
         ]
         unchanged = (RankingCounts.shape == inner.shape) & (RankingCounts.counts == counts)
-        return Node(name, entries, low, high, unchanged)
+        return NodeState(name, entries, low, high, unchanged)
 
     def names(self, kind: Any) -> Steps[list[str]]:
         """The names of the nodes that have an item of a kind."""
@@ -252,20 +252,20 @@ class Tree:
             self._remember_shape(item)
         return item is not None
 
-    def _remember_shape(self, item: RankingShape) -> Inner:
+    def _remember_shape(self, item: RankingShape) -> InnerNode:
         if item.level == 0:
             raise RankingIncomplete(
                 f"the ranking {self.name!r} is being rebuilt or deleted, or this was interrupted: try again "
                 "later, or run the interrupted call again: load(), rerank(), delete(), drop_ranks()"
             )
-        return _remember(self.shapes, item.node, Inner.of(item))
+        return _remember(self.shapes, item.node, InnerNode.of(item))
 
     # Items to write
 
     def items(
-        self, name: str, level: int, entries: Sequence[Entry], low: str, high: str
+        self, name: str, level: int, entries: Sequence[RewrittenChild], low: str, high: str
     ) -> list[Entity]:
-        """The items of a node; `Node.unchanged` is a condition on the first one."""
+        """The items of a node; `NodeState.unchanged` is a condition on the first one."""
         key, lows = self.item_key(name), [entry.low for entry in entries]
         if level == 0:
             keys = dict.fromkeys(lows, True)
@@ -275,10 +275,10 @@ class Tree:
         children = [Child(entry.node, slot) for slot, entry in enumerate(entries)]
         return [
             self.counts_kind.from_trusted({**key, "shape": shape, "era": era, "counts": numbers}),
-            self.shape_item(Inner(name, level, era, shape, children, lows[1:])),
+            self.shape_item(InnerNode(name, level, era, shape, children, lows[1:])),
         ]
 
-    def shape_item(self, inner: Inner) -> RankingShape:
+    def shape_item(self, inner: InnerNode) -> RankingShape:
         return self.shape_kind.from_trusted({"ranking": self.name, **inner.fields()})
 
 

@@ -40,7 +40,7 @@ class MergeOrder(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged(Generic[E]):
+class MergedStreams(Generic[E]):
     """The first results of all streams, and where each stream continues."""
 
     items: list[E]
@@ -72,7 +72,7 @@ def merged(
     positions: Sequence[Position] = (),
     descending: bool = False,
     of_each: int | None = None,
-) -> Steps[Merged[E]]:
+) -> Steps[MergedStreams[E]]:
     """The first `size` results of all streams, after a position in each. Cost: `size` items of each.
 
     With `of_each`, it reads that many items of each stream, and returns at least that many results.
@@ -106,7 +106,7 @@ def merged(
         for number, (position, page) in enumerate(zip(positions, pages, strict=True))
     ]
     stats = sum((page.stats for page in pages if page), Stats())
-    return Merged([item for _, _, item in taken], following, stats)
+    return MergedStreams([item for _, _, item in taken], following, stats)
 
 
 def _following(

@@ -29,7 +29,7 @@ from isotone.errors import UsageError
 from isotone.model import Local, Query, Steps, Table
 from isotone.structures.exact_numbers import EXACT, Number, score_of
 from isotone.structures.ranking import Ranking
-from isotone.structures.sorted_set_changes import Changes, Progress, plus
+from isotone.structures.sorted_set_changes import MemberChanges, Progress, plus
 from isotone.structures.sorted_set_ranges import Range, ScoreRange, TextRange
 from isotone.structures.sorted_set_reads import (
     INDEX,
@@ -108,7 +108,7 @@ class SortedSet(Structure[S]):
             expires_at=instant(expires) if isinstance(expires, datetime) else None,
             is_expirable=expires is True,
         )
-        self._changes = Changes(self._members)
+        self._changes = MemberChanges(self._members)
 
     @staticmethod
     def layout(name: str = "sorted_sets") -> Table:

@@ -72,7 +72,7 @@ class ScoreChange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MemberChanges:
     """The changes of one set's members."""
 
     members: Members

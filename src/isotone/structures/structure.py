@@ -36,7 +36,7 @@ from isotone.model import (
     index_features,
 )
 from isotone.shown_signature import show_signatures
-from isotone.structures.argument_checks import Parameters, checked
+from isotone.structures.argument_checks import MethodParameters, checked
 
 E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Store | AsyncStore, default=Store)
@@ -63,7 +63,7 @@ _BINDING: Final = threading.Lock()
 
 
 def _argument_check(function: Callable[..., Any]) -> Callable[[Any, Any, Any], None]:
-    check, name = Parameters(function).check, function.__name__
+    check, name = MethodParameters(function).check, function.__name__
 
     def check_arguments(structure: Any, args: Any, kwargs: Any) -> None:
         check(f"{type(structure).__name__}.{name}", args, kwargs)

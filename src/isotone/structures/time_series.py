@@ -28,8 +28,8 @@ from isotone.structures.time_series_points import (
     FIRST,
     LAST,
     MAX_SHARDS,
-    Plan,
     Point,
+    SeriesDeclaration,
     Span,
     Summary,
     TimeSeriesBucket,
@@ -82,7 +82,7 @@ class TimeSeries(Structure[S]):
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
             raise UsageError(f"shards must be 1 to {MAX_SHARDS}, not {shards}")
-        self.plan = Plan(
+        self.plan = SeriesDeclaration(
             calls=self.calls,
             points=self.bind(TimeSeriesPoint),
             buckets=self.bind(TimeSeriesBucket),
@@ -366,7 +366,7 @@ class _Walk:
     Its position is a bucket, and a position in each of its shards; `bucket` is None before the start.
     """
 
-    plan: Plan
+    plan: SeriesDeclaration
     series: str
     start: datetime = FIRST
     end: datetime = LAST

@@ -160,7 +160,7 @@ def fill_gaps(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SeriesDeclaration:
     """The declaration of a time series, its entities in its table, and their keys."""
 
     calls: Calls
@@ -250,7 +250,7 @@ class Plan:
 class Shard(NamedTuple):
     """A shard of a series."""
 
-    plan: Plan
+    plan: SeriesDeclaration
     series: str
     number: int
 

@@ -23,8 +23,8 @@ from isotone.model import Calls, Entity, Query, Steps, Transaction, all_of, capa
 from isotone.structures.exact_numbers import added
 from isotone.structures.time_series_points import (
     PER_BUCKET,
-    Plan,
     Point,
+    SeriesDeclaration,
     Shard,
     Span,
     Summary,
@@ -51,7 +51,7 @@ _ADVICE_ON_RECOUNTING: Final = "recount from a finer resolution, with source=, o
 # Adding
 
 
-def add(plan: Plan, series: str, points: Iterable[Point]) -> Steps[int]:
+def add(plan: SeriesDeclaration, series: str, points: Iterable[Point]) -> Steps[int]:
     """Write the points that do not exist yet; returns how many."""
     added = 0
     for group in _groups(plan, series, points):
@@ -59,7 +59,9 @@ def add(plan: Plan, series: str, points: Iterable[Point]) -> Steps[int]:
     return added
 
 
-def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[TimeSeriesPoint]]:
+def _groups(
+    plan: SeriesDeclaration, series: str, points: Iterable[Point]
+) -> Iterable[list[TimeSeriesPoint]]:
     """The points, each once, in groups for one transaction; those that have expired are left out."""
     chosen: dict[tuple[datetime, int, datetime, str], TimeSeriesPoint] = {}
     for point in (plan.point(series, given) for given in points):
@@ -78,7 +80,7 @@ def _groups(plan: Plan, series: str, points: Iterable[Point]) -> Iterable[list[T
         yield group
 
 
-def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
+def _add(plan: SeriesDeclaration, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     """Write the points of one partition that do not exist yet; returns how many."""
     series, bucket = group[0].series, group[0].bucket
     if not plan.roll_ups and not (yield from capabilities_of(plan.calls.engine)).transactions:
@@ -112,7 +114,7 @@ def _add(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     return (yield from retry_on_conflict(attempt, repr(series), _ADVICE_ON_ADDING))
 
 
-def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
+def _summed(plan: SeriesDeclaration, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
     """The additions of the points to each window that has not expired."""
     ones = [point.summary for point in points]
     return [
@@ -123,7 +125,7 @@ def _summed(plan: Plan, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
     ]
 
 
-def _add_one_by_one(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
+def _add_one_by_one(plan: SeriesDeclaration, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     """Write points that have no roll-ups, each by itself; the bucket is listed first, so that none is overlooked."""
     series, bucket = group[0].series, group[0].bucket
     if not (yield from _is_listed(plan, series, bucket)):
@@ -135,7 +137,7 @@ def _add_one_by_one(plan: Plan, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
     return added
 
 
-def _create(plan: Plan, entity: Entity) -> Steps[bool]:
+def _create(plan: SeriesDeclaration, entity: Entity) -> Steps[bool]:
     """Write an entity unless it exists; returns whether it is new."""
     try:
         yield from plan.calls.create(entity)
@@ -144,7 +146,7 @@ def _create(plan: Plan, entity: Entity) -> Steps[bool]:
     return True
 
 
-def _is_listed(plan: Plan, series: str, bucket: datetime) -> Steps[bool]:
+def _is_listed(plan: SeriesDeclaration, series: str, bucket: datetime) -> Steps[bool]:
     """Whether a bucket is in the list of buckets."""
     if (series, bucket) in plan.seen:
         return True
@@ -204,7 +206,7 @@ def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Ra
 # Correcting
 
 
-def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
+def correct(plan: SeriesDeclaration, place: TimeSeriesPoint, value: Decimal | None) -> Steps[bool]:
     """Set a point's value, or delete it with None; returns whether it existed."""
     yield from plan.check_series(place.series)
     kind, shard = TimeSeriesPoint, Shard(plan, place.series, place.shard)
@@ -228,7 +230,9 @@ def correct(plan: Plan, place: TimeSeriesPoint, value: Decimal | None) -> Steps[
     return (yield from retry_on_conflict(attempt, repr(place.series), _ADVICE))
 
 
-def _corrected(to: Calls | Transaction, plan: Plan, value: Decimal | None, **where: Any) -> Any:
+def _corrected(
+    to: Calls | Transaction, plan: SeriesDeclaration, value: Decimal | None, **where: Any
+) -> Any:
     """The write of a point: `to` is the calls, which return its steps, or a transaction, which collects it."""
     if value is None:
         return to.delete(plan.points, **where)
@@ -279,7 +283,7 @@ def _correct_roll_up(
 
 
 def back_fill(
-    plan: Plan,
+    plan: SeriesDeclaration,
     series: str,
     every: timedelta,
     source: timedelta | None,
@@ -334,7 +338,7 @@ def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) 
     return (yield from retry_on_conflict(attempt, repr(shard.series), _ADVICE_ON_RECOUNTING))
 
 
-def _is_complete(plan: Plan, window: Summary, source: timedelta | None) -> bool:
+def _is_complete(plan: SeriesDeclaration, window: Summary, source: timedelta | None) -> bool:
     """Whether neither a window's roll-up nor any of its sources has expired."""
     if plan.has_expired(window.start + window.every, plan.roll_ups[window.every]):
         return False

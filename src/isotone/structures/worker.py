@@ -37,7 +37,7 @@ from isotone.structures.worker_delivery import (
     WorkerSettings,
 )
 from isotone.structures.worker_leases import WORKER_ENTITIES, WorkerDeadLetter
-from isotone.structures.worker_members import Member, Progress, RunningWorker
+from isotone.structures.worker_members import Progress, RunningWorker, WorkerMember
 
 E = TypeVar("E", bound=Entity)
 One = Callable[[Event[E], Context], object]
@@ -234,7 +234,7 @@ class Worker:
                     "replacement an insertion; handlers must be idempotent and compare event.before with event.after"
                 )
             )
-        members = [Member(self.plan, store, settings) for _ in range(workers)]
+        members = [WorkerMember(self.plan, store, settings) for _ in range(workers)]
         store.create_tables(self.leases)
         return RunningWorker(members, until_idle=until_idle, progress=progress)
 

@@ -50,7 +50,7 @@ def raise_unless_transient(error: IsotoneError) -> IsotoneError:
     return error
 
 
-class Member:
+class WorkerMember:
     """A member of a worker, in this thread. Tests replace `wait`, so that they take no time.
 
     `siblings` are the other members of this process, which are known to be alive.
@@ -301,7 +301,7 @@ class RunningWorker:
     """A worker that runs in threads; the end of the block stops it."""
 
     def __init__(
-        self, members: Sequence[Member], *, until_idle: bool, progress: Progress | None = None
+        self, members: Sequence[WorkerMember], *, until_idle: bool, progress: Progress | None = None
     ) -> None:
         self._members = members
         self._progress = progress
@@ -358,7 +358,7 @@ class RunningWorker:
         for member in self._members:
             member.stop()
 
-    def _run(self, member: Member, until_idle: bool) -> None:
+    def _run(self, member: WorkerMember, until_idle: bool) -> None:
         try:
             member.run(until_idle=until_idle)
         except BaseException as error:  # noqa: BLE001 - `wait` raises it

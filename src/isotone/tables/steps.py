@@ -19,7 +19,7 @@ from typing import Final, TypeVar, final
 
 from msgspec import Struct
 
-from isotone.backends.engines import Engine
+from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import Capabilities, Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, ValidationException
 
@@ -64,7 +64,7 @@ class Together:
 class Recognise:
     """Find out what the engine is, unless it is known."""
 
-    engine: Engine
+    engine: EngineIdentity
 
 
 Steps = Generator[Call | Pause | Together | Recognise, Response, R]
@@ -72,7 +72,7 @@ Batches = Generator[Steps[list[R]], list[R], None]
 """An operation with results in batches: it yields steps that read a batch, and is sent their results."""
 
 
-def capabilities_of(engine: Engine) -> Steps[Capabilities]:
+def capabilities_of(engine: EngineIdentity) -> Steps[Capabilities]:
     """What the engine can do. Asks a server once, if its address does not say what it is."""
     if engine.known is None:
         yield Recognise(engine)

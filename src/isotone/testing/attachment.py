@@ -29,16 +29,16 @@ HERE: Final = "http://dynamodb.isotone.invalid/"
 """The address of requests that a database answers: it resolves to nothing, and no other mock knows it."""
 
 
-class Database(Protocol):
+class RequestAnswerer(Protocol):
     """`isotone.Database`, or any other object that turns request bytes into response bytes."""
 
     def send(self, operation: str, body: bytes, /) -> bytes: ...
 
 
-Respond = Callable[[Any, Database], AWSResponse]
+Respond = Callable[[Any, RequestAnswerer], AWSResponse]
 
 
-def attach(target: Any, database: Database) -> Attachment:
+def attach(target: Any, database: RequestAnswerer) -> Attachment:
     """Connect a client, resource or session of boto3, aioboto3 or botocore to a database.
 
     Attach a session before you create clients from it: they stay attached. A client has one attachment at
@@ -54,7 +54,7 @@ class Attachment:
 
     __slots__ = ("_database", "_events", "_respond")
 
-    def __init__(self, events: Any, database: Database, respond: Respond) -> None:
+    def __init__(self, events: Any, database: RequestAnswerer, respond: Respond) -> None:
         self._events = events
         self._database = database
         self._respond = respond
@@ -97,7 +97,7 @@ class Attachment:
         self.detach()
 
 
-def respond(request: Any, database: Database) -> AWSResponse:
+def respond(request: Any, database: RequestAnswerer) -> AWSResponse:
     """Execute a prepared request of botocore; returns botocore's response."""
     return response(request.url, *_answer(request, database))
 
@@ -107,7 +107,7 @@ def response(url: str, status: int, body: bytes, content_type: str = _JSON) -> A
     return AWSResponse(url, status, _headers(content_type), _Content(body))
 
 
-def respond_awaitably(request: Any, database: Database) -> AWSResponse:
+def respond_awaitably(request: Any, database: RequestAnswerer) -> AWSResponse:
     """Execute a prepared request of aiobotocore, which awaits the content of the response."""
     return response_awaitably(request.url, *_answer(request, database))
 
@@ -136,7 +136,7 @@ class _Content:
         return self._body
 
 
-def _answer(request: Any, database: Database) -> tuple[int, bytes]:
+def _answer(request: Any, database: RequestAnswerer) -> tuple[int, bytes]:
     target = request.headers["X-Amz-Target"]
     name = target.decode() if isinstance(target, bytes) else target
     try:

@@ -20,11 +20,11 @@ from typing import Any, Protocol, TypeVar, cast
 Target = TypeVar("Target", bound=Callable[..., Any])
 
 
-class Context(AbstractContextManager[Any], Protocol):
+class ReentrantContext(AbstractContextManager[Any], Protocol):
     """A reentrant context manager."""
 
 
-def decorate(target: Target, context: Context, continued: Context) -> Target:
+def decorate(target: Target, context: ReentrantContext, continued: ReentrantContext) -> Target:
     """A function that runs inside the context, or the class with its tests inside it.
 
     `continued` is for the helper methods of a class.
@@ -39,14 +39,14 @@ def decorate(target: Target, context: Context, continued: Context) -> Target:
     return cast(Target, decorated)
 
 
-def _function(function: Any, context: Context) -> Any:
+def _function(function: Any, context: ReentrantContext) -> Any:
     for belongs, wrap in _KINDS:
         if belongs(function):
             return functools.wraps(function)(wrap(function, context))
     return functools.wraps(function)(_plain(function, context))
 
 
-def _plain(function: Any, context: Context) -> Any:
+def _plain(function: Any, context: ReentrantContext) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with context:
             return function(*args, **kwargs)
@@ -54,7 +54,7 @@ def _plain(function: Any, context: Context) -> Any:
     return call
 
 
-def _coroutine(function: Any, context: Context) -> Any:
+def _coroutine(function: Any, context: ReentrantContext) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
         with context:
             return await function(*args, **kwargs)
@@ -62,7 +62,7 @@ def _coroutine(function: Any, context: Context) -> Any:
     return call
 
 
-def _generator(function: Any, context: Context) -> Any:
+def _generator(function: Any, context: ReentrantContext) -> Any:
     def call(*args: Any, **kwargs: Any) -> Iterator[Any]:
         with context:
             yield from function(*args, **kwargs)
@@ -70,7 +70,7 @@ def _generator(function: Any, context: Context) -> Any:
     return call
 
 
-def _async_generator(function: Any, context: Context) -> Any:
+def _async_generator(function: Any, context: ReentrantContext) -> Any:
     async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         with context:
             async for value in function(*args, **kwargs):
@@ -86,14 +86,14 @@ _KINDS = (
 )
 
 
-def _test_case(cls: Any, context: Context) -> None:
+def _test_case(cls: Any, context: ReentrantContext) -> None:
     cls.run = functools.wraps(cls.run)(_plain(cls.run, context))
     inherited: Any = unittest.TestCase.setUpClass
     if cls.setUpClass.__func__ is not inherited.__func__:
         cls.setUpClass = classmethod(_class_setup(cls.setUpClass.__func__, context))
 
 
-def _class_setup(setup: Any, context: Context) -> Any:
+def _class_setup(setup: Any, context: ReentrantContext) -> Any:
     @functools.wraps(setup)
     def set_up_class(cls: Any) -> None:
         context.__enter__()
@@ -108,7 +108,7 @@ def _class_setup(setup: Any, context: Context) -> Any:
 _HOOKS = ("setup_class", "teardown_class", "setup_method", "teardown_method")
 
 
-def _class(cls: Any, context: Context, continued: Context) -> None:
+def _class(cls: Any, context: ReentrantContext, continued: ReentrantContext) -> None:
     members = dict(inspect.getmembers_static(cls))
     tests = [name for name in members if name.startswith("test")]
     for name, member in members.items():
@@ -125,7 +125,7 @@ def _class(cls: Any, context: Context, continued: Context) -> None:
         _around_class(cls, context)
 
 
-def _around_each_test(cls: Any, context: Context) -> None:
+def _around_each_test(cls: Any, context: ReentrantContext) -> None:
     """Begin the context before the fixtures of the class, which may use it."""
     setup, teardown = getattr(cls, "setup_method", None), getattr(cls, "teardown_method", None)
 
@@ -147,7 +147,7 @@ def _around_each_test(cls: Any, context: Context) -> None:
     cls.teardown_method = teardown_method
 
 
-def _around_class(cls: Any, context: Context) -> None:
+def _around_class(cls: Any, context: ReentrantContext) -> None:
     setup, teardown = _static(cls, "setup_class"), _static(cls, "teardown_class")
 
     def setup_class(cls: Any) -> None:

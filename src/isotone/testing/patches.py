@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from isotone.errors import UsageError
 from isotone.testing.attachment import (
     HERE,
-    Database,
+    RequestAnswerer,
     respond,
     respond_awaitably,
     response,
@@ -47,7 +47,7 @@ _IDENTITY: Final = """\
 class Switch(Protocol):
     """Decides what happens to requests while the patches are applied."""
 
-    def database(self, region: str) -> Database:
+    def database(self, region: str) -> RequestAnswerer:
         """The database that answers for a region."""
 
     def account(self) -> str:

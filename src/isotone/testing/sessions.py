@@ -84,7 +84,7 @@ def _listed_once(list_services: Callable[[Any, str], list[str]]) -> Callable[...
 # Event handlers
 
 
-class _Prepared:
+class _PreparedEmitter:
     """An emitter with the built-in handlers, and the handlers that it was made from."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Prepared:
         return copy.copy(self._emitter)
 
 
-_prepared: Final = _Prepared()
+_prepared: Final = _PreparedEmitter()
 
 
 def _copying_handlers(initialize: Callable[..., None]) -> Callable[..., None]:

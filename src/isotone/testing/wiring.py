@@ -14,7 +14,7 @@ from typing import Any, Final
 import boto3
 
 from isotone.errors import UsageError
-from isotone.testing.attachment import Database, attach
+from isotone.testing.attachment import RequestAnswerer, attach
 
 _NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
@@ -24,7 +24,7 @@ class Wiring:
 
     def __init__(self, region: str) -> None:
         self._session = boto3.Session(region_name=region, **_NO_CREDENTIALS)
-        self._databases: list[Database] = []
+        self._databases: list[RequestAnswerer] = []
         attach(self._session, self)
 
     @cached_property
@@ -36,7 +36,7 @@ class Wiring:
         return self._session.resource("dynamodb")
 
     @contextmanager
-    def to(self, database: Database) -> Iterator[None]:
+    def to(self, database: RequestAnswerer) -> Iterator[None]:
         """Send all requests to a database inside the block."""
         self._databases.append(database)
         try:
@@ -54,7 +54,7 @@ class Wiring:
 
 
 @asynccontextmanager
-async def aio_client(database: Database, region: str) -> AsyncIterator[Any]:
+async def aio_client(database: RequestAnswerer, region: str) -> AsyncIterator[Any]:
     """An aiobotocore client on a database."""
     from aiobotocore.session import get_session
 
@@ -65,7 +65,7 @@ async def aio_client(database: Database, region: str) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def aio_resource(database: Database, region: str) -> AsyncIterator[Any]:
+async def aio_resource(database: RequestAnswerer, region: str) -> AsyncIterator[Any]:
     """An aioboto3 resource on a database."""
     import aioboto3
 

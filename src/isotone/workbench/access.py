@@ -41,7 +41,7 @@ def is_write(action: str, request: Mapping[str, Any]) -> bool:
     return action not in _READS and not action.startswith(_READING)
 
 
-class Access:
+class WriteAccess:
     """Whether this workbench may write now."""
 
     def __init__(self, *, writable: bool) -> None:

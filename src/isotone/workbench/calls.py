@@ -18,7 +18,7 @@ from isotone.advisor.lint import LintReport, lint
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.workbench import code, patterns, stream_tail, structures, tables
-from isotone.workbench.access import Access, is_write
+from isotone.workbench.access import WriteAccess, is_write
 from isotone.workbench.recognition import (
     SAMPLE,
     SAMPLE_ELSEWHERE,
@@ -41,12 +41,12 @@ _LOWEST: Final = {"highest": False, "lowest": True}  # by the order of scores
 Answer = dict[str, Any]
 
 
-class Calls:
+class WorkbenchCalls:
     """The calls of one workbench."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._access = Access(writable=source.writable)
+        self._access = WriteAccess(writable=source.writable)
         self._store: Store | None = None
         self._sample = SAMPLE_ELSEWHERE if source.remote else SAMPLE
         self._recognition = Recognition(self._connected, source.tables, sample=self._sample)
@@ -219,7 +219,7 @@ class Calls:
         found = await in_thread(self._recognition.model_of, name)
         if found is None:
             raise UsageError(f"nothing is known of the entities of table {name!r}")
-        asked = patterns.Asked(
+        asked = patterns.AskedPattern(
             entity=_text(given, "entity"),
             pattern=_text(given, "pattern"),
             equal=given.get("equal") or {},

@@ -57,7 +57,7 @@ class Side(NamedTuple):
         return self.database.execute("GetItem", request).get("Item")
 
 
-class Row(NamedTuple):
+class DifferenceRow(NamedTuple):
     """One difference: its number among all, its kind, and both items."""
 
     number: int
@@ -67,7 +67,7 @@ class Row(NamedTuple):
     after: Item | None
 
 
-class Counts(msgspec.Struct):
+class DifferenceCounts(msgspec.Struct):
     """What a comparison has counted. `attributes` has how many items each attribute was changed in."""
 
     added: int = 0
@@ -88,7 +88,7 @@ class Counts(msgspec.Struct):
         return self.before - self.removed - self.changed
 
 
-class _Entry(msgspec.Struct, array_like=True):
+class _DifferenceKey(msgspec.Struct, array_like=True):
     kind: str
     key: dict[str, Any]
 
@@ -101,15 +101,15 @@ class _Chunk(NamedTuple):
 
 
 _encode: Final = msgspec.json.Encoder().encode
-_entries: Final = msgspec.json.Decoder(list[_Entry]).decode
+_entries: Final = msgspec.json.Decoder(list[_DifferenceKey]).decode
 _numbers: Final = msgspec.json.Decoder(list[int]).decode
 
 
-class Comparison:
+class SnapshotComparison:
     """What differs between two states of a table, in a file of its own (`database`)."""
 
     def __init__(self, database: Database, definition: TableDefinition) -> None:
-        self.counts = Counts()
+        self.counts = DifferenceCounts()
         self.key_names = definition.table.key.names
         self._database = database
         self._definition = definition
@@ -164,7 +164,7 @@ class Comparison:
         kind = _kind_of(found)
         number = self.counts.all
         setattr(self.counts, kind, getattr(self.counts, kind) + 1)
-        self._append(ALL, _Entry(kind, found.key), _ENTRIES_A_CHUNK)
+        self._append(ALL, _DifferenceKey(kind, found.key), _ENTRIES_A_CHUNK)
         self._append(kind, number, _NUMBERS_A_CHUNK)
         if kind == "changed":
             counts = self.counts.attributes
@@ -212,9 +212,9 @@ class Comparison:
         start = at % _NUMBERS_A_CHUNK
         return found[start : start + count]
 
-    def rows(self, numbers: Sequence[int]) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int]) -> Iterator[DifferenceRow]:
         """Differences by their numbers, with both items, which may be large: one after the other."""
-        chunks: dict[int, list[_Entry]] = {}
+        chunks: dict[int, list[_DifferenceKey]] = {}
         for number in numbers:
             if not 0 <= number < self.counts.all:
                 raise UsageError(f"there is no difference {number}; there are {self.counts.all}")
@@ -224,14 +224,14 @@ class Comparison:
             entry = chunks[chunk][place]
             before = None if entry.kind == "added" else self._before.item(entry.key)
             after = None if entry.kind == "removed" else self._after.item(entry.key)
-            yield Row(number, entry.kind, entry.key, before, after)
+            yield DifferenceRow(number, entry.kind, entry.key, before, after)
 
     def find(self, name: str, text: str, at: int, most: int) -> int | None:
         """The place in a list, from `at` on, of the first key that has a text; None if none of `most` has it."""
         end = min(self.size_of(name), at + most)
         for start in range(at, end, _NUMBERS_A_CHUNK):
             numbers = self.numbers(name, start, min(_NUMBERS_A_CHUNK, end - start))
-            loaded, entries = -1, list[_Entry]()
+            loaded, entries = -1, list[_DifferenceKey]()
             for place, number in enumerate(numbers):
                 chunk, within = divmod(number, _ENTRIES_A_CHUNK)
                 if chunk != loaded:

@@ -92,7 +92,7 @@ def _type(annotation: Any) -> str:
     return getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
 
 
-class Asked(NamedTuple):
+class AskedPattern(NamedTuple):
     """A pattern with its parameters, as text: `=` for the first components, and one range on the next."""
 
     entity: str
@@ -104,7 +104,7 @@ class Asked(NamedTuple):
     descending: bool = False
 
 
-def answer(table: Table, asked: Asked) -> dict[str, Any]:
+def answer(table: Table, asked: AskedPattern) -> dict[str, Any]:
     """The Query that a pattern sends, and the Python that asks for it. Raises `UsageError` as the model does."""
     schema = table.entity_of(asked.entity)
     if schema is None or asked.pattern not in schema.keys:

@@ -34,7 +34,7 @@ Outcome = bool | BaseException
 """Whether a change was made, or what prevented that."""
 
 
-class Change(NamedTuple):
+class ItemToRestore(NamedTuple):
     """An item to write: its number, its key, what it should be now, and what it shall be; None where there is no item."""
 
     number: int
@@ -44,8 +44,8 @@ class Change(NamedTuple):
 
 
 def write_changes(
-    backend: Backend, table: str, changes: Iterable[Change], pace: Pace
-) -> Iterator[list[tuple[Change, bool]]]:
+    backend: Backend, table: str, changes: Iterable[ItemToRestore], pace: Pace
+) -> Iterator[list[tuple[ItemToRestore, bool]]]:
     """Write changes, some at a time; yields them with whether they were made. The others were changed by somebody else.
 
     An error is raised after the changes that were made beside it.
@@ -59,8 +59,8 @@ def write_changes(
                 raise error
 
 
-def _parts(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    part, size = list[Change](), 0
+def _parts(changes: Iterable[ItemToRestore]) -> Iterator[list[ItemToRestore]]:
+    part, size = list[ItemToRestore](), 0
     for change in changes:
         part.append(change)
         size += sum(json_length(item) for item in (change.present, change.wanted) if item)
@@ -71,7 +71,7 @@ def _parts(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield part
 
 
-def write_of(table: str, change: Change) -> Write:
+def write_of(table: str, change: ItemToRestore) -> Write:
     """The request for one change, with its condition."""
     _, key, present, wanted = change
     terms = _Terms()
@@ -102,7 +102,7 @@ def write_of(table: str, change: Change) -> Write:
     }
 
 
-def _differing(change: Change) -> Mapping[str, Any]:
+def _differing(change: ItemToRestore) -> Mapping[str, Any]:
     return KeyDifference(change.key, change.present, change.wanted).attributes
 
 
@@ -166,7 +166,7 @@ class _Target(NamedTuple):
         request = {"TableName": self.table, "Key": key, "ConsistentRead": True}
         return self.pace.execute(self.backend, "GetItem", request).get("Item")
 
-    def was_changed(self, change: Change) -> bool:
+    def was_changed(self, change: ItemToRestore) -> bool:
         """Whether somebody has changed an item, where the condition of the write would not notice it."""
         if change.present is None:
             return False
@@ -174,7 +174,7 @@ class _Target(NamedTuple):
             return False
         return not _is_same(self.item(change.key), change.present)
 
-    def outcome(self, change: Change, answer: object) -> Outcome:
+    def outcome(self, change: ItemToRestore, answer: object) -> Outcome:
         """What became of a change that was answered so; None: it was not sent."""
         if answer is not None and not isinstance(answer, ConditionalCheckFailedException):
             return answer if isinstance(answer, Exception) else True
@@ -184,13 +184,13 @@ class _Target(NamedTuple):
             return error
 
 
-def _sender(target: _Target) -> Callable[[Sequence[Change]], Sequence[Outcome]]:
+def _sender(target: _Target) -> Callable[[Sequence[ItemToRestore]], Sequence[Outcome]]:
     """A function that writes changes."""
     backend, table, pace = target
     send_many = getattr(backend, "send_many", None)
     if send_many is None:
 
-        def one(change: Change) -> Outcome:
+        def one(change: ItemToRestore) -> Outcome:
             try:
                 is_sent = not target.was_changed(change)
                 answer = pace.execute(backend, *write_of(table, change)) if is_sent else None
@@ -200,7 +200,7 @@ def _sender(target: _Target) -> Callable[[Sequence[Change]], Sequence[Outcome]]:
 
         return lambda changes: in_threads(one, changes, _AT_ONCE)
 
-    def together(changes: Sequence[Change]) -> Sequence[Outcome]:
+    def together(changes: Sequence[ItemToRestore]) -> Sequence[Outcome]:
         pace.wait()
         is_sent = [not target.was_changed(change) for change in changes]
         writes = [write_of(table, change) for change in compress(changes, is_sent)]

@@ -28,14 +28,14 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.errors import ApiError, IsotoneError, UsageError
 from isotone.server.pages import Answering, Visit
-from isotone.server.response import NOT_FOUND, Header, Page
+from isotone.server.response import NOT_FOUND, Header, PlainResponse
 from isotone.workbench.source import Call, Source
 from isotone.workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
     from isotone.model import Table
-    from isotone.workbench.calls import Calls
+    from isotone.workbench.calls import WorkbenchCalls
 
 PATH: Final = "/workbench/"
 HEADER: Final = "x-isotone-workbench"
@@ -59,7 +59,7 @@ _WORTH_COMPRESSING: Final = (
     1 << 20
 )  # bytes of an answer; loopback carries less faster than it is compressed
 
-_UNKNOWN: Final = Page(
+_UNKNOWN: Final = PlainResponse(
     404,
     b"<!doctype html><html lang=en><meta charset=utf-8><title>Not found</title>"
     b"<h1>Nothing is at this address</h1><p>The workbench is at <a href=/workbench/>/workbench/</a>.</p></html>",
@@ -104,7 +104,7 @@ class Workbench:
             None if snapshots is None else Path(snapshots).absolute(),
         )
         self._files: dict[str, Path] = {}
-        self._loading: asyncio.Future[Calls] | None = None
+        self._loading: asyncio.Future[WorkbenchCalls] | None = None
 
     def __call__(self, visit: Visit) -> Answering | None:
         """Who answers a visit: a method of this site, or None for a path of others."""
@@ -118,10 +118,10 @@ class Workbench:
             return None
         return self._call if path.startswith(f"{PATH}api/") else self._file
 
-    async def _redirect(self, visit: Visit) -> Page:
-        return Page(302, headers=((b"Location", PATH.encode()), *_SECURITY))
+    async def _redirect(self, visit: Visit) -> PlainResponse:
+        return PlainResponse(302, headers=((b"Location", PATH.encode()), *_SECURITY))
 
-    async def _file(self, visit: Visit) -> Page:
+    async def _file(self, visit: Visit) -> PlainResponse:
         name = visit.path.decode("latin-1").removeprefix(PATH) or "index.html"
         if name == "index.html":
             self._calls()  # while the browser reads the page
@@ -141,8 +141,8 @@ class Workbench:
         )
         if name.endswith(_COMPRESSED) and b"gzip" in visit.headers.get(b"accept-encoding", b""):
             zipped = await in_thread(_zipped, found, found.stat().st_mtime_ns)
-            return Page(200, zipped, headers=(*headers, (b"Content-Encoding", b"gzip")))
-        return Page(200, found.read_bytes(), headers=headers)
+            return PlainResponse(200, zipped, headers=(*headers, (b"Content-Encoding", b"gzip")))
+        return PlainResponse(200, found.read_bytes(), headers=headers)
 
     def _look_again(self) -> dict[str, Path]:
         """The built files by their paths: no other path is ever opened. A build while the server runs is found."""
@@ -151,13 +151,13 @@ class Workbench:
         }
         return self._files
 
-    def _calls(self) -> asyncio.Future[Calls]:
+    def _calls(self) -> asyncio.Future[WorkbenchCalls]:
         """What answers the calls."""
         if self._loading is None:
             self._loading = in_thread(_load, self._source)
         return self._loading
 
-    async def _call(self, visit: Visit) -> Page:
+    async def _call(self, visit: Visit) -> PlainResponse:
         if visit.method != b"POST" or HEADER.encode() not in visit.headers:
             return await _json({"error": _refusal()}, status=403)
         name = visit.path.decode("latin-1").removeprefix(f"{PATH}api/")
@@ -165,13 +165,13 @@ class Workbench:
         return await _json(answer, gzip_it=b"gzip" in visit.headers.get(b"accept-encoding", b""))
 
 
-def _load(source: Source) -> Calls:
-    from isotone.workbench.calls import Calls
+def _load(source: Source) -> WorkbenchCalls:
+    from isotone.workbench.calls import WorkbenchCalls
 
-    return Calls(source)
+    return WorkbenchCalls(source)
 
 
-async def _answered(name: str, calls: Calls, body: bytes) -> dict[str, Any]:
+async def _answered(name: str, calls: WorkbenchCalls, body: bytes) -> dict[str, Any]:
     try:
         method = calls.by_name(name)
         given = msgspec.json.decode(body or b"{}")
@@ -200,7 +200,9 @@ def _refusal() -> dict[str, str]:
     return {"code": "Refused", "message": f"a call is a POST with the header {HEADER}"}
 
 
-async def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False) -> Page:
+async def _json(
+    answer: dict[str, Any], *, status: int = 200, gzip_it: bool = False
+) -> PlainResponse:
     body = msgspec.json.encode(answer)
     headers: tuple[Header, ...] = (
         (b"Content-Type", b"application/json"),
@@ -210,7 +212,7 @@ async def _json(answer: dict[str, Any], *, status: int = 200, gzip_it: bool = Fa
     if gzip_it and len(body) > _WORTH_COMPRESSING:
         body = await in_thread(gzip.compress, body, 1)
         headers = (*headers, (b"Content-Encoding", b"gzip"))
-    return Page(status, body, headers=headers)
+    return PlainResponse(status, body, headers=headers)
 
 
 @lru_cache

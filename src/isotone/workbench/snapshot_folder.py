@@ -46,7 +46,7 @@ class SnapshotTable(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class SnapshotFile(msgspec.Struct, frozen=True):
     """What is known of a snapshot without opening its file. `is_moment`: all of it is of one moment, `began`."""
 
     id: str
@@ -60,7 +60,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(Snapshot).decode
+_decode: Final = msgspec.json.Decoder(SnapshotFile).decode
 
 
 class SnapshotFolder:
@@ -70,10 +70,10 @@ class SnapshotFolder:
         self.path = path
         self.is_temporary = is_temporary
 
-    def all(self) -> tuple[list[Snapshot], list[str]]:
+    def all(self) -> tuple[list[SnapshotFile], list[str]]:
         """The snapshots, the newest first; and the names of descriptions that cannot be read."""
         self.sweep()
-        found, unreadable = list[Snapshot](), list[str]()
+        found, unreadable = list[SnapshotFile](), list[str]()
         for file in self.path.glob("*.json"):
             try:
                 found.append(_decode(file.read_bytes()))
@@ -83,7 +83,7 @@ class SnapshotFolder:
                 unreadable.append(file.name)
         return sorted(found, key=lambda each: each.began, reverse=True), sorted(unreadable)
 
-    def find(self, identity: str) -> Snapshot:
+    def find(self, identity: str) -> SnapshotFile:
         """A snapshot by its id; raises `UsageError` if it does not exist any more."""
         try:
             return _decode(self._file(identity, ".json").read_bytes())
@@ -120,7 +120,7 @@ class SnapshotFolder:
                 lock.unlink(missing_ok=True)
             held.close()
 
-    def keep(self, snapshot: Snapshot) -> None:
+    def keep(self, snapshot: SnapshotFile) -> None:
         """Make a draft a snapshot: it and its description are on the disk when this returns."""
         _sync(self.file(snapshot.id))
         description = self._file(snapshot.id, ".json")

@@ -34,12 +34,12 @@ from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
-from isotone.workbench.access import Access
-from isotone.workbench.comparison import ALL, KINDS, NOW, Comparison, Row, Side
+from isotone.workbench.access import WriteAccess
+from isotone.workbench.comparison import ALL, KINDS, NOW, DifferenceRow, Side, SnapshotComparison
 from isotone.workbench.jobs import Job
-from isotone.workbench.putting_back import Change, write_changes
+from isotone.workbench.putting_back import ItemToRestore, write_changes
 from isotone.workbench.snapshot_folder import (
-    Snapshot,
+    SnapshotFile,
     SnapshotFolder,
     SnapshotTable,
     folder_for,
@@ -86,14 +86,14 @@ class _PutBack(Job):
 
 
 @dataclass(kw_only=True, eq=False)
-class _Compared(Job):
+class _OpenComparison(Job):
     """A comparison with all that is open for it."""
 
     id: int
     names: Names
     at: float
     files: ExitStack = field(default_factory=ExitStack)
-    result: Comparison | None = None
+    result: SnapshotComparison | None = None
     definition: TableDefinition | None = None
     notes: list[str] = field(default_factory=list)
     is_gone: bool = False
@@ -133,7 +133,7 @@ class Snapshots:
     def __init__(
         self,
         source: Source,
-        access: Access,
+        access: WriteAccess,
         capabilities: Callable[[], Capabilities],
         written: Callable[[str], object],
     ) -> None:
@@ -148,8 +148,8 @@ class Snapshots:
             else SnapshotFolder(given)
         )
         self._taking: _Taking | None = None
-        self._compared: dict[Names, _Compared] = {}
-        self._undoable: list[_Compared] = []
+        self._compared: dict[Names, _OpenComparison] = {}
+        self._undoable: list[_OpenComparison] = []
         self._last = 0
         weakref.finalize(self, _close_all, self._compared, self._undoable)
 
@@ -249,7 +249,7 @@ class Snapshots:
         with self._folder.draft(taking.id) as file:
             found = take(backend, names, file, taking.note, taking.stop)
             self._folder.keep(
-                Snapshot(
+                SnapshotFile(
                     taking.id,
                     taking.name,
                     self._source.target,
@@ -286,7 +286,7 @@ class Snapshots:
         compared = self._ready(given)
         name, at, count = _list(given), _number(given, "at"), _number(given, "count")
 
-        def read(result: Comparison) -> Answer:
+        def read(result: SnapshotComparison) -> Answer:
             numbers = result.numbers(name, at, min(count, _MOST_ROWS))
             return {"rows": [_summary(row) for row in result.rows(numbers)]}
 
@@ -297,7 +297,7 @@ class Snapshots:
         compared = self._ready(given)
         number = _number(given, "number")
 
-        def read(result: Comparison) -> Answer:
+        def read(result: SnapshotComparison) -> Answer:
             (row,) = result.rows([number])
             changed = list(KeyDifference(row.key, row.before, row.after).attributes)
             return {
@@ -317,7 +317,7 @@ class Snapshots:
         name, at = _list(given), _number(given, "at")
         text = _text(given, "text").lower()
 
-        def read(result: Comparison) -> Answer:
+        def read(result: SnapshotComparison) -> Answer:
             found = result.find(name, text, at, _SEARCHED)
             end = at + _SEARCHED
             return {"place": found, "next": end if end < result.size_of(name) else None}
@@ -333,7 +333,7 @@ class Snapshots:
             compared.put_back.stop.set()
         return {}
 
-    def _new(self, names: Names) -> tuple[_Compared, list[_Compared]]:
+    def _new(self, names: Names) -> tuple[_OpenComparison, list[_OpenComparison]]:
         """A new comparison, in the place of the former one or of the oldest; and those that are to be closed."""
         replaced = self._compared.get(names)
         if replaced is None and len(self._compared) >= _KEPT:
@@ -342,10 +342,12 @@ class Snapshots:
                 raise UsageError(f"{_KEPT} comparisons are running; wait until one ends")
         over = [] if replaced is None else self._retire(replaced)
         self._last += 1
-        compared = self._compared[names] = _Compared(id=self._last, names=names, at=time.time())
+        compared = self._compared[names] = _OpenComparison(
+            id=self._last, names=names, at=time.time()
+        )
         return compared, over
 
-    def _retire(self, compared: _Compared) -> list[_Compared]:
+    def _retire(self, compared: _OpenComparison) -> list[_OpenComparison]:
         """Take a comparison from the list; what some have put back last can be undone. Returns those that are to be closed."""
         del self._compared[compared.names]
         if compared.put_back is None:
@@ -356,13 +358,13 @@ class Snapshots:
             self._undoable.remove(each)
         return over
 
-    def _forget(self, compared: _Compared) -> None:
+    def _forget(self, compared: _OpenComparison) -> None:
         if compared in self._undoable:
             self._undoable.remove(compared)
         elif self._compared.get(compared.names) is compared:
             del self._compared[compared.names]
 
-    def _compare(self, compared: _Compared) -> None:
+    def _compare(self, compared: _OpenComparison) -> None:
         backend, name = self._source.backend, compared.table
         earlier = self._folder.find(compared.before).tables.get(name)
         if compared.after == NOW:
@@ -386,7 +388,7 @@ class Snapshots:
         before = self._side(files, compared.before, None if earlier is None else name)
         file = files.enter_context(self._folder.draft(new_id("comparison")))
         own = files.enter_context(open_file(file))
-        result = Comparison(own, definition)
+        result = SnapshotComparison(own, definition)
         if compared.after != NOW:
             after = self._side(files, compared.after, None if present is None else name)
         elif present is None:
@@ -408,7 +410,7 @@ class Snapshots:
             )
         return Side(files.enter_context(open_file(file)), table)
 
-    def _known(self, given: Mapping[str, Any]) -> _Compared:
+    def _known(self, given: Mapping[str, Any]) -> _OpenComparison:
         number = given.get("id")
         known = (*self._compared.values(), *self._undoable)
         found = next((each for each in known if each.id == number), None)
@@ -416,7 +418,7 @@ class Snapshots:
             raise UsageError("this comparison was closed; compare again")
         return found
 
-    def _ready(self, given: Mapping[str, Any]) -> _Compared:
+    def _ready(self, given: Mapping[str, Any]) -> _OpenComparison:
         found = self._known(given)
         if found.state != "done":
             raise UsageError("this comparison is not complete")
@@ -450,7 +452,7 @@ class Snapshots:
         return _told_of_put_back(job)
 
     def _put_back(
-        self, compared: _Compared, job: _PutBack, numbers: Sequence[int] | None, name: str
+        self, compared: _OpenComparison, job: _PutBack, numbers: Sequence[int] | None, name: str
     ) -> None:
         result, definition = compared.result, compared.definition
         assert result is not None
@@ -481,8 +483,8 @@ class Snapshots:
 
 
 def _changes(
-    result: Comparison, numbers: Sequence[int] | None, name: str, *, undo: bool
-) -> Iterator[Change]:
+    result: SnapshotComparison, numbers: Sequence[int] | None, name: str, *, undo: bool
+) -> Iterator[ItemToRestore]:
     """What is to be written, read in parts."""
     size = result.size_of(name) if numbers is None else len(numbers)
     for at in range(0, size, _MOST_ROWS):
@@ -493,26 +495,26 @@ def _changes(
         )
         for row in result.rows(part):
             wanted, present = (row.after, row.before) if undo else (row.before, row.after)
-            yield Change(row.number, row.key, present, wanted)
+            yield ItemToRestore(row.number, row.key, present, wanted)
 
 
-def _close_all(compared: dict[Any, _Compared], undoable: list[_Compared]) -> None:
+def _close_all(compared: dict[Any, _OpenComparison], undoable: list[_OpenComparison]) -> None:
     for each in (*compared.values(), *undoable):
         if not each.is_busy:
             each.close()
 
 
-def _close(comparisons: Sequence[_Compared]) -> None:
+def _close(comparisons: Sequence[_OpenComparison]) -> None:
     for each in comparisons:
         each.close()
 
 
-def _close_unless_ready(compared: _Compared) -> None:
+def _close_unless_ready(compared: _OpenComparison) -> None:
     if compared.result is None:
         compared.close()
 
 
-def _reading(compared: _Compared, read: Callable[[Comparison], Answer]) -> Answer:
+def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Answer]) -> Answer:
     """Read of a comparison, which is not closed meanwhile."""
     with compared.reading:
         if compared.result is None:
@@ -536,7 +538,7 @@ def _told_of(taking: _Taking) -> Answer:
     return {"id": taking.id, "name": taking.name, "table": table, **taking.told()}
 
 
-def _described(snapshot: Snapshot, folder: SnapshotFolder) -> Answer:
+def _described(snapshot: SnapshotFile, folder: SnapshotFolder) -> Answer:
     return {
         "id": snapshot.id,
         "name": snapshot.name,
@@ -559,7 +561,7 @@ def _account_of(table: SnapshotTable) -> str:
     return parts[4] if len(parts) > 4 else ""
 
 
-def _told_of_comparison(compared: _Compared) -> Answer:
+def _told_of_comparison(compared: _OpenComparison) -> Answer:
     told = compared.told()
     result = compared.result
     counts = None if result is None or told["state"] != "done" else result.counts
@@ -593,7 +595,7 @@ def _told_of_put_back(job: _PutBack) -> Answer:
     }
 
 
-def _summary(row: Row) -> Answer:
+def _summary(row: DifferenceRow) -> Answer:
     """A row in a line: of a changed item what differs, of another one its first attributes."""
     attributes = KeyDifference(row.key, row.before, row.after).attributes
     shown = [name for name in attributes if name not in row.key]

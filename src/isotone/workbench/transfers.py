@@ -19,7 +19,7 @@ from typing import Any, Final
 from isotone import moving
 from isotone.errors import UsageError
 from isotone.moving import Progress
-from isotone.workbench.access import Access
+from isotone.workbench.access import WriteAccess
 from isotone.workbench.jobs import Job
 from isotone.workbench.source import Source
 from isotone.workbench.threads import in_thread
@@ -57,7 +57,7 @@ class _Transfer(Job):
 class Transfers:
     """The transfers of one workbench; `calls` are what the page asks."""
 
-    def __init__(self, source: Source, access: Access, written: Callable[[str], None]) -> None:
+    def __init__(self, source: Source, access: WriteAccess, written: Callable[[str], None]) -> None:
         """`written` is told the names of tables that got items."""
         self._source = source
         self._access = access

@@ -15,21 +15,21 @@ from isotone.backends.azure_table.actions import Actions
 from isotone.backends.azure_table.entities import PARTITION, ROW, entity_size
 from isotone.backends.azure_table.service import (
     Absent,
-    Commit,
     Conflict,
     DropTable,
-    Found,
-    Get,
-    Insert,
+    FoundEntity,
+    GetEntity,
+    InsertEntity,
+    ListEntities,
     MakeTable,
     Many,
-    Page,
-    Pause,
-    Remove,
+    RemoveEntity,
     Replace,
+    Sleep,
     TableExists,
     TableGone,
-    Write,
+    WriteEntity,
+    WriteTogether,
 )
 from isotone.backends.interface import Native
 
@@ -63,7 +63,7 @@ class FakeAzure(Native):
             answer = error = None
             if isinstance(step, Many):
                 answer = [self.attempt(each) for each in step.requests]
-            elif not isinstance(step, Pause):
+            elif not isinstance(step, Sleep):
                 answer = self.attempt(step)
                 if isinstance(answer, Exception):
                     answer, error = None, answer
@@ -89,20 +89,20 @@ class FakeAzure(Native):
         if request.table not in self.tables:
             raise TableGone
         table = self.tables[request.table]
-        if isinstance(request, Get):
+        if isinstance(request, GetEntity):
             if (request.partition, request.row) not in table:
                 raise Absent
-            return Found(*table[request.partition, request.row])
-        if isinstance(request, Page):
+            return FoundEntity(*table[request.partition, request.row])
+        if isinstance(request, ListEntities):
             return self.page(table, request)
-        changes = request.changes if isinstance(request, Commit) else [request.change]
-        if isinstance(request, Commit):
+        changes = request.changes if isinstance(request, WriteTogether) else [request.change]
+        if isinstance(request, WriteTogether):
             keys = [key_of(each) for each in changes]
             assert len({partition for partition, _ in keys}) == 1
             assert len(set(keys)) == len(keys) <= 100
         after = dict(table)
         for change in changes:
-            self.make(after, change, strictly=isinstance(request, Commit))
+            self.make(after, change, strictly=isinstance(request, WriteTogether))
         self.tables[request.table] = after
         return None
 
@@ -111,23 +111,23 @@ class FakeAzure(Native):
         assert not FORBIDDEN.search("".join(key))
         assert max(len(each.encode("utf-16-le")) for each in key) <= 1024
         stored = table.get(key)
-        if isinstance(change, Insert) and stored is not None:
+        if isinstance(change, InsertEntity) and stored is not None:
             raise Conflict
         etag = getattr(change, "etag", None)
         if etag is not None and (stored is None or stored[1] != etag):
             raise Conflict if stored else Absent
-        if isinstance(change, Remove):
+        if isinstance(change, RemoveEntity):
             if strictly and stored is None:
                 raise Absent
             table.pop(key, None)
             return
-        assert isinstance(change, Insert | Replace)
+        assert isinstance(change, InsertEntity | Replace)
         assert len(change.entity) <= 254
         assert entity_size(change.entity) <= 1024 * 1024
         self.writes += 1
         table[key] = (change.entity, str(self.writes))
 
-    def page(self, table: Table, request: Page) -> tuple[list[Found], Any]:
+    def page(self, table: Table, request: ListEntities) -> tuple[list[FoundEntity], Any]:
         terms = TERM.findall(request.filter)
         assert " and ".join(TERM.sub("", request.filter).split(" and ")).strip(" and") == ""
         ordered = sorted(table, key=lambda key: tuple(map(self.sortable, key)))
@@ -139,7 +139,7 @@ class FakeAzure(Native):
         ]
         size = min(request.top, self.largest_page)
         following = found[size] if len(found) > size else None
-        return [Found(*table[key]) for key in found[:size]], following
+        return [FoundEntity(*table[key]) for key in found[:size]], following
 
     def matches(self, key: tuple[str, str], name: str, operator: str, text: str) -> bool:
         mine = self.sortable(key[0] if name == PARTITION else key[1])
@@ -157,7 +157,7 @@ class FakeAzure(Native):
 
 
 def key_of(change: Any) -> tuple[str, str]:
-    if isinstance(change, Remove):
+    if isinstance(change, RemoveEntity):
         return change.partition, change.row
     return change.entity[PARTITION], change.entity[ROW]
 
@@ -166,4 +166,4 @@ def requests_of(azure: FakeAzure, kind: type) -> list[Any]:
     return [each for each in azure.requests if isinstance(each, kind)]
 
 
-__all__ = ["FakeAzure", "Write", "requests_of"]
+__all__ = ["FakeAzure", "WriteEntity", "requests_of"]

@@ -14,11 +14,11 @@ from azure.data.tables._serialize import _add_entity_properties
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.backends.azure_table.entities import Layout, entity_size
+from isotone.backends.azure_table.entities import EntityLayout, entity_size
 from isotone.errors import InvalidItem, ValidationException
 from isotone.values.attribute_validation import canonical_item
 
-LAYOUT = Layout("shop", (("pk", "S"), ("sk", "N")))
+LAYOUT = EntityLayout("shop", (("pk", "S"), ("sk", "N")))
 
 scalars = st.one_of(
     st.text(max_size=20).map(lambda text: {"S": text}),

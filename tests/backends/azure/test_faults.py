@@ -15,8 +15,15 @@ from tests.backends.azure.test_actions import definition, increment, item
 from tests.backends.scripted import scripted_server
 
 from isotone.backends.azure_table import AzureTable, entities, service
-from isotone.backends.azure_table.evaluation import Definition, Evaluator, Stored
-from isotone.backends.azure_table.service import Commit, Conflict, Get, TableGone, Write, translated
+from isotone.backends.azure_table.evaluation import Evaluator, Stored, StoredDefinition
+from isotone.backends.azure_table.service import (
+    Conflict,
+    GetEntity,
+    TableGone,
+    WriteEntity,
+    WriteTogether,
+    translated,
+)
 from isotone.backends.request_retries import Retries
 from isotone.errors import (
     AccessDeniedException,
@@ -57,24 +64,24 @@ def azure() -> FakeAzure:
 
 def test_an_unconditional_put_is_one_request(azure: FakeAzure) -> None:
     azure.execute("PutItem", {"TableName": "orders", "Item": item("a", 1)})
-    assert [type(each) for each in azure.requests] == [Write]
+    assert [type(each) for each in azure.requests] == [WriteEntity]
 
 
 def test_a_conditional_write_is_repeated_until_nobody_comes_between(azure: FakeAzure) -> None:
-    azure.fault = refuse(Write, error=Conflict(), times=3)
+    azure.fault = refuse(WriteEntity, error=Conflict(), times=3)
     azure.execute(*increment("orders", item("a", 1)))
-    assert len(requests_of(azure, Write)) == 4
-    assert len(requests_of(azure, Get)) == 4
+    assert len(requests_of(azure, WriteEntity)) == 4
+    assert len(requests_of(azure, GetEntity)) == 4
 
 
 def test_a_write_that_always_loses_is_throttled(azure: FakeAzure) -> None:
-    azure.fault = refuse(Write, error=Conflict())
+    azure.fault = refuse(WriteEntity, error=Conflict())
     with pytest.raises(ThrottlingException, match="during each of 50 attempts"):
         azure.execute(*increment("orders", item("a", 1)))
 
 
 def test_a_transaction_that_always_loses_is_cancelled(azure: FakeAzure) -> None:
-    azure.fault = refuse(Commit, error=Conflict())
+    azure.fault = refuse(WriteTogether, error=Conflict())
     puts = [{"Put": {"TableName": "orders", "Item": item("a", at)}} for at in range(2)]
     with pytest.raises(TransactionCanceledException) as caught:
         azure.execute("TransactWriteItems", {"TransactItems": puts})
@@ -84,8 +91,10 @@ def test_a_transaction_that_always_loses_is_cancelled(azure: FakeAzure) -> None:
 
 def test_a_read_of_items_that_always_change_is_cancelled(azure: FakeAzure) -> None:
     def change(request: Any) -> None:
-        if isinstance(request, Get) and request.table == "orders":
-            entity = entities.Layout("orders", (("pk", "S"), ("sk", "N"))).entity(item("a", 1))
+        if isinstance(request, GetEntity) and request.table == "orders":
+            entity = entities.EntityLayout("orders", (("pk", "S"), ("sk", "N"))).entity(
+                item("a", 1)
+            )
             azure.writes += 1
             azure.tables["orders"][request.partition, request.row] = entity, str(azure.writes)
 
@@ -98,14 +107,14 @@ def test_a_read_of_items_that_always_change_is_cancelled(azure: FakeAzure) -> No
 def test_the_throttled_part_of_a_batch_is_unprocessed(azure: FakeAzure) -> None:
     entries = [{"PutRequest": {"Item": item(pk, 1)}} for pk in "abc"]
     busy = ProvisionedThroughputExceededException("busy")
-    azure.fault = refuse(Write, error=busy, times=1)
+    azure.fault = refuse(WriteEntity, error=busy, times=1)
     answer = azure.execute("BatchWriteItem", {"RequestItems": {"orders": entries}})
     assert answer["UnprocessedItems"] == {"orders": entries[:1]}
     assert len(azure.tables["orders"]) == 2
-    azure.fault = refuse(Write, error=busy)
+    azure.fault = refuse(WriteEntity, error=busy)
     with pytest.raises(ProvisionedThroughputExceededException):
         azure.execute("BatchWriteItem", {"RequestItems": {"orders": entries}})
-    azure.fault = refuse(Write, error=ConnectionFailed("gone"), times=1)
+    azure.fault = refuse(WriteEntity, error=ConnectionFailed("gone"), times=1)
     with pytest.raises(ConnectionFailed):
         azure.execute("BatchWriteItem", {"RequestItems": {"orders": entries}})
 
@@ -114,15 +123,15 @@ def test_a_batch_is_a_request_for_each_partition(azure: FakeAzure) -> None:
     entries = [{"PutRequest": {"Item": item(pk, at)}} for pk in "ab" for at in range(5)]
     entries.append({"DeleteRequest": {"Key": item("a", 9)}})
     azure.execute("BatchWriteItem", {"RequestItems": {"orders": entries}})
-    assert len(requests_of(azure, Commit)) == 2
-    assert len(requests_of(azure, Write)) == 1
+    assert len(requests_of(azure, WriteTogether)) == 2
+    assert len(requests_of(azure, WriteEntity)) == 1
 
 
 def test_large_puts_of_a_partition_are_several_requests(azure: FakeAzure) -> None:
     text = {"S": "x" * 200_000}
     entries = [{"PutRequest": {"Item": item("a", at, text=text)}} for at in range(6)]
     azure.execute("BatchWriteItem", {"RequestItems": {"orders": entries}})
-    assert [len(each.changes) for each in requests_of(azure, Commit)] == [2, 2, 2]
+    assert [len(each.changes) for each in requests_of(azure, WriteTogether)] == [2, 2, 2]
 
 
 def test_a_table_that_another_process_deleted(azure: FakeAzure) -> None:
@@ -130,7 +139,7 @@ def test_a_table_that_another_process_deleted(azure: FakeAzure) -> None:
     FakeAzure(tables=azure.tables).execute("DeleteTable", {"TableName": "orders"})
     with pytest.raises(ResourceNotFoundException):
         azure.execute("PutItem", {"TableName": "orders", "Item": item("a", 1)})
-    azure.fault = refuse(Get, error=TableGone())
+    azure.fault = refuse(GetEntity, error=TableGone())
     with pytest.raises(ResourceNotFoundException):
         azure.execute("GetItem", {"TableName": "orders", "Key": item("a", 1)})
 
@@ -178,9 +187,9 @@ def test_a_creation_whose_answer_was_lost_can_be_finished(azure: FakeAzure) -> N
 
 
 def test_a_throttled_update_is_tried_again(azure: FakeAzure) -> None:
-    azure.fault = refuse(Write, error=ProvisionedThroughputExceededException("busy"), times=3)
+    azure.fault = refuse(WriteEntity, error=ProvisionedThroughputExceededException("busy"), times=3)
     azure.execute(*increment("orders", item("a", 1)))
-    azure.fault = refuse(Write, error=ProvisionedThroughputExceededException("busy"))
+    azure.fault = refuse(WriteEntity, error=ProvisionedThroughputExceededException("busy"))
     with pytest.raises(ProvisionedThroughputExceededException):
         azure.execute(*increment("orders", item("a", 1)))
 
@@ -228,11 +237,11 @@ def test_pauses_of_lost_writes_end_at_the_deadline() -> None:
 
     def losing() -> Any:
         for _ in range(50):
-            yield service.Pause(0.02)
+            yield service.Sleep(0.02)
         return "all attempts"
 
     passed: list[float] = []
-    sync = service.Service(client=None, sleep=passed.append)
+    sync = service.AzureService(client=None, sleep=passed.append)
     assert sync.run(losing(), None) == "all attempts"
     assert len(passed) == 50
     soon = time.monotonic() + 0.01
@@ -291,16 +300,16 @@ def test_an_evaluation_knows_the_table_as_it_is_now() -> None:
     evaluator = Evaluator()
     key = item("a", 1)
     get = {"TableName": "orders", "Key": key}
-    first = Definition(definition("orders"), "orders", 0.0, "1")
+    first = StoredDefinition(definition("orders"), "orders", 0.0, "1")
     assert evaluator.execute("GetItem", get, [first], [Stored(first, key)]).response["Item"] == key
     assert "Item" not in evaluator.execute("GetItem", get, [first]).response
     request = definition("orders")
     del request["KeySchema"][1], request["AttributeDefinitions"][1]
-    second = Definition(request, "orders", 1.0, "2")
+    second = StoredDefinition(request, "orders", 1.0, "2")
     with pytest.raises(ValidationException):
         evaluator.execute("GetItem", get, [second])
     for number in range(110):  # more than a scratch database remembers
-        other = Definition(definition(f"table-{number}"), "any", 0.0, "3")
+        other = StoredDefinition(definition(f"table-{number}"), "any", 0.0, "3")
         evaluator.execute("GetItem", {**get, "TableName": other.name}, [other])
 
 

@@ -18,7 +18,7 @@ from isotone.codec.readable import (
     Natural,
     Operator,
     RawText,
-    Selection,
+    SortKeySelection,
     Template,
     Text,
     Unpadded,
@@ -136,7 +136,9 @@ def check_refusal(
         assert isinstance(codec, RawText)
 
 
-def neighbours(template: Template, selection: Selection) -> list[tuple[str, tuple[Any, ...]]]:
+def neighbours(
+    template: Template, selection: SortKeySelection
+) -> list[tuple[str, tuple[Any, ...]]]:
     """The bounds themselves, and what is next to them, where they are keys of the template."""
     found = []
     for operand in selection.operands:
@@ -196,52 +198,56 @@ DATED = Template(["order-", Natural(999), Day(), "/", RawText()], "")
 @pytest.mark.parametrize(
     ("template", "equal", "operator", "operands", "selection"),
     [
-        (USERS, ["a b"], None, [], Selection("begins_with", ("USER#a b#ORDER#",))),
-        (USERS, [], "begins_with", ["a "], Selection("begins_with", ("USER#a ",))),
+        (USERS, ["a b"], None, [], SortKeySelection("begins_with", ("USER#a b#ORDER#",))),
+        (USERS, [], "begins_with", ["a "], SortKeySelection("begins_with", ("USER#a ",))),
         (
             USERS, ["a b"], ">", [7],
-            Selection("between", ("USER#a b#ORDER#007$", "USER#a b#ORDER$")),
+            SortKeySelection("between", ("USER#a b#ORDER#007$", "USER#a b#ORDER$")),
         ),
-        (NAMES, ["a"], None, [], Selection("=", ("USER_a",))),
+        (NAMES, ["a"], None, [], SortKeySelection("=", ("USER_a",))),
         (
             NAMES, [], ">", ["a"],
-            Selection("between", ("USER_a\x00", "USER`"), frozenset({"USER`"})),
+            SortKeySelection("between", ("USER_a\x00", "USER`"), frozenset({"USER`"})),
         ),
         (
             NAMES, [], "<", ["a"],
-            Selection("between", ("USER_", "USER_a"), frozenset({"USER_a"})),
+            SortKeySelection("between", ("USER_", "USER_a"), frozenset({"USER_a"})),
         ),
-        (NAMES, [], "between", ["a", "b"], Selection("between", ("USER_a", "USER_b"))),
-        (POSTS, ["a:b"], None, [], Selection("begins_with", ("user::a:b::post::",))),
+        (NAMES, [], "between", ["a", "b"], SortKeySelection("between", ("USER_a", "USER_b"))),
+        (POSTS, ["a:b"], None, [], SortKeySelection("begins_with", ("user::a:b::post::",))),
         (
             POSTS, ["a"], ">=", [7],
-            Selection(
+            SortKeySelection(
                 "between", ("user::a::post::007", "user::a::post:;"),
                 frozenset({"user::a::post:;"}),
             ),
         ),
         (
             PAGES, [], ">", [7],
-            Selection("between", ("D_07`", "D`"), frozenset({"D_07`", "D`"})),
+            SortKeySelection("between", ("D_07`", "D`"), frozenset({"D_07`", "D`"})),
         ),
-        (PAGES, [], "<", [7], Selection("between", ("D_", "D_07"), frozenset({"D_07"}))),
+        (PAGES, [], "<", [7], SortKeySelection("between", ("D_", "D_07"), frozenset({"D_07"}))),
         (
             Template([Natural(9), RawText()], ""), [], "<", [5],
-            Selection("<=", ("5",), frozenset({"5"})),
+            SortKeySelection("<=", ("5",), frozenset({"5"})),
         ),
-        (DATED, [7], None, [], Selection("begins_with", ("order-007",))),
+        (DATED, [7], None, [], SortKeySelection("begins_with", ("order-007",))),
         (
             DATED, [], ">", [7],
-            Selection("between", ("order-008", "order."), frozenset({"order."})),
+            SortKeySelection("between", ("order-008", "order."), frozenset({"order."})),
         ),
         (
             DATED, [], "between", [7, 9],
-            Selection("between", ("order-007", "order-00:"), frozenset({"order-00:"})),
+            SortKeySelection("between", ("order-007", "order-00:"), frozenset({"order-00:"})),
         ),
     ],
 )  # fmt: skip
 def test_conditions(
-    template: Template, equal: list[Any], operator: Operator, operands: Any, selection: Selection
+    template: Template,
+    equal: list[Any],
+    operator: Operator,
+    operands: Any,
+    selection: SortKeySelection,
 ) -> None:
     assert template.select(equal, operator, operands) == selection
 

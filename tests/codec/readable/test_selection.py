@@ -25,7 +25,7 @@ from isotone.codec.readable import (
     Integer,
     Natural,
     RawText,
-    Selection,
+    SortKeySelection,
     Template,
     Text,
     Unpadded,
@@ -77,7 +77,7 @@ def forms(draw: st.DrawFn) -> tuple[list[str | Kind], bool]:
     return parts, own
 
 
-def holds(selection: Selection, text: str) -> bool:
+def holds(selection: SortKeySelection, text: str) -> bool:
     """What DynamoDB does with the condition, and the caller with what is excluded."""
     key, operands = utf8(text), [utf8(operand) for operand in selection.operands]
     if selection.operator == "between":
@@ -181,62 +181,72 @@ OCTOBER = datetime(2019, 10, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("template", "equal", "operator", "operands", "selection"),
     [
-        (ORDERS, [], None, [], Selection()),
-        (ORDERS, ["SHIPPED"], None, [], Selection("begins_with", ("1_SHIPPED#",))),
+        (ORDERS, [], None, [], SortKeySelection()),
+        (ORDERS, ["SHIPPED"], None, [], SortKeySelection("begins_with", ("1_SHIPPED#",))),
         (
             ORDERS,
             ["CANCELLED"],
             "between",
             [JULY, OCTOBER],
-            Selection(
+            SortKeySelection(
                 "between",
                 ("2_CANCELLED#2019-07-01T00:00:00Z", "2_CANCELLED#2019-10-01T00:00:00Z"),
             ),
         ),
-        (ORDERS, [], ">", ["PLACED"], Selection(">=", ("0_PLACED$",))),
-        (ORDERS, [], "<", ["CANCELLED"], Selection("<=", ("2_CANCELLED",))),
-        (ORDERS, [], "=", ["SHIPPED"], Selection("begins_with", ("1_SHIPPED#",))),
-        (ISSUES, ["a/b", 157], None, [], Selection("=", ("REPO#a/b#ISSUE#99842",))),
+        (ORDERS, [], ">", ["PLACED"], SortKeySelection(">=", ("0_PLACED$",))),
+        (ORDERS, [], "<", ["CANCELLED"], SortKeySelection("<=", ("2_CANCELLED",))),
+        (ORDERS, [], "=", ["SHIPPED"], SortKeySelection("begins_with", ("1_SHIPPED#",))),
+        (ISSUES, ["a/b", 157], None, [], SortKeySelection("=", ("REPO#a/b#ISSUE#99842",))),
         (
             ISSUES,
             ["a/b"],
             "<",
             [157],
-            Selection("between", ("REPO#a/b#ISSUE#99842$", "REPO#a/b#ISSUE$")),
+            SortKeySelection("between", ("REPO#a/b#ISSUE#99842$", "REPO#a/b#ISSUE$")),
         ),
         (
             ISSUES,
             ["a/b"],
             ">",
             [157],
-            Selection("between", ("REPO#a/b#ISSUE#", "REPO#a/b#ISSUE#99841")),
+            SortKeySelection("between", ("REPO#a/b#ISSUE#", "REPO#a/b#ISSUE#99841")),
         ),
         (
             ISSUES,
             ["a/b"],
             "between",
             [2, 10],
-            Selection("between", ("REPO#a/b#ISSUE#99989", "REPO#a/b#ISSUE#99997")),
+            SortKeySelection("between", ("REPO#a/b#ISSUE#99989", "REPO#a/b#ISSUE#99997")),
         ),
-        (ISSUES, [], "begins_with", ["a#"], Selection("begins_with", ("REPO#a$h",))),
-        (NAMES, [], "<", ["b"], Selection("between", ("NAME#", "NAME#b"), frozenset({"NAME#b"}))),
-        (NAMES, [], ">", ["b"], Selection("between", ("NAME#b$", "NAME$"))),
-        (RAW, [], ">", ["b"], Selection("between", ("NAME#b\x00", "NAME$"))),
-        (Template([RawText()]), [], "<", ["b"], Selection("<", ("b",))),
-        (Template([RawText()]), [], ">=", [""], Selection()),
-        (Template([RawText()]), [], "between", ["", "b"], Selection("<=", ("b",))),
-        (Template([RawText()]), [], "begins_with", [""], Selection()),
+        (ISSUES, [], "begins_with", ["a#"], SortKeySelection("begins_with", ("REPO#a$h",))),
+        (
+            NAMES,
+            [],
+            "<",
+            ["b"],
+            SortKeySelection("between", ("NAME#", "NAME#b"), frozenset({"NAME#b"})),
+        ),
+        (NAMES, [], ">", ["b"], SortKeySelection("between", ("NAME#b$", "NAME$"))),
+        (RAW, [], ">", ["b"], SortKeySelection("between", ("NAME#b\x00", "NAME$"))),
+        (Template([RawText()]), [], "<", ["b"], SortKeySelection("<", ("b",))),
+        (Template([RawText()]), [], ">=", [""], SortKeySelection()),
+        (Template([RawText()]), [], "between", ["", "b"], SortKeySelection("<=", ("b",))),
+        (Template([RawText()]), [], "begins_with", [""], SortKeySelection()),
         (
             Template(["X", Float()]),
             [],
             "<=",
             [1.0],
-            Selection("between", ("X#", "X#bff0000000000000")),
+            SortKeySelection("between", ("X#", "X#bff0000000000000")),
         ),
     ],
 )
 def test_conditions(
-    template: Template, equal: list[Any], operator: Any, operands: list[Any], selection: Selection
+    template: Template,
+    equal: list[Any],
+    operator: Any,
+    operands: list[Any],
+    selection: SortKeySelection,
 ) -> None:
     assert template.select(equal, operator, operands) == selection
 
@@ -262,7 +272,7 @@ def test_what_selects_nothing_says_so(template: Template, operator: Any, operand
 def test_what_selects_something_is_not_empty() -> None:
     assert not NAMES.select([], "between", ["a", "a"]).empty
     assert not NAMES.select([], "<", ["b"]).empty
-    assert not Selection().empty
+    assert not SortKeySelection().empty
 
 
 @pytest.mark.parametrize(

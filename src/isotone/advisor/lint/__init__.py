@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from isotone.advisor.lint.catalogue import RULES, Rule
-from isotone.advisor.lint.finding import Finding, LintReport, Place, Suppressed
+from isotone.advisor.lint.catalogue import RULES, LintRule
+from isotone.advisor.lint.finding import FindingPlace, LintFinding, LintReport, Suppressed
 from isotone.advisor.lint.linting import lint
 from isotone.advisor.lint.settings import Settings, Thresholds
 
 __all__ = [
     "RULES",
-    "Finding",
+    "FindingPlace",
+    "LintFinding",
     "LintReport",
-    "Place",
-    "Rule",
+    "LintRule",
     "Settings",
     "Suppressed",
     "Thresholds",

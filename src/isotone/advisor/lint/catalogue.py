@@ -16,7 +16,7 @@ Where = Literal["models", "data", "models and data", "comments"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """One rule. `bad` is a fault, as declarations or as stored keys; `good` is the same without the fault."""
 
     code: str
@@ -41,7 +41,7 @@ def _indented(text: str) -> str:
 
 
 _ALL: Final = (
-    Rule(
+    LintRule(
         "ISO001",
         "a suppression without a reason",
         "comments",
@@ -50,7 +50,7 @@ _ALL: Final = (
         "Write the reason after the code.",
         "order = Key(...)  # isotone: ignore[ISO105] always read whole",
     ),
-    Rule(
+    LintRule(
         "ISO002",
         "a suppression that suppresses nothing",
         "comments",
@@ -59,7 +59,7 @@ _ALL: Final = (
         "Remove it, or correct the code.",
         "order = Key(...)",
     ),
-    Rule(
+    LintRule(
         "ISO101",
         "a number without a width in a string key",
         "models and data",
@@ -70,7 +70,7 @@ _ALL: Final = (
         "another program has written and that are never read by range.",
         "ORDER#00002\nORDER#00009\nORDER#00010",
     ),
-    Rule(
+    LintRule(
         "ISO102",
         "little room left in the width of a number",
         "data",
@@ -81,7 +81,7 @@ _ALL: Final = (
         "INVOICE#0008731  of at most 9999999",
         "note",
     ),
-    Rule(
+    LintRule(
         "ISO103",
         "mixed case in a key",
         "models and data",
@@ -91,7 +91,7 @@ _ALL: Final = (
         'Store one case in keys: field(case="lower"). The entity keeps the spelling that was given.',
         "USER#ann\nUSER#bob\nUSER#zoe",
     ),
-    Rule(
+    LintRule(
         "ISO104",
         "a date as it is displayed in a key",
         "models and data",
@@ -101,7 +101,7 @@ _ALL: Final = (
         "Declare the field as a date or a datetime: keys then have the ISO form in UTC.",
         "ORDER#2026-01-31\nORDER#2026-02-01",
     ),
-    Rule(
+    LintRule(
         "ISO105",
         "a component with many values before one with few",
         "models and data",
@@ -112,7 +112,7 @@ _ALL: Final = (
         "for one of them.",
         "CANCELLED#2026-01-11T09:05:00Z\nSHIPPED#2026-01-11T09:00:00Z",
     ),
-    Rule(
+    LintRule(
         "ISO106",
         "consecutive numbers as partition keys",
         "data",
@@ -122,7 +122,7 @@ _ALL: Final = (
         "Use an id that needs no counter, KSUID.new() or uuid7(), and keep the number as an attribute if people need it.",
         "ORDER#2CPPw1lmEgzbU5sE9OTbqbjXyQ0",
     ),
-    Rule(
+    LintRule(
         "ISO201",
         "a partition that grows without bound",
         "data",
@@ -132,7 +132,7 @@ _ALL: Final = (
         "Divide it: by an owner, by month, or by a shard number that writes choose at random and reads merge.",
         "ORDERS#2026-01\nORDERS#2026-02",
     ),
-    Rule(
+    LintRule(
         "ISO202",
         "the present time as a partition key",
         "models",
@@ -142,7 +142,7 @@ _ALL: Final = (
         "Add what distinguishes writers to the partition: a sensor, a customer, or a shard number.",
         'primary = Key("DAY", day, sensor).sort(at)',
     ),
-    Rule(
+    LintRule(
         "ISO203",
         "a collection near 10 GB in a table with a local index",
         "data",
@@ -152,7 +152,7 @@ _ALL: Final = (
         "Move the order to a global index in a new table (isotone copy), or divide the partition.",
         'indexes={"by_date": Global("PK", "date")}',
     ),
-    Rule(
+    LintRule(
         "ISO204",
         "an item near 400 KB",
         "data",
@@ -162,7 +162,7 @@ _ALL: Final = (
         "Move what grows into items of its own, next to the first one, or large values into a bucket.",
         "DOCUMENT#7\nDOCUMENT#7#PAGE#001",
     ),
-    Rule(
+    LintRule(
         "ISO301",
         "an index that nothing uses",
         "models and data",
@@ -171,7 +171,7 @@ _ALL: Final = (
         "Remove the index, or declare a key of an entity on it.",
         'Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})',
     ),
-    Rule(
+    LintRule(
         "ISO302",
         "a sparse index that is not sparse",
         "models",
@@ -182,7 +182,7 @@ _ALL: Final = (
         "Give the other entity an index of its own, and declare the sparse one with one_kind=True.",
         'Table("org", indexes={"roles": Global("PK1", "SK1", one_kind=True), "GSI2": Global("PK2", "SK2")})',
     ),
-    Rule(
+    LintRule(
         "ISO303",
         "a projection that forces more reads",
         "models",
@@ -192,7 +192,7 @@ _ALL: Final = (
         'Project the fields that queries return, or all: projection="ALL".',
         'Local("due", projection=("title",))',
     ),
-    Rule(
+    LintRule(
         "ISO401",
         "a filter that drops most of what is read",
         "data",
@@ -202,7 +202,7 @@ _ALL: Final = (
         "Declare an index whose key answers the condition, or a sparse one.",
         'by_status = Index("GSI1", shop).sort(status, number)',
     ),
-    Rule(
+    LintRule(
         "ISO501",
         "a declaration that an engine does not have",
         "models",
@@ -213,7 +213,7 @@ _ALL: Final = (
     ),
 )
 
-RULES: Final[Mapping[str, Rule]] = {rule.code: rule for rule in _ALL}
+RULES: Final[Mapping[str, LintRule]] = {rule.code: rule for rule in _ALL}
 """The rules by their codes."""
 
 

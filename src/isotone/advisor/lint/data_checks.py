@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from isotone import limits
 from isotone.advisor.explain import explain
-from isotone.advisor.lint.finding import Finding, Place
+from isotone.advisor.lint.finding import FindingPlace, LintFinding
 from isotone.advisor.lint.settings import Thresholds
 from isotone.advisor.table_sample import TableSample, collections
 from isotone.inference import is_own
@@ -36,7 +36,7 @@ _SPREAD: Final = 10  # collections of the table from which entries come that a p
 _MB: Final = limits.MB
 
 
-def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Finding]:
+def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[LintFinding]:
     """The findings of a table's items and indexes."""
     own = contents.shape.key.partition[0].name
     items = [item for item in contents.items if not is_own(item[own])]
@@ -59,8 +59,8 @@ def check_data(contents: TableSample, thresholds: Thresholds) -> Iterator[Findin
         yield from _empty_indexes(contents, items)
 
 
-def _place(contents: TableSample, index: str | None, key: str) -> Place:
-    return Place(table=contents.shape.name, index=index or "", key=key)
+def _place(contents: TableSample, index: str | None, key: str) -> FindingPlace:
+    return FindingPlace(table=contents.shape.name, index=index or "", key=key)
 
 
 # Keys that are texts
@@ -104,7 +104,7 @@ def _check_texts(
     thresholds: Thresholds,
     *,
     sort: bool,
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     texts = [item[name]["S"] for item in items if "S" in item.get(name, ())]
     place = _place(contents, index, name)
     for columns in _columns(texts):
@@ -118,7 +118,7 @@ def _check_texts(
             yield from _reverse(columns, place)
 
 
-def _widths(column: _Column, place: Place) -> Iterator[Finding]:
+def _widths(column: _Column, place: FindingPlace) -> Iterator[LintFinding]:
     numbers = {value for value in column.values if value.isdigit() and value.isascii()}
     if len(numbers) < _SEVERAL or len(numbers) < len(set(column.values)):
         return
@@ -126,7 +126,7 @@ def _widths(column: _Column, place: Place) -> Iterator[Finding]:
     unpadded = not any(value.startswith("0") and len(value) > 1 for value in numbers)
     if len(widths) > 1 and unpadded:
         short, long = min(numbers, key=len), max(numbers, key=len)
-        yield Finding(
+        yield LintFinding(
             "ISO101",
             place,
             f"keys {column.form} have numbers of {min(widths)} to {max(widths)} digits: {long} sorts before or after "
@@ -136,7 +136,9 @@ def _widths(column: _Column, place: Place) -> Iterator[Finding]:
         )
 
 
-def _headroom(column: _Column, place: Place, thresholds: Thresholds) -> Iterator[Finding]:
+def _headroom(
+    column: _Column, place: FindingPlace, thresholds: Thresholds
+) -> Iterator[LintFinding]:
     numbers = [value for value in column.values if value.isdigit() and value.isascii()]
     if len(set(numbers)) < _SEVERAL or len(numbers) < len(column.values):
         return
@@ -147,7 +149,7 @@ def _headroom(column: _Column, place: Place, thresholds: Thresholds) -> Iterator
     room = 10 ** wide.pop() - 1
     share = max(map(int, numbers)) / room
     if share > thresholds.headroom:
-        yield Finding(
+        yield LintFinding(
             "ISO102",
             place,
             f"keys {column.form} have used {share:.0%} of the {room:,} numbers that their width holds.",
@@ -156,7 +158,7 @@ def _headroom(column: _Column, place: Place, thresholds: Thresholds) -> Iterator
         )
 
 
-def _cases(column: _Column, place: Place) -> Iterator[Finding]:
+def _cases(column: _Column, place: FindingPlace) -> Iterator[LintFinding]:
     distinct = set(column.values)
     folded: dict[str, set[str]] = defaultdict(set)
     for value in distinct:
@@ -176,7 +178,7 @@ def _cases(column: _Column, place: Place) -> Iterator[Finding]:
         what = f"mix capitals and small letters: {capital!r} sorts before {small!r}, whatever they are."
     else:
         return
-    yield Finding(
+    yield LintFinding(
         "ISO103",
         place,
         f"keys {column.form} {what}",
@@ -185,10 +187,10 @@ def _cases(column: _Column, place: Place) -> Iterator[Finding]:
     )
 
 
-def _dates(column: _Column, place: Place) -> Iterator[Finding]:
+def _dates(column: _Column, place: FindingPlace) -> Iterator[LintFinding]:
     whole = [value for value in column.values if _DISPLAY_DATES.fullmatch(value)]
     for value in whole[:1]:
-        yield Finding(
+        yield LintFinding(
             "ISO104",
             place,
             f"keys {column.form} have dates as they are displayed: {value!r}.",
@@ -197,14 +199,14 @@ def _dates(column: _Column, place: Place) -> Iterator[Finding]:
         )
 
 
-def _reverse(columns: Sequence[_Column], place: Place) -> Iterator[Finding]:
+def _reverse(columns: Sequence[_Column], place: FindingPlace) -> Iterator[LintFinding]:
     for many, few in itertools.pairwise(columns):
         count = len(many.values)
         if count < _ENOUGH or len(set(many.values)) < 0.9 * count:
             continue
         kinds = set(few.values)
         if 1 < len(kinds) <= _FEW and all(map(_LITERAL.fullmatch, kinds)):
-            yield Finding(
+            yield LintFinding(
                 "ISO105",
                 place,
                 f"keys {many.form} have {len(set(many.values))} values before {len(kinds)} "
@@ -216,7 +218,7 @@ def _reverse(columns: Sequence[_Column], place: Place) -> Iterator[Finding]:
 
 def _sequential(
     contents: TableSample, items: Sequence[Item], thresholds: Thresholds
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     part = contents.shape.key.partition[0]
     groups: dict[str, set[int]] = defaultdict(set)
     for item in items:
@@ -228,7 +230,7 @@ def _sequential(
         if len(numbers) < thresholds.sequential:
             continue
         if len(numbers) >= 0.9 * (max(numbers) - min(numbers) + 1):
-            yield Finding(
+            yield LintFinding(
                 "ISO106",
                 _place(contents, None, part.name),
                 f"partition keys {prefix}{min(numbers)} to {prefix}{max(numbers)} are consecutive numbers.",
@@ -242,7 +244,7 @@ def _sequential(
 
 def _partitions(
     contents: TableSample, items: Sequence[Item], thresholds: Thresholds
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     shape = contents.shape
     has_local = any(index.kind == "local" for index in shape.indexes)
     for group in collections(shape.key, items).values():
@@ -251,7 +253,7 @@ def _partitions(
         yield from _large_partition(contents, None, shape.key, group, len(group), share, thresholds)
         size = sum(map(item_size, group))
         if has_local and size >= thresholds.collection_bytes:
-            yield Finding(
+            yield LintFinding(
                 "ISO203",
                 _place(contents, None, _partition_text(shape.key, group)),
                 f"the collection has {size / _MB / 1024:.1f} GB or more, and the table a local index.",
@@ -278,10 +280,10 @@ def _large_partition(
     count: int,
     share: float,
     thresholds: Thresholds,
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     if count >= thresholds.partition_items and share >= thresholds.partition_share:
         about = "" if contents.is_whole else "at least " if index is None else "about "
-        yield Finding(
+        yield LintFinding(
             "ISO201",
             _place(contents, index, _partition_text(key, group)),
             f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{counted(count, 'item')}.",
@@ -296,14 +298,14 @@ def _partition_text(key: KeyDescription, group: Sequence[Item]) -> str:
 
 def _large_items(
     contents: TableSample, items: Sequence[Item], thresholds: Thresholds
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     large = [(size, item) for item in items if (size := item_size(item)) >= thresholds.item_bytes]
     if not large:
         return
     size, item = max(large, key=lambda each: each[0])
     key = " ".join(value_text(item[part.name]) for part in contents.shape.key.parts)
     others = f", and {len(large) - 1} more of the sample are large" if len(large) > 1 else ""
-    yield Finding(
+    yield LintFinding(
         "ISO204",
         _place(contents, None, key),
         f"an item has {size // limits.KB} KB of the 400 KB that it may have{others}.",
@@ -312,13 +314,13 @@ def _large_items(
     )
 
 
-def _empty_indexes(contents: TableSample, items: Sequence[Item]) -> Iterator[Finding]:
+def _empty_indexes(contents: TableSample, items: Sequence[Item]) -> Iterator[LintFinding]:
     for index in contents.shape.indexes:
         if items and not index.item_count and not contents.entries(index.name):
             part = "the sample" if not contents.is_whole else "the table"
-            yield Finding(
+            yield LintFinding(
                 "ISO301",
-                Place(table=contents.shape.name, index=index.name),
+                FindingPlace(table=contents.shape.name, index=index.name),
                 f"no item of {part} is in the index.",
                 "It serves no query, and a program that begins to fill it pays for each write twice.",
                 "Remove it, or find out why the program does not write its attributes.",
@@ -329,8 +331,8 @@ def _empty_indexes(contents: TableSample, items: Sequence[Item]) -> Iterator[Fin
 
 
 def check_query(
-    calls: Calls, read: Read[Any], place: Place, sample: int, thresholds: Thresholds
-) -> Steps[list[Finding]]:
+    calls: Calls, read: Read[Any], place: FindingPlace, sample: int, thresholds: Thresholds
+) -> Steps[list[LintFinding]]:
     """The finding of a query whose filter drops most of what it reads, by the data."""
     if not read.filters:
         return []
@@ -340,7 +342,7 @@ def check_query(
     if cost.items_read < thresholds.filtered_items or cost.hit_rate >= thresholds.hit_rate:
         return []
     return [
-        Finding(
+        LintFinding(
             "ISO401",
             place,
             f"{explained.title} returns {cost.items_returned:,} of {counted(cost.items_read, 'item')} ({cost.hit_rate:.0%}).",
@@ -350,7 +352,9 @@ def check_query(
     ]
 
 
-def check_observations(observations: Sequence[Any], thresholds: Thresholds) -> Iterator[Finding]:
+def check_observations(
+    observations: Sequence[Any], thresholds: Thresholds
+) -> Iterator[LintFinding]:
     """The findings of requests that a program has made, as `isotone.Observation`s."""
     scanned: Counter[tuple[str, str | None, str]] = Counter()
     returned: Counter[tuple[str, str | None, str]] = Counter()
@@ -367,9 +371,9 @@ def check_observations(observations: Sequence[Any], thresholds: Thresholds) -> I
         table, index, operation = what
         rate = returned[what] / max(count, 1)
         if count >= thresholds.filtered_items and rate < thresholds.hit_rate:
-            yield Finding(
+            yield LintFinding(
                 "ISO401",
-                Place(table=table, index=index or ""),
+                FindingPlace(table=table, index=index or ""),
                 f"{operation} requests with a filter have returned {returned[what]:,} of {counted(count, 'item')} ({rate:.0%}).",
                 f"{units[what] * (1 - rate):,.0f} of {counted(units[what], 'unit', form=',.0f')} were for what the filter drops.",
                 "Declare an index whose key answers the filter, or a sparse one; isotone explain names it.",

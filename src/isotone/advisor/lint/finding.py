@@ -16,7 +16,7 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class FindingPlace:
     """Where a finding is: a line of a file, or a table, an index and a key; `name` says what is there."""
 
     file: str = ""
@@ -37,11 +37,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """A fault: its code, its place, what is wrong, what it costs, and what to do."""
 
     code: str
-    place: Place
+    place: FindingPlace
     reason: str
     cost: str
     fix: str
@@ -61,7 +61,7 @@ class Finding:
 class Suppressed:
     """A finding that a comment in the source or the configuration suppresses, and the reason."""
 
-    finding: Finding
+    finding: LintFinding
     reason: str
     in_source: bool = False
 
@@ -70,7 +70,7 @@ class Suppressed:
 class LintReport:
     """What lint has found. `checked` says what was looked at."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
     checked: tuple[str, ...] = ()
 
@@ -136,11 +136,11 @@ class LintReport:
             "runs": [{"tool": {"driver": driver}, "results": results}],
         }
 
-    def _all(self) -> Sequence[Finding]:
+    def _all(self) -> Sequence[LintFinding]:
         return [*self.findings, *(each.finding for each in self.suppressed)]
 
 
-def _sarif_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
+def _sarif_result(finding: LintFinding, rules: Sequence[str]) -> dict[str, Any]:
     place = finding.place
     location: dict[str, Any] = {}
     if place.file:

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from isotone.advisor.lint.catalogue import RULES
 from isotone.advisor.lint.data_checks import check_data, check_observations, check_query
-from isotone.advisor.lint.finding import Finding, LintReport, Place, Suppressed
+from isotone.advisor.lint.finding import FindingPlace, LintFinding, LintReport, Suppressed
 from isotone.advisor.lint.model_checks import check_table
 from isotone.advisor.lint.settings import Settings
 from isotone.advisor.lint.sources import Suppression, place_of_value, suppressions_of
@@ -91,7 +91,7 @@ class _Linting:
     def __init__(self, settings: Settings, sample: int) -> None:
         self._settings = settings
         self._sample = sample
-        self._found: list[Finding] = []
+        self._found: list[LintFinding] = []
         self._modules: tuple[str, ...] = ()
         self._whole: frozenset[str] = frozenset()
         self._checked: list[str] = []
@@ -144,7 +144,7 @@ class _Linting:
 
     def _report(self) -> LintReport:
         comments = suppressions_of(self._modules)
-        kept: list[Finding] = []
+        kept: list[LintFinding] = []
         suppressed: list[Suppressed] = []
         used: set[Suppression] = set()
         for finding in self._selected(self._found):
@@ -163,7 +163,7 @@ class _Linting:
         kept.sort(key=lambda each: (each.place, each.code))
         return LintReport(tuple(kept), tuple(suppressed), tuple(self._checked))
 
-    def _selected(self, findings: Iterable[Finding]) -> list[Finding]:
+    def _selected(self, findings: Iterable[LintFinding]) -> list[LintFinding]:
         """Findings of the codes that are looked for, each once."""
         return [each for each in dict.fromkeys(findings) if each.code in self._settings.select]
 
@@ -180,15 +180,15 @@ class _Linting:
 
     def _of_suppressions(
         self, comments: Sequence[Suppression], used: set[Suppression]
-    ) -> Iterable[Finding]:
+    ) -> Iterable[LintFinding]:
         """Suppressions without a reason, and those that suppress nothing."""
         for each in comments:
-            place = Place(each.file, each.line)
+            place = FindingPlace(each.file, each.line)
             if not each.reason:
                 yield _no_reason(place, ", ".join(each.codes))
             unknown = [code for code in each.codes if code not in RULES]
             if unknown or not each.codes or (each not in used and self._is_judged(each)):
-                yield Finding(
+                yield LintFinding(
                     "ISO002",
                     place,
                     f"ignore[{', '.join(each.codes)}] "
@@ -202,11 +202,11 @@ class _Linting:
                 )
         for code, reason in self._settings.ignore.items():
             if not reason.strip():
-                yield _no_reason(Place(name="pyproject.toml"), code)
+                yield _no_reason(FindingPlace(name="pyproject.toml"), code)
 
 
-def _no_reason(place: Place, codes: str) -> Finding:
-    return Finding(
+def _no_reason(place: FindingPlace, codes: str) -> LintFinding:
+    return LintFinding(
         "ISO001",
         place,
         f"ignore[{codes}] has no reason.",

@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from isotone.advisor.lint.finding import Finding, Place
+from isotone.advisor.lint.finding import FindingPlace, LintFinding
 from isotone.advisor.lint.settings import Settings
 from isotone.advisor.lint.sources import place_of_entity, place_of_value
 from isotone.backends.engines import ENGINES
@@ -29,7 +29,9 @@ _NAMELIKE: Final = re.compile(r"(?i)(^|_)(e_?mail|user_?name|login|handle|host_?
 _FEW: Final = 100  # values that an int may have to count as a choice
 
 
-def check_table(table: Table, modules: tuple[str, ...], settings: Settings) -> Iterator[Finding]:
+def check_table(
+    table: Table, modules: tuple[str, ...], settings: Settings
+) -> Iterator[LintFinding]:
     """The findings of a table and of its entities."""
     place = place_of_value(table, f"table {table.name}", modules)
     for schema in table.entities.values():
@@ -72,11 +74,11 @@ def _text_components(schema: EntitySchema, *, sort: bool) -> Iterator[tuple[Any,
     yield from found.values()
 
 
-def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
+def _widthless_numbers(schema: EntitySchema) -> Iterator[LintFinding]:
     for key, slot, component, _, codec in _components(schema):
         if type(codec).__name__ == "Unpadded" and slot in key.sort:
             field = component.field
-            yield Finding(
+            yield LintFinding(
                 "ISO101",
                 place_of_entity(schema.entity, key.name),
                 f"{schema.tag}.{key.name} has raw({field.name}), so 10 comes before 2.",
@@ -86,7 +88,7 @@ def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
             )
     for key, field in _text_components(schema, sort=True):
         if _NUMBERLIKE.search(field.name):
-            yield Finding(
+            yield LintFinding(
                 "ISO101",
                 place_of_entity(schema.entity, field.name),
                 f"{field.name} is a text in {schema.tag}.{key.name}, and sounds like a number.",
@@ -95,10 +97,10 @@ def _widthless_numbers(schema: EntitySchema) -> Iterator[Finding]:
             )
 
 
-def _mixed_case(schema: EntitySchema) -> Iterator[Finding]:
+def _mixed_case(schema: EntitySchema) -> Iterator[LintFinding]:
     for key, field in _text_components(schema, sort=False):
         if _NAMELIKE.search(field.name) and field.options.case is None:
-            yield Finding(
+            yield LintFinding(
                 "ISO103",
                 place_of_entity(schema.entity, field.name),
                 f"{field.name} is in {schema.tag}.{key.name} as it was typed.",
@@ -107,10 +109,10 @@ def _mixed_case(schema: EntitySchema) -> Iterator[Finding]:
             )
 
 
-def _display_dates(schema: EntitySchema) -> Iterator[Finding]:
+def _display_dates(schema: EntitySchema) -> Iterator[LintFinding]:
     for key, field in _text_components(schema, sort=True):
         if _TIMELIKE.search(field.name):
-            yield Finding(
+            yield LintFinding(
                 "ISO104",
                 place_of_entity(schema.entity, field.name),
                 f"{field.name} is a text in {schema.tag}.{key.name}, and sounds like a time.",
@@ -119,12 +121,12 @@ def _display_dates(schema: EntitySchema) -> Iterator[Finding]:
             )
 
 
-def _reverse_composites(schema: EntitySchema) -> Iterator[Finding]:
+def _reverse_composites(schema: EntitySchema) -> Iterator[LintFinding]:
     for key in _own_keys(schema):
         components = [component for slot in key.sort for component in slot.components]
         for many, few in itertools.pairwise(components):
             if _has_many_values(many.field) and _has_few_values(few.field):
-                yield Finding(
+                yield LintFinding(
                     "ISO105",
                     place_of_entity(schema.entity, key.name),
                     f"{schema.tag}.{key.name} sorts by {many.field.name} before {few.field.name}.",
@@ -133,12 +135,12 @@ def _reverse_composites(schema: EntitySchema) -> Iterator[Finding]:
                 )
 
 
-def _time_partitions(schema: EntitySchema) -> Iterator[Finding]:
+def _time_partitions(schema: EntitySchema) -> Iterator[LintFinding]:
     for key in _own_keys(schema):
         components = [component for slot in key.partition for component in slot.components]
         if components and all(_is_time(component.field) for component in components):
             names = ", ".join(component.field.name for component in components)
-            yield Finding(
+            yield LintFinding(
                 "ISO202",
                 place_of_entity(schema.entity, key.name),
                 f"{schema.tag}.{key.name} has no other partition than the time {names}.",
@@ -147,7 +149,7 @@ def _time_partitions(schema: EntitySchema) -> Iterator[Finding]:
             )
 
 
-def _extra_reads(schema: EntitySchema) -> Iterator[Finding]:
+def _extra_reads(schema: EntitySchema) -> Iterator[LintFinding]:
     for key in _own_keys(schema):
         index = schema.table.indexes.get(key.index) if key.index else None
         if index is None or index.kind != "local" or index.projection == "ALL":
@@ -165,7 +167,7 @@ def _extra_reads(schema: EntitySchema) -> Iterator[Finding]:
             if field.attribute not in kept and field.name not in held
         ]
         if missing:
-            yield Finding(
+            yield LintFinding(
                 "ISO303",
                 place_of_entity(schema.entity, key.name),
                 f"local index {key.index} does not project {', '.join(missing)} of {schema.tag}.",
@@ -174,7 +176,7 @@ def _extra_reads(schema: EntitySchema) -> Iterator[Finding]:
             )
 
 
-_OF_ENTITIES: Final[Sequence[Callable[[EntitySchema], Iterator[Finding]]]] = (
+_OF_ENTITIES: Final[Sequence[Callable[[EntitySchema], Iterator[LintFinding]]]] = (
     _widthless_numbers,
     _mixed_case,
     _display_dates,
@@ -224,12 +226,12 @@ def _of_structures() -> dict[str, Any]:
     return {name: index for each in layouts for name, index in each.layout().indexes.items()}
 
 
-def _unused_indexes(table: Table, place: Place) -> Iterator[Finding]:
+def _unused_indexes(table: Table, place: FindingPlace) -> Iterator[LintFinding]:
     used = {key.index for schema in table.entities.values() for key in schema.keys.values()}
     known = _of_structures()
     for name, index in table.indexes.items():
         if name not in used and known.get(name) != index and table.entities:
-            yield Finding(
+            yield LintFinding(
                 "ISO301",
                 place,
                 f"no entity has a key on index {name} of table {table.name}.",
@@ -238,7 +240,7 @@ def _unused_indexes(table: Table, place: Place) -> Iterator[Finding]:
             )
 
 
-def _overloaded_indexes(table: Table) -> Iterator[Finding]:
+def _overloaded_indexes(table: Table) -> Iterator[LintFinding]:
     """Indexes that are sparse for one entity, and have all items of another one."""
     for name in table.indexes:
         keys = [
@@ -252,7 +254,7 @@ def _overloaded_indexes(table: Table) -> Iterator[Finding]:
         full = [(schema, key) for schema, key in keys if key.when is None and not _is_sparse(key)]
         for schema, key in full if sparse else ():
             other = sparse[0][0].tag
-            yield Finding(
+            yield LintFinding(
                 "ISO302",
                 place_of_entity(schema.entity, key.name),
                 f"{schema.tag}.{key.name} writes an entry of every item into {name}, which is sparse for {other}.",
@@ -266,13 +268,13 @@ def _is_sparse(key: Any) -> bool:
     return any(component.field.wire.optional for component in key.components)
 
 
-def _portability(table: Table, engine: str, place: Place) -> Iterator[Finding]:
+def _portability(table: Table, engine: str, place: FindingPlace) -> Iterator[LintFinding]:
     if engine not in ENGINES:
         raise UsageError(
             f"{engine!r} is not an engine; the engines are {', '.join(sorted(ENGINES))}"
         )
     for gap, instead in gaps_of(table, ENGINES[engine]):
-        yield Finding(
+        yield LintFinding(
             "ISO501",
             place,
             f"{gap}.",

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from isotone.advisor.lint.finding import Place
+from isotone.advisor.lint.finding import FindingPlace
 
 _COMMENT: Final = re.compile(
     r"#\s*isotone:\s*ignore\s*\[(?P<codes>[^\]]*)\]\s*[:-]?\s*(?P<reason>.*)"
@@ -37,7 +37,7 @@ class Suppression:
     first: int
     last: int
 
-    def covers(self, place: Place, code: str) -> bool:
+    def covers(self, place: FindingPlace, code: str) -> bool:
         return (
             place.file == self.file
             and self.first <= place.line <= self.last
@@ -46,7 +46,7 @@ class Suppression:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """One file: the lines of its declarations by dotted name, and its suppressions."""
 
     file: str
@@ -55,16 +55,16 @@ class Source:
 
 
 @cache
-def source_of(file: str) -> Source:
+def source_of(file: str) -> SourceFile:
     """The declarations and comments of a file. Parses it once."""
     try:
         text = Path(file).read_text(encoding="utf-8")
         tree = ast.parse(text)
     except (OSError, SyntaxError, UnicodeDecodeError):
-        return Source(file)
+        return SourceFile(file)
     shown = _shown(file)
     lines = dict(_declarations(tree, ""))
-    return Source(shown, lines, tuple(_suppressions(shown, text, tree)))
+    return SourceFile(shown, lines, tuple(_suppressions(shown, text, tree)))
 
 
 def _shown(file: str) -> str:
@@ -128,27 +128,27 @@ def _is_code(line: str) -> bool:
 # Places of objects
 
 
-def place_of_entity(entity: type[Any], name: str = "") -> Place:
+def place_of_entity(entity: type[Any], name: str = "") -> FindingPlace:
     """Where an entity, or a field or key of it, is declared; in one of its bases if it is inherited."""
     for cls in entity.__mro__:
         source = _source_of_module(cls.__module__)
         dotted = f"{cls.__qualname__}.{name}" if name else cls.__qualname__
         if source is not None and dotted in source.lines:
-            return Place(source.file, source.lines[dotted][0], name=dotted)
-    return Place(name=f"{entity.__qualname__}.{name}" if name else entity.__qualname__)
+            return FindingPlace(source.file, source.lines[dotted][0], name=dotted)
+    return FindingPlace(name=f"{entity.__qualname__}.{name}" if name else entity.__qualname__)
 
 
-def place_of_value(value: Any, title: str, modules: tuple[str, ...]) -> Place:
+def place_of_value(value: Any, title: str, modules: tuple[str, ...]) -> FindingPlace:
     """Where a table or a query is assigned to a name of one of these modules."""
     for module in modules:
         source = _source_of_module(module)
         for name, each in vars(sys.modules[module]).items() if source is not None else ():
             if each is value and source is not None and name in source.lines:
-                return Place(source.file, source.lines[name][0], name=name)
-    return Place(name=title)
+                return FindingPlace(source.file, source.lines[name][0], name=name)
+    return FindingPlace(name=title)
 
 
-def _source_of_module(module: str) -> Source | None:
+def _source_of_module(module: str) -> SourceFile | None:
     file = getattr(sys.modules.get(module), "__file__", None)
     return None if file is None else source_of(file)
 

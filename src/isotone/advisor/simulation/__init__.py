@@ -13,36 +13,36 @@ from typing import Any, Final
 
 from isotone.advisor.simulation import sampling
 from isotone.advisor.simulation.forecast import (
-    Comparison,
     Costs,
     Forecast,
     HotKey,
+    MeasuredFigure,
     PlaceForecast,
     sizes_of,
 )
-from isotone.advisor.simulation.partitions import Load
-from isotone.advisor.simulation.recording import Place
+from isotone.advisor.simulation.partitions import PartitionLoad
+from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.report_text import report
 from isotone.advisor.simulation.runs import PARTS, ConfidenceInterval, Runs
-from isotone.advisor.simulation.workload import Call, Member, Population, Workload
+from isotone.advisor.simulation.workload import Population, PopulationMember, Workload, WorkloadCall
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices
 
 __all__ = [
     "DEFAULT_MEMBERS",
-    "Call",
-    "Comparison",
     "ConfidenceInterval",
     "Costs",
     "Forecast",
     "HotKey",
-    "Load",
-    "Member",
-    "Place",
+    "MeasuredFigure",
+    "PartitionLoad",
+    "PartitionSpace",
     "PlaceForecast",
     "Population",
+    "PopulationMember",
     "SimulationInterrupted",
     "Workload",
+    "WorkloadCall",
     "check",
     "report",
     "simulate",
@@ -105,7 +105,7 @@ def simulate(
         for number in range(PARTS)
     ]
     planned = [*parts, (largest, str(seed))]
-    samples: list[sampling.Sample] = []
+    samples: list[sampling.WorkloadSample] = []
     try:
         for sample in _run(workload, planned, calls, progress):
             samples.append(sample)  # noqa: PERF402 - an interruption keeps what is finished
@@ -132,7 +132,7 @@ def check(
     members: int | None = None,
     seed: int = 1,
     progress: Progress | None = None,
-) -> list[Comparison]:
+) -> list[MeasuredFigure]:
     """Run the workload at a larger size, by default ten times the sample's, and compare what was forecast for it.
 
     If the forecast is for fewer members than that, the workload is run at the size of the forecast.
@@ -150,7 +150,7 @@ def _run(
     planned: Sequence[tuple[int, str]],
     calls: float,
     progress: Progress | None,
-) -> Iterator[sampling.Sample]:
+) -> Iterator[sampling.WorkloadSample]:
     """The samples of runs with so many members each, and a seed."""
     runs = [sampling.Run(workload, members, calls, seed=seed) for members, seed in planned]
     total, before = sum(run.steps for run in runs), 0

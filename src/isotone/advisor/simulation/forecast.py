@@ -15,11 +15,11 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from isotone.advisor.simulation import partitions
-from isotone.advisor.simulation.partitions import Load
-from isotone.advisor.simulation.recording import Place
+from isotone.advisor.simulation.partitions import PartitionLoad
+from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.runs import DEVIATIONS, ConfidenceInterval, Runs, Trend, interval_of
-from isotone.advisor.simulation.sampling import Owner, Sample, Units
-from isotone.advisor.simulation.workload import Action, Ranks, Workload
+from isotone.advisor.simulation.sampling import CallUnits, Owner, WorkloadSample
+from isotone.advisor.simulation.workload import Ranks, Workload, WorkloadAction
 from isotone.errors import UsageError
 from isotone.prices import DAYS_A_MONTH, Prices
 
@@ -37,9 +37,9 @@ _DAY: Final = 86400.0
 class HotKey(NamedTuple):
     """One partition key with its load in the busiest hour, and the share of its units that are throttled in a day."""
 
-    place: Place
+    place: PartitionSpace
     label: str
-    load: Load
+    load: PartitionLoad
     throttled: float
     is_shared: bool
     shards: int = 1
@@ -54,14 +54,14 @@ class HotKey(NamedTuple):
 class PlaceForecast:
     """A table or a global index: load on average and in the busiest hour, bytes, partitions, and its hottest keys."""
 
-    place: Place
-    average: Load
-    peak: Load
+    place: PartitionSpace
+    average: PartitionLoad
+    peak: PartitionLoad
     stored: float
     growth: float
     """Bytes a day."""
     partitions: int
-    busiest: list[Load]
+    busiest: list[PartitionLoad]
     """The load of each of the busiest partitions in the busiest hour, before and without isolated keys."""
     keys: list[HotKey]
     throttled: float
@@ -112,11 +112,11 @@ class Forecast:
         return self._sample.members
 
     @property
-    def _sample(self) -> Sample:
+    def _sample(self) -> WorkloadSample:
         return self.runs.large if self._part is None else self.runs.small[self._part]
 
     @cached_property
-    def growing(self) -> dict[tuple[str, Place], Trend]:
+    def growing(self) -> dict[tuple[str, PartitionSpace], Trend]:
         """The actions whose units depend on the number of members, and how."""
         return self.runs.trends(self._part)
 
@@ -170,10 +170,12 @@ class Forecast:
         """The same forecast by each of the small runs."""
         return [replace(self, _part=part) for part in range(len(self.runs.small))]
 
-    def place(self, place: Place) -> PlaceForecast:
+    def place(self, place: PartitionSpace) -> PlaceForecast:
         """A table or an index; without any load if none was seen."""
         found = next((each for each in self.places if each.place == place), None)
-        return found or PlaceForecast(place, Load(), Load(), 0.0, 0.0, 0, [], [], 0.0)
+        return found or PlaceForecast(
+            place, PartitionLoad(), PartitionLoad(), 0.0, 0.0, 0, [], [], 0.0
+        )
 
     def key(self, label: str) -> HotKey | None:
         """A key by its label; None if it is not among those that are followed."""
@@ -230,15 +232,15 @@ class Forecast:
             self.prices.currency,
         )
 
-    def flat_capacity(self, place: PlaceForecast) -> Load:
+    def flat_capacity(self, place: PlaceForecast) -> PartitionLoad:
         """The provisioned units, the same all day, with which a table throttles nothing."""
         day = self.workload.day
-        return Load(
+        return PartitionLoad(
             _least_capacity([hour * place.average.reads for hour in day]),
             _least_capacity([hour * place.average.writes for hour in day]),
         )
 
-    def compare(self, measured: Sample) -> list[Comparison]:
+    def compare(self, measured: WorkloadSample) -> list[MeasuredFigure]:
         """This forecast at the size of another sample, beside what was measured there."""
         return list(_compared(replace(self, sizes=measured.members, shards={}), measured))
 
@@ -252,13 +254,13 @@ class Forecast:
 
     # One place
 
-    def _place(self, place: Place) -> PlaceForecast:
-        average = Load()
-        by_key: dict[tuple[str, bool], Load] = defaultdict(Load)
+    def _place(self, place: PartitionSpace) -> PlaceForecast:
+        average = PartitionLoad()
+        by_key: dict[tuple[str, bool], PartitionLoad] = defaultdict(PartitionLoad)
         in_use_of: dict[str, float] = {}  # the part of the time in which a key has its load
         for action in self.workload.actions.values():
             for owner, units, in_use in self._units(action, place):
-                load = Load(units.reads, units.writes) * self.rate(action)
+                load = PartitionLoad(units.reads, units.writes) * self.rate(action)
                 average += load
                 for label, share in self._keys_of(action, owner):
                     by_key[label, owner.kind == "shared"] += load * (share / in_use)
@@ -269,11 +271,11 @@ class Forecast:
             key = self._hot_key(place, label, load, is_shared)
             keys.append(key)
             more = max(key.load.reads * key.shards / peak - load.reads, 0.0)
-            average += Load(more * in_use_of[key.label])
+            average += PartitionLoad(more * in_use_of[key.label])
         stored, growth = self._bytes(place)
         number = partitions.number_of(average * peak, stored)
         keys.sort(key=lambda key: -key.load.use)
-        known = Load()
+        known = PartitionLoad()
         for key in keys:
             known += key.load * (key.shards * in_use_of[key.label])
         loads = partitions.placed(
@@ -297,17 +299,19 @@ class Forecast:
             min(refused / average.units, 1.0) if average.units else 0.0,
         )
 
-    def _units(self, action: Action, place: Place) -> Iterator[tuple[Owner, Units, float]]:
+    def _units(
+        self, action: WorkloadAction, place: PartitionSpace
+    ) -> Iterator[tuple[Owner, CallUnits, float]]:
         """The units of one call in a place at the real size, by whose key it is; and how much of the time it is used."""
         footprint = self._sample.footprints[action.name]
         trend = self.growing.get((action.name, place))
         factor = trend.factor(self._times_the_sample()) if trend else 1.0
         for (where, owner), units in footprint.units.items():
             if where == place:
-                grown = Units(units.reads * factor, units.writes * factor)
+                grown = CallUnits(units.reads * factor, units.writes * factor)
                 yield owner, grown, footprint.in_use.get((where, owner), 1.0)
 
-    def _keys_of(self, action: Action, owner: Owner) -> Iterator[tuple[str, float]]:
+    def _keys_of(self, action: WorkloadAction, owner: Owner) -> Iterator[tuple[str, float]]:
         """The keys that are followed one by one, and each one's share of the calls."""
         if owner.kind == "shared":
             yield owner.form, 1.0
@@ -319,7 +323,9 @@ class Forecast:
             for rank in range(1, min(ranks.size, RANKS) + 1):
                 yield owner.label(rank), ranks.share(rank)
 
-    def _hot_key(self, place: Place, label: str, average: Load, is_shared: bool) -> HotKey:
+    def _hot_key(
+        self, place: PartitionSpace, label: str, average: PartitionLoad, is_shared: bool
+    ) -> HotKey:
         name = f"{place}: {label}"
         shards = self.shards.get(name, 1)
         peak = max(self.workload.day)
@@ -327,7 +333,7 @@ class Forecast:
         reads = average.reads
         if shards > 1 and reads:
             reads = max(reads / shards, self._calls_reading(place, label) * _LEAST_READ)
-        load = Load(reads, average.writes / shards)
+        load = PartitionLoad(reads, average.writes / shards)
         hours = [load * hour for hour in self.workload.day]
         refused = sum(hour.beyond.units for hour in hours)
         total = sum(hour.units for hour in hours)
@@ -335,7 +341,7 @@ class Forecast:
             place, name, load * peak, refused / total if total else 0.0, is_shared, shards
         )
 
-    def _calls_reading(self, place: Place, label: str) -> float:
+    def _calls_reading(self, place: PartitionSpace, label: str) -> float:
         """Calls a second that read a shared key."""
         rate = 0.0
         for action in self.workload.actions.values():
@@ -348,7 +354,7 @@ class Forecast:
                     )
         return rate
 
-    def _bytes(self, place: Place) -> tuple[float, float]:
+    def _bytes(self, place: PartitionSpace) -> tuple[float, float]:
         """The bytes of a place with all members, and by how many it grows in a day."""
         stored = sum(
             self._sample.stored.get((name, place), 0.0) * size for name, size in self.sizes.items()
@@ -361,7 +367,7 @@ class Forecast:
 
     # Sizes
 
-    def rate(self, action: Action) -> float:
+    def rate(self, action: WorkloadAction) -> float:
         """Calls a second of an action on average."""
         if action.by is None:
             return action.rate
@@ -389,7 +395,7 @@ def sizes_of(workload: Workload, size: int | None) -> dict[str, int]:
     return {name: max(1, round(each * factor)) for name, each in declared.items()}
 
 
-class Comparison(NamedTuple):
+class MeasuredFigure(NamedTuple):
     """A predicted figure with its interval, and the measured one."""
 
     what: str
@@ -410,7 +416,7 @@ _COMPARED: Final[dict[str, Callable[[PlaceForecast], float]]] = {
 }
 
 
-def of_place(place: Place, figure: Callable[[PlaceForecast], float]) -> Figure:
+def of_place(place: PartitionSpace, figure: Callable[[PlaceForecast], float]) -> Figure:
     """A figure of a table or an index, for `Forecast.interval`."""
     return lambda forecast: figure(forecast.place(place))
 
@@ -425,7 +431,7 @@ def of_key(label: str, figure: Callable[[HotKey], float]) -> Figure:
     return value
 
 
-def _compared(predicted: Forecast, measured: Sample) -> Iterator[Comparison]:
+def _compared(predicted: Forecast, measured: WorkloadSample) -> Iterator[MeasuredFigure]:
     truth = replace(predicted, runs=Runs(measured))
     members = measured.largest / predicted.runs.large.largest
     for there in truth.places:
@@ -434,30 +440,34 @@ def _compared(predicted: Forecast, measured: Sample) -> Iterator[Comparison]:
             if wanted:
                 figure = of_place(there.place, getter)
                 interval = predicted.interval(figure, measured=members)
-                yield Comparison(f"{there.place}: {unit}", figure(predicted), wanted, interval)
+                yield MeasuredFigure(f"{there.place}: {unit}", figure(predicted), wanted, interval)
     for label, (load, touches) in _measured_keys(truth, measured)[:3]:
         figure = of_key(label, lambda key: key.load.use)
         interval = predicted.interval(figure, measured=members)
         # Which calls reach a key is chance in what was measured; a forecast has the key's share of them.
         interval = interval.widened(DEVIATIONS * load.use / math.sqrt(touches))
-        yield Comparison(f"{label}: part of a partition", figure(predicted), load.use, interval)
+        yield MeasuredFigure(f"{label}: part of a partition", figure(predicted), load.use, interval)
 
 
-def _measured_keys(truth: Forecast, measured: Sample) -> list[tuple[str, tuple[Load, int]]]:
+def _measured_keys(
+    truth: Forecast, measured: WorkloadSample
+) -> list[tuple[str, tuple[PartitionLoad, int]]]:
     """The busiest keys as they were measured: the load in the busiest hour, and how often each was touched."""
-    found: dict[str, tuple[Load, int]] = {}
+    found: dict[str, tuple[PartitionLoad, int]] = {}
     peak = max(truth.workload.day)
     for (place, label, action), each in measured.hottest.items():
         name = f"{place}: {label}"
         rate = truth.rate(truth.workload.actions[action]) * peak
-        load, touches = found.get(name, (Load(), 0))
-        more = Load(each.units.reads, each.units.writes) * rate
+        load, touches = found.get(name, (PartitionLoad(), 0))
+        more = PartitionLoad(each.units.reads, each.units.writes) * rate
         found[name] = load + more, touches + each.number
     return sorted(found.items(), key=lambda each: -each[1][0].use)
 
 
-def _less(all_of_it: Load, known: Load) -> Load:
-    return Load(max(all_of_it.reads - known.reads, 0.0), max(all_of_it.writes - known.writes, 0.0))
+def _less(all_of_it: PartitionLoad, known: PartitionLoad) -> PartitionLoad:
+    return PartitionLoad(
+        max(all_of_it.reads - known.reads, 0.0), max(all_of_it.writes - known.writes, 0.0)
+    )
 
 
 def _rounded_up(number: float) -> int:
@@ -544,7 +554,7 @@ def _place_figures(place: PlaceForecast) -> Figures:
 
 
 def _key_figures(key: HotKey | None) -> Figures:
-    load = key.load if key else Load()
+    load = key.load if key else PartitionLoad()
     return {
         "peak": _units(load),
         "part_of_a_partition": load.use,
@@ -572,5 +582,5 @@ def _intervals(forecast: Forecast, figures: Callable[[Forecast], Figures]) -> Fi
     return {name: interval(name, value) for name, value in figures(forecast).items()}
 
 
-def _units(load: Load) -> Figures:
+def _units(load: PartitionLoad) -> Figures:
     return {"reads": load.reads, "writes": load.writes}

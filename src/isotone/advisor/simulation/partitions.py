@@ -27,17 +27,17 @@ _MINUTES: Final = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class PartitionLoad:
     """Units a second."""
 
     reads: float = 0.0
     writes: float = 0.0
 
-    def __add__(self, other: Load) -> Load:
-        return Load(self.reads + other.reads, self.writes + other.writes)
+    def __add__(self, other: PartitionLoad) -> PartitionLoad:
+        return PartitionLoad(self.reads + other.reads, self.writes + other.writes)
 
-    def __mul__(self, factor: float) -> Load:
-        return Load(self.reads * factor, self.writes * factor)
+    def __mul__(self, factor: float) -> PartitionLoad:
+        return PartitionLoad(self.reads * factor, self.writes * factor)
 
     @property
     def use(self) -> float:
@@ -45,16 +45,16 @@ class Load:
         return max(self.reads / READS, self.writes / WRITES)
 
     @property
-    def beyond(self) -> Load:
+    def beyond(self) -> PartitionLoad:
         """What is above the limit of one partition."""
-        return Load(max(self.reads - READS, 0.0), max(self.writes - WRITES, 0.0))
+        return PartitionLoad(max(self.reads - READS, 0.0), max(self.writes - WRITES, 0.0))
 
     @property
     def units(self) -> float:
         return self.reads + self.writes
 
 
-def number_of(load: Load, stored: float) -> int:
+def number_of(load: PartitionLoad, stored: float) -> int:
     """The partitions of a table on demand with so much load, evenly spread, and so many bytes."""
     by_load = load.reads / READS + load.writes / WRITES
     return max(FIRST, math.ceil(by_load), math.ceil(stored / PARTITION_BYTES))
@@ -66,7 +66,9 @@ def partition_of(key: str, partitions: int) -> int:
     return int.from_bytes(digest, "big") * partitions >> 64
 
 
-def placed(keys: Sequence[tuple[str, Load]], rest: Load, partitions: int) -> list[Load]:
+def placed(
+    keys: Sequence[tuple[str, PartitionLoad]], rest: PartitionLoad, partitions: int
+) -> list[PartitionLoad]:
     """The load of each partition: known keys by their hash, the rest evenly."""
     loads = [rest * (1 / partitions)] * partitions
     for key, load in keys:

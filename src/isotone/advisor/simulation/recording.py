@@ -34,7 +34,7 @@ _NOT_RECORDED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionSpace:
     """A table, or one of its global indexes: what has partitions of its own."""
 
     table: str
@@ -44,10 +44,10 @@ class Place:
         return self.table if self.index is None else f"{self.table}.{self.index}"
 
 
-class Touch(NamedTuple):
+class PartitionTouch(NamedTuple):
     """Units that a request consumed for one partition key; without a key they are spread over all of them."""
 
-    place: Place
+    place: PartitionSpace
     key: str | None
     reads: float = 0.0
     writes: float = 0.0
@@ -56,13 +56,13 @@ class Touch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _KeyNames:
     """The keys of a table and its indexes; `local` are its local ones."""
 
-    keys: dict[Place, KeyDescription]
-    local: frozenset[Place]
+    keys: dict[PartitionSpace, KeyDescription]
+    local: frozenset[PartitionSpace]
 
-    def touched(self, place: Place, item: Mapping[str, Any] | None) -> str | None:
+    def touched(self, place: PartitionSpace, item: Mapping[str, Any] | None) -> str | None:
         """The text of the partition key of an item in a place; None if the item is not in it."""
         values = [(item or {}).get(name) for name in self.keys[place].partition_names]
         present = [value for value in values if value is not None]
@@ -74,15 +74,15 @@ class _Write(NamedTuple):
     key: Item
 
 
-class Recorder(Native):
+class TouchRecorder(Native):
     """A `Backend` that passes requests on to another one, and remembers what they touched."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._shapes: dict[str, _Shape] = {}
-        self._touches: list[Touch] = []
+        self._shapes: dict[str, _KeyNames] = {}
+        self._touches: list[PartitionTouch] = []
 
-    def take(self) -> list[Touch]:
+    def take(self) -> list[PartitionTouch]:
         """What was touched since the last call of this."""
         taken, self._touches = self._touches, []
         return taken
@@ -113,7 +113,7 @@ class Recorder(Native):
 
     def _keys_of_request(
         self, operation: str, request: Request
-    ) -> tuple[list[tuple[Place, str | None]], list[_Write]]:
+    ) -> tuple[list[tuple[PartitionSpace, str | None]], list[_Write]]:
         """The places and partition keys that a request reads, and the items that it writes."""
         match operation:
             case "GetItem":
@@ -121,7 +121,7 @@ class Recorder(Native):
             case "Query":
                 return [self._of_query(request)], []
             case "Scan":
-                return [(Place(request["TableName"], request.get("IndexName")), None)], []
+                return [(PartitionSpace(request["TableName"], request.get("IndexName")), None)], []
             case "BatchGetItem":
                 wanted = request["RequestItems"].items()
                 return [
@@ -144,15 +144,17 @@ class Recorder(Native):
                 return [], [self._write(entry["TableName"], entry) for entry in entries]
         return [], []
 
-    def _of_key(self, table: str, key: Item) -> tuple[Place, str | None]:
-        place = Place(table)
+    def _of_key(self, table: str, key: Item) -> tuple[PartitionSpace, str | None]:
+        place = PartitionSpace(table)
         return place, self._shape(table).touched(place, key)
 
-    def _of_query(self, request: Request) -> tuple[Place, str | None]:
+    def _of_query(self, request: Request) -> tuple[PartitionSpace, str | None]:
         table = request["TableName"]
         shape = self._shape(table)
-        place = Place(table, request.get("IndexName"))
-        own = Place(table) if place in shape.local else place  # which is in the table's partitions
+        place = PartitionSpace(table, request.get("IndexName"))
+        own = (
+            PartitionSpace(table) if place in shape.local else place
+        )  # which is in the table's partitions
         text = as_text(request)
         if "KeyConditionExpression" not in text:  # the old form, KeyConditions
             return own, None
@@ -164,17 +166,19 @@ class Recorder(Native):
 
     def _write(self, table: str, entry: Mapping[str, Any]) -> _Write:
         source = entry.get("Key") or entry["Item"]
-        names = self._shape(table).keys[Place(table)].names
+        names = self._shape(table).keys[PartitionSpace(table)].names
         return _Write(table, {name: source[name] for name in names if name in source})
 
     # What it cost
 
-    def _reads(self, consumed: Mapping[str, Any], reads: list[tuple[Place, str | None]]) -> None:
+    def _reads(
+        self, consumed: Mapping[str, Any], reads: list[tuple[PartitionSpace, str | None]]
+    ) -> None:
         of_table = [each for each in reads if each[0].table == consumed["TableName"]]
         if not of_table:
             return
         units = float(consumed.get("CapacityUnits", 0.0)) / len(of_table)
-        self._touches += [Touch(place, key, reads=units) for place, key in of_table]
+        self._touches += [PartitionTouch(place, key, reads=units) for place, key in of_table]
 
     def _writes(
         self,
@@ -193,13 +197,15 @@ class Recorder(Native):
             return
         shape = self._shape(table)
         of_indexes = {
-            Place(table, name): float(each["CapacityUnits"])
+            PartitionSpace(table, name): float(each["CapacityUnits"])
             for name, each in (consumed.get("GlobalSecondaryIndexes") or {}).items()
         }
         own = (float(consumed["CapacityUnits"]) - sum(of_indexes.values())) / len(changes)
         for old, new, write in changes:
-            key = shape.touched(Place(table), write.key)
-            self._touches.append(Touch(Place(table), key, 0.0, own, _size(new) - _size(old)))
+            key = shape.touched(PartitionSpace(table), write.key)
+            self._touches.append(
+                PartitionTouch(PartitionSpace(table), key, 0.0, own, _size(new) - _size(old))
+            )
         for place, units in of_indexes.items():
             keys = [
                 key
@@ -208,25 +214,25 @@ class Recorder(Native):
                 for key in dict.fromkeys((shape.touched(place, old), shape.touched(place, new)))
                 if key is not None
             ]
-            self._touches += [Touch(place, key, writes=units / len(keys)) for key in keys]
+            self._touches += [PartitionTouch(place, key, writes=units / len(keys)) for key in keys]
 
     def _refused(self, writes: list[_Write], before: list[Item | None]) -> None:
         """A write whose condition fails costs what it would have cost at the stored item's size."""
         for write, old in zip(writes, before, strict=True):
-            place = Place(write.table)
+            place = PartitionSpace(write.table)
             key = self._shape(write.table).touched(place, write.key)
-            self._touches.append(Touch(place, key, writes=write_units(_size(old))))
+            self._touches.append(PartitionTouch(place, key, writes=write_units(_size(old))))
 
     # Looks on the side
 
-    def _shape(self, table: str) -> _Shape:
+    def _shape(self, table: str) -> _KeyNames:
         found = self._shapes.get(table)
         if found is None:
             description = read_description(self._backend, table)
-            keys = {Place(table): description.key}
-            keys |= {Place(table, index.name): index.key for index in description.indexes}
+            keys = {PartitionSpace(table): description.key}
+            keys |= {PartitionSpace(table, index.name): index.key for index in description.indexes}
             local = [index.name for index in description.indexes if index.kind == "local"]
-            found = _Shape(keys, frozenset(Place(table, name) for name in local))
+            found = _KeyNames(keys, frozenset(PartitionSpace(table, name) for name in local))
             self._shapes[table] = found
         return found
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from isotone.advisor.simulation.forecast import (
     BUSY,
     SURE,
-    Comparison,
     Figure,
     Forecast,
     HotKey,
+    MeasuredFigure,
     PlaceForecast,
     of_key,
     of_place,
@@ -32,7 +32,7 @@ ASSUMPTIONS = (
 )
 
 
-def report(forecast: Forecast, comparisons: Sequence[Comparison] = ()) -> str:
+def report(forecast: Forecast, comparisons: Sequence[MeasuredFigure] = ()) -> str:
     """A forecast as text; with the comparisons of `check`, if there are any."""
     parts = [_title(forecast), _places(forecast), _keys(forecast), _money(forecast)]
     if advice := list(_advice(forecast)):
@@ -164,7 +164,7 @@ def _about(key: HotKey) -> str:
     return said
 
 
-def _checked(comparisons: Sequence[Comparison]) -> str:
+def _checked(comparisons: Sequence[MeasuredFigure]) -> str:
     rows = [
         [
             each.what,

@@ -24,8 +24,8 @@ from functools import cached_property
 from statistics import fmean, variance
 from typing import Final, NamedTuple
 
-from isotone.advisor.simulation.recording import Place
-from isotone.advisor.simulation.sampling import Sample
+from isotone.advisor.simulation.recording import PartitionSpace
+from isotone.advisor.simulation.sampling import WorkloadSample
 
 PARTS: Final = 8
 """How many small runs there are, and which part of the large run's members each has."""
@@ -119,18 +119,18 @@ class Trend(NamedTuple):
 class Runs:
     """The samples of all runs: the large one, the small ones, and for each of these a smallest one."""
 
-    large: Sample
-    small: tuple[Sample, ...] = ()
-    smallest: tuple[Sample, ...] = ()
+    large: WorkloadSample
+    small: tuple[WorkloadSample, ...] = ()
+    smallest: tuple[WorkloadSample, ...] = ()
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> Runs:
+    def of(cls, samples: Sequence[WorkloadSample]) -> Runs:
         """The runs in the order in which they are made: smallest, if they are smaller than the small ones; small, large."""
         *smaller, large = samples
         return cls(large, tuple(smaller[-PARTS:]), tuple(smaller[:-PARTS]))
 
     @classmethod
-    def of_some(cls, samples: Sequence[Sample]) -> Runs | None:
+    def of_some(cls, samples: Sequence[WorkloadSample]) -> Runs | None:
         """What is known when only the first of them have been made: a small run, and the smallest ones beside it."""
         if len(samples) <= PARTS:
             return None
@@ -141,7 +141,7 @@ class Runs:
         """The members of the large run for each of a small one's."""
         return _ratio(self.large, self.small[0]) if self.small else 1.0
 
-    def trends(self, part: int | None = None) -> dict[tuple[str, Place], Trend]:
+    def trends(self, part: int | None = None) -> dict[tuple[str, PartitionSpace], Trend]:
         """What depends on the number of members, and how, by the large run or by one of the small ones."""
         found = {}
         for key in self._growing:
@@ -159,7 +159,7 @@ class Runs:
         return found
 
     @cached_property
-    def _growing(self) -> list[tuple[str, Place]]:
+    def _growing(self) -> list[tuple[str, PartitionSpace]]:
         """The actions and places whose units differ between the sizes by more than chance."""
         keys = {
             (name, place)
@@ -170,7 +170,7 @@ class Runs:
             sorted(filter(self._grows, keys), key=str) if self.small and self.large.members else []
         )
 
-    def _grows(self, key: tuple[str, Place]) -> bool:
+    def _grows(self, key: tuple[str, PartitionSpace]) -> bool:
         small = [_units(each, key) for each in self.small]
         of_small = variance(small)
         steps = [_steps(_units(self.large, key) - fmean(small), of_small / self.ratio, small)]
@@ -188,10 +188,10 @@ def _steps(difference: float, of_larger: float, smaller: Sequence[float]) -> flo
     return difference / deviation if deviation else math.copysign(math.inf, difference)
 
 
-def _units(sample: Sample, key: tuple[str, Place]) -> float:
+def _units(sample: WorkloadSample, key: tuple[str, PartitionSpace]) -> float:
     units = sample.footprints[key[0]].of(key[1])
     return units.reads + units.writes
 
 
-def _ratio(large: Sample, small: Sample) -> float:
+def _ratio(large: WorkloadSample, small: WorkloadSample) -> float:
     return large.largest / small.largest

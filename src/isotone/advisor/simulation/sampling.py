@@ -22,8 +22,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from isotone.advisor.simulation.recording import Place, Recorder, Touch
-from isotone.advisor.simulation.workload import Action, Call, Member, Population, Ranks, Workload
+from isotone.advisor.simulation.recording import PartitionSpace, PartitionTouch, TouchRecorder
+from isotone.advisor.simulation.workload import (
+    Population,
+    PopulationMember,
+    Ranks,
+    Workload,
+    WorkloadAction,
+    WorkloadCall,
+)
 from isotone.backends.opening import open_backend
 from isotone.clock import ManualClock
 from isotone.errors import UsageError
@@ -58,7 +65,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(slots=True)
-class Units:
+class CallUnits:
     """Units for each call of an action."""
 
     reads: float = 0.0
@@ -73,7 +80,7 @@ class Units:
 class Touches:
     """How often a key was touched, and what that consumed for each call of an action."""
 
-    units: Units = field(default_factory=Units)
+    units: CallUnits = field(default_factory=CallUnits)
     number: int = 0
 
 
@@ -81,14 +88,14 @@ class Touches:
 class Footprint:
     """What a call of an action consumes on average, and by how many bytes its items grow."""
 
-    units: dict[tuple[Place, Owner], Units] = field(default_factory=dict)
+    units: dict[tuple[PartitionSpace, Owner], CallUnits] = field(default_factory=dict)
     grown: dict[str, float] = field(default_factory=dict)
-    in_use: dict[tuple[Place, Owner], float] = field(default_factory=dict)
+    in_use: dict[tuple[PartitionSpace, Owner], float] = field(default_factory=dict)
     """The part of the time in which a shared key is used, if it is not always: it may have the minute in it."""
 
-    def of(self, place: Place) -> Units:
+    def of(self, place: PartitionSpace) -> CallUnits:
         """The units in one place."""
-        total = Units()
+        total = CallUnits()
         for (where, _), units in self.units.items():
             if where == place:
                 total.add(units.reads, units.writes)
@@ -96,7 +103,7 @@ class Footprint:
 
 
 @dataclass(slots=True)
-class Sample:
+class WorkloadSample:
     """The result of running a workload with a part of its members."""
 
     largest: int
@@ -104,11 +111,11 @@ class Sample:
     members: dict[str, int]
     calls: dict[str, int]
     footprints: dict[str, Footprint]
-    stored: dict[tuple[str, Place], float]
+    stored: dict[tuple[str, PartitionSpace], float]
     """Bytes in each place that a member of a population begins with."""
-    index_bytes: dict[Place, float]
+    index_bytes: dict[PartitionSpace, float]
     """Bytes in each place for each byte in its table, at the end."""
-    hottest: dict[tuple[Place, str, str], Touches]
+    hottest: dict[tuple[PartitionSpace, str, str], Touches]
     """What was consumed for each call of an action: by place, label of the key, and action; of keys touched often."""
 
 
@@ -118,7 +125,7 @@ class _Touched(NamedTuple):
     call: int
     action: str
     at: float
-    touch: Touch
+    touch: PartitionTouch
 
 
 def sizes(workload: Workload, members: int) -> dict[str, int]:
@@ -161,9 +168,11 @@ class Run:
         self._clock = ManualClock(_PEAK)
         self._acting = self._ranks("activity")
         self._reached = self._ranks("popularity")
-        self._drawn: list[Member] = []
+        self._drawn: list[PopulationMember] = []
         self._touched: list[_Touched] = []
-        self._members: list[tuple[Member | None, list[Member]]] = []  # of each call
+        self._members: list[
+            tuple[PopulationMember | None, list[PopulationMember]]
+        ] = []  # of each call
         self._world: Any = None
 
     def _ranks(self, of: str) -> dict[str, Ranks]:
@@ -172,11 +181,11 @@ class Run:
             for name, each in self._workload.populations.items()
         }
 
-    def sample(self, progress: Callable[[int], object]) -> Sample:
+    def sample(self, progress: Callable[[int], object]) -> WorkloadSample:
         """Join, call, and condense; `progress` is called with the number of steps that are done."""
         self._progress = progress
         database, close = open_backend(":memory:", clock=self._clock)
-        recorder = Recorder(database)
+        recorder = TouchRecorder(database)
         store = connect(recorder, clock=self._clock, engine="dynamodb", report=None)
         with ExitStack() as stack:
             stack.callback(close)
@@ -196,7 +205,7 @@ class Run:
             place: size / base[place.table] if base[place.table] else 1.0
             for place, size in at_end.items()
         }
-        return Sample(
+        return WorkloadSample(
             *(self._largest, self._counts, self._calls, condensed.footprints(), stored, ratio),
             condensed.hottest(),
         )
@@ -207,9 +216,9 @@ class Run:
         if self._workload.prepares is not None:
             self._world = self._workload.prepares(self._store)
 
-    def _join(self, recorder: Recorder) -> dict[tuple[str, Place], float]:
+    def _join(self, recorder: TouchRecorder) -> dict[tuple[str, PartitionSpace], float]:
         """Let all members join; returns what a member of each population stores."""
-        stored: dict[tuple[str, Place], float] = {}
+        stored: dict[tuple[str, PartitionSpace], float] = {}
         before = _sizes(recorder)
         joined = 0
         for name, population in self._workload.populations.items():
@@ -227,11 +236,11 @@ class Run:
         recorder.take()
         return stored
 
-    def _call(self, member: Member | None) -> Call:
+    def _call(self, member: PopulationMember | None) -> WorkloadCall:
         self._drawn = []
-        return Call(self._store, self._world, member, self._chance, self._clock, self._draw)
+        return WorkloadCall(self._store, self._world, member, self._chance, self._clock, self._draw)
 
-    def _draw(self, population: Population | str) -> Member:
+    def _draw(self, population: Population | str) -> PopulationMember:
         name = population if isinstance(population, str) else population.name
         if name not in self._reached:
             raise UsageError(f"there is no population {name!r} in {self._workload.name!r}")
@@ -247,7 +256,7 @@ class Run:
         least = self._calls_a_member * self._largest
         return {name: round(least * max(1.0, _MORE * rate / most)) for name, rate in rates.items()}
 
-    def _run_calls(self, recorder: Recorder) -> None:
+    def _run_calls(self, recorder: TouchRecorder) -> None:
         order = [name for name, number in self._calls.items() for _ in range(number)]
         self._chance.shuffle(order)
         step = _WINDOW / max(len(order), 1)
@@ -261,22 +270,22 @@ class Run:
             self._clock.advance(step)
             self._progress(self._joining + number + 1)
 
-    def _who(self, action: Action) -> Member | None:
+    def _who(self, action: WorkloadAction) -> PopulationMember | None:
         if action.by is None:
             return None
         return action.by.member(self._acting[action.by.name].pick(self._chance))
 
 
-def _sizes(backend: Any) -> dict[Place, float]:
+def _sizes(backend: Any) -> dict[PartitionSpace, float]:
     """The bytes of each table and global index."""
-    found: dict[Place, float] = {}
+    found: dict[PartitionSpace, float] = {}
     for name in table_names(backend):
         table = read_description(backend, name)
         local = sum(index.size for index in table.indexes if index.kind == "local")
-        found[Place(name)] = float(table.size + local)
+        found[PartitionSpace(name)] = float(table.size + local)
         for index in table.indexes:
             if index.kind == "global":
-                found[Place(name, index.name)] = float(index.size)
+                found[PartitionSpace(name, index.name)] = float(index.size)
     return found
 
 
@@ -286,9 +295,9 @@ class _Condensed:
     def __init__(
         self,
         touched: list[_Touched],
-        members: list[tuple[Member | None, list[Member]]],
+        members: list[tuple[PopulationMember | None, list[PopulationMember]]],
         calls: dict[str, int],
-        everybody: list[Member],
+        everybody: list[PopulationMember],
     ) -> None:
         self._touched = touched
         self._members = members
@@ -307,7 +316,7 @@ class _Condensed:
             number = self._calls[action]
             footprint = made[action]
             owner = self._owner_of(call, touch)
-            units = footprint.units.setdefault((touch.place, owner), Units())
+            units = footprint.units.setdefault((touch.place, owner), CallUnits())
             units.add(touch.reads / number, touch.writes / number)
             if owner.kind == "shared" and (touch.place, owner.form) in shares:
                 footprint.in_use[touch.place, owner] = shares[touch.place, owner.form]
@@ -315,27 +324,27 @@ class _Condensed:
             footprint.grown[table] = footprint.grown.get(table, 0.0) + touch.grown / number
         return made
 
-    def hottest(self) -> dict[tuple[Place, str, str], Touches]:
+    def hottest(self) -> dict[tuple[PartitionSpace, str, str], Touches]:
         """The keys that were touched often, as they were measured."""
-        found: dict[tuple[Place, str, str], Touches] = defaultdict(Touches)
+        found: dict[tuple[PartitionSpace, str, str], Touches] = defaultdict(Touches)
         for call, action, _, touch in self._touched:
             owner = self._owner_of(call, touch)
             if touch.key is None or owner.kind == "spread":
                 continue
             member = self._reached_by(call, self._owners[touch.place, touch.key])
-            label = owner.label(member.number if isinstance(member, Member) else 0)
+            label = owner.label(member.number if isinstance(member, PopulationMember) else 0)
             number = self._calls[action]
             measured = found[touch.place, label, action]
             measured.units.add(touch.reads / number, touch.writes / number)
             measured.number += 1
         return {key: each for key, each in found.items() if each.number >= _ENOUGH}
 
-    def _owner_of(self, call: int, touch: Touch) -> Owner:
+    def _owner_of(self, call: int, touch: PartitionTouch) -> Owner:
         """Whose key this call touched."""
         if touch.key is None:
             return Owner("spread")
         found = self._owners[touch.place, touch.key]
-        if not isinstance(found, Member):
+        if not isinstance(found, PopulationMember):
             return Owner(found, "", touch.key if found == "shared" else "")
         form = self._forms[touch.place, touch.key]
         member = self._reached_by(call, found)
@@ -348,36 +357,39 @@ class _Condensed:
     def _reached_by(self, call: int, owner: Any) -> Any:
         """The owner of a key, or the member by whom a call reached a population that it has none of: a song's artist."""
         members = self._of_call(call)
-        if not isinstance(owner, Member) or not members:
+        if not isinstance(owner, PopulationMember) or not members:
             return owner
         populations = {each.population for each in members}
         return owner if owner.population in populations else members[-1]
 
-    def _found_owners(self) -> dict[tuple[Place, str], Member | Kind]:
+    def _found_owners(self) -> dict[tuple[PartitionSpace, str], PopulationMember | Kind]:
         """Whose each key is: a member's, shared, or of one call only."""
-        calls: dict[tuple[Place, str], set[int]] = defaultdict(set)
+        calls: dict[tuple[PartitionSpace, str], set[int]] = defaultdict(set)
         for each in self._touched:
             if each.touch.key is not None:
                 calls[each.touch.place, each.touch.key].add(each.call)
         return {key: self._owner(key[1], numbers) for key, numbers in calls.items()}
 
-    def _found_forms(self) -> dict[tuple[Place, str], str]:
+    def _found_forms(self) -> dict[tuple[PartitionSpace, str], str]:
         """The text of each member's key without its id; the same for all if there are too many to tell apart."""
-        forms: dict[tuple[Place, str], str] = {}
-        of_population: dict[tuple[Place, str], set[str]] = defaultdict(set)
+        forms: dict[tuple[PartitionSpace, str], str] = {}
+        of_population: dict[tuple[PartitionSpace, str], set[str]] = defaultdict(set)
         for (place, text), owner in self._owners.items():
-            if isinstance(owner, Member):
+            if isinstance(owner, PopulationMember):
                 name = f"{{{owner.population}}}"
                 form = text.replace(owner.id, name) if owner.id in text else name
                 forms[place, text] = form
                 of_population[place, owner.population].add(form)
         for place, text in forms:
             owner = self._owners[place, text]
-            if isinstance(owner, Member) and len(of_population[place, owner.population]) > _FORMS:
+            if (
+                isinstance(owner, PopulationMember)
+                and len(of_population[place, owner.population]) > _FORMS
+            ):
                 forms[place, text] = f"{{{owner.population}}}"
         return forms
 
-    def _owner(self, text: str, calls: set[int]) -> Member | Kind:
+    def _owner(self, text: str, calls: set[int]) -> PopulationMember | Kind:
         if named := self._named(text):
             return named
         if len(calls) == 1:
@@ -389,18 +401,18 @@ class _Condensed:
         acting = {self._members[number][0] for number in calls}
         return next((each for each in common if each in acting), common[0])
 
-    def _named(self, text: str) -> Member | None:
+    def _named(self, text: str) -> PopulationMember | None:
         """The first member whose id is in the text of a key."""
         found = (self._everybody.get(each) for each in self._ids.findall(text))
         return next(filter(None, found), None)
 
-    def _of_call(self, number: int) -> list[Member]:
+    def _of_call(self, number: int) -> list[PopulationMember]:
         acting, drawn = self._members[number]
         return drawn if acting is None else [acting, *drawn]
 
-    def _shares_of_time(self) -> dict[tuple[Place, str], float]:
+    def _shares_of_time(self) -> dict[tuple[PartitionSpace, str], float]:
         """The part of the time in which a shared key is used, such as one that has the minute in it."""
-        times: dict[tuple[Place, str], list[float]] = defaultdict(list)
+        times: dict[tuple[PartitionSpace, str], list[float]] = defaultdict(list)
         for each in self._touched:
             key = (each.touch.place, each.touch.key or "")
             if self._owners.get(key) == "shared":

@@ -92,7 +92,7 @@ class Ranks:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PopulationMember:
     """One of a population. `number` 1 is the most active and the most popular; `id` is a text without order."""
 
     population: str
@@ -108,26 +108,26 @@ class Population:
         self.size = size
         self.activity = activity
         self.popularity = popularity
-        self.joins: Callable[[Call], object] | None = None
+        self.joins: Callable[[WorkloadCall], object] | None = None
 
     def starts_with(self, function: F) -> F:
         """Decorate the function that writes what a member has at the beginning: `call.member` is the member."""
         self.joins = function
         return function
 
-    def member(self, number: int) -> Member:
+    def member(self, number: int) -> PopulationMember:
         """The member with a number."""
         mixed = number * _MIXER % (1 << _ID_BITS)
         letters = "".join(_LETTERS[mixed >> at & 31] for at in range(_ID_BITS - 5, -1, -5))
-        return Member(self.name, number, f"{self.name}-{letters}")
+        return PopulationMember(self.name, number, f"{self.name}-{letters}")
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class WorkloadAction:
     """What is called, by whom (None: by the application itself), and how often a second, by each member of `by`."""
 
     name: str
-    run: Callable[[Call], object]
+    run: Callable[[WorkloadCall], object]
     by: Population | None
     rate: float
 
@@ -138,7 +138,7 @@ class Action:
         return self.rate * (self.by.size if size is None else size)
 
 
-class Call:
+class WorkloadCall:
     """What a function of a workload is given: the store, who calls, and chance.
 
     `world` is what the function under `@load.prepare` returned. `chance` is a `random.Random`, the same in each
@@ -151,10 +151,10 @@ class Call:
         self,
         store: Store,
         world: Any,
-        member: Member | None,
+        member: PopulationMember | None,
         chance: random.Random,
         clock: ManualClock,
-        draw: Callable[[Population | str], Member],
+        draw: Callable[[Population | str], PopulationMember],
     ) -> None:
         self.store = store
         self.world = world
@@ -164,13 +164,13 @@ class Call:
         self._draw = draw
 
     @property
-    def member(self) -> Member:
+    def member(self) -> PopulationMember:
         """Who calls."""
         if self._member is None:
             raise UsageError("this action has no member: declare whose it is, by=…")
         return self._member
 
-    def draw(self, population: Population | str) -> Member:
+    def draw(self, population: Population | str) -> PopulationMember:
         """A member of a population, which may be given by its name, at random; a popular one more often."""
         return self._draw(population)
 
@@ -186,7 +186,7 @@ class Workload:
     tables: Sequence[Any] = ()
     hours: Sequence[float] = EVENING
     populations: dict[str, Population] = field(default_factory=dict, init=False)
-    actions: dict[str, Action] = field(default_factory=dict, init=False)
+    actions: dict[str, WorkloadAction] = field(default_factory=dict, init=False)
     prepares: Callable[[Store], Any] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -244,13 +244,13 @@ class Workload:
         return declare
 
     def _add(
-        self, name: str, run: Callable[[Call], object], by: Population | None, rate: float
+        self, name: str, run: Callable[[WorkloadCall], object], by: Population | None, rate: float
     ) -> None:
         if name in self.actions:
             raise UsageError(f"action {name!r} is declared twice; give one of them name=…")
         if by is not None and self.populations.get(by.name) is not by:
             raise UsageError(f"action {name!r}: {by.name!r} is a population of another workload")
-        self.actions[name] = Action(name, run, by, rate)
+        self.actions[name] = WorkloadAction(name, run, by, rate)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Workload:
@@ -260,7 +260,7 @@ class Workload:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise UsageError(f"the workload in {path} cannot be read: {why}") from None
-        return _File(str(path), found).workload()
+        return _WorkloadFile(str(path), found).workload()
 
 
 def _rate(given: Mapping[str, float | None]) -> float:
@@ -274,7 +274,7 @@ def _rate(given: Mapping[str, float | None]) -> float:
     return value / _SECONDS[unit]
 
 
-class _File:
+class _WorkloadFile:
     """A workload as TOML: tables `populations` and `actions`, functions as `module:name`."""
 
     def __init__(self, path: str, found: dict[str, Any]) -> None:

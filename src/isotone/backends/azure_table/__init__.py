@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from isotone.backends.azure_table.account import SCHEME, Account, account_of, credential_of
 from isotone.backends.azure_table.actions import LARGEST_REVERSAL, Actions
-from isotone.backends.azure_table.service import AsyncService, Service
+from isotone.backends.azure_table.service import AsyncService, AzureService
 from isotone.backends.endpoint import Timeouts
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.request_retries import Retries
@@ -49,7 +49,7 @@ class AzureTable(Native):
 
             client = TableServiceClient(**_configuration(account, credential, retries, timeouts))
         self._actions = Actions()
-        self._service = Service(client, sleep)
+        self._service = AzureService(client, sleep)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action; raises `ApiError`, `Unsupported`, or `ConnectionFailed` where there was no answer."""

@@ -20,24 +20,24 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
 from isotone.backends.azure_table import keys
-from isotone.backends.azure_table.entities import PARTITION, ROW, Layout, entity_size
-from isotone.backends.azure_table.evaluation import Definition, Evaluator, Outcome, Stored
+from isotone.backends.azure_table.entities import PARTITION, ROW, EntityLayout, entity_size
+from isotone.backends.azure_table.evaluation import Evaluator, Outcome, Stored, StoredDefinition
 from isotone.backends.azure_table.service import (
     Absent,
-    Change,
-    Commit,
     Conflict,
-    Found,
-    Get,
-    Insert,
+    EntityChange,
+    FoundEntity,
+    GetEntity,
+    InsertEntity,
+    ListEntities,
     Many,
-    Page,
-    Pause,
-    Remove,
+    RemoveEntity,
     Replace,
+    Sleep,
     Steps,
     TableGone,
-    Write,
+    WriteEntity,
+    WriteTogether,
 )
 from isotone.backends.azure_table.tables import Tables
 from isotone.backends.interface import Request, Response, as_text
@@ -95,7 +95,7 @@ class Actions:
             self._tables.forget()
             raise ResourceNotFoundException("Requested resource not found") from None
 
-    def _table(self, operation: str, request: Request, name: Any) -> Steps[Definition]:
+    def _table(self, operation: str, request: Request, name: Any) -> Steps[StoredDefinition]:
         table = yield from self._tables.find(name)
         if table is None:
             self._evaluator.refuse(operation, request)
@@ -134,7 +134,7 @@ class Actions:
                 return response
             attempt += 1
             try:
-                yield Write(table.azure_name, change)
+                yield WriteEntity(table.azure_name, change)
             except Conflict:
                 if attempt == _CONFLICTS.attempts:
                     raise ThrottlingException(
@@ -147,7 +147,9 @@ class Actions:
                 return response
             yield _pause(attempt)
 
-    def _place(self, operation: str, request: Request, table: Definition, item: Any) -> _Place:
+    def _place(
+        self, operation: str, request: Request, table: StoredDefinition, item: Any
+    ) -> _EntityPlace:
         """Where an item is. An item without a valid key is refused in DynamoDB's words."""
         layout = table.layout
         try:
@@ -156,7 +158,7 @@ class Actions:
         except (ApiError, KeyError, TypeError, ValueError):
             self._evaluator.execute(operation, request, [table])
             raise
-        return _Place(table, layout, partition, row, Stored(table, key))
+        return _EntityPlace(table, layout, partition, row, Stored(table, key))
 
     # Ranges
 
@@ -173,7 +175,7 @@ class Actions:
             row = table.layout.keys_of(start)[1]
             clauses.append(_clause(ROW, "gt" if forward else "lt", row))
         limit = request.get("Limit")
-        entities = _Range(table, [" and ".join(clauses)], limit if forward else None)
+        entities = _FilterRange(table, [" and ".join(clauses)], limit if forward else None)
         if forward:
             items = yield from _first(entities, limit)
         else:
@@ -191,7 +193,7 @@ class Actions:
             filters = [" and ".join(rest), _clause(PARTITION, "gt", partition)]
         if request.get("Segment"):
             filters = []  # the first segment has everything
-        items, is_full = yield from _fitting(_Range(table, filters, limit), limit)
+        items, is_full = yield from _fitting(_FilterRange(table, filters, limit), limit)
         # The page is read in the order of Azure's keys, which is not that of the scratch database.
         of_page = {name: each for name, each in request.items() if name not in _POSITION}
         response = self._evaluator.execute("Scan", of_page, [table], items).response
@@ -210,7 +212,7 @@ class Actions:
         return self._execute("BatchGetItem", request, places, found).response
 
     def batch_write_item(self, request: Request) -> Steps[Response]:
-        places: list[_Place] = []
+        places: list[_EntityPlace] = []
         entries: list[tuple[str, Any]] = []
         for name, writes in self._parsed("BatchWriteItem", request, _batch_writes):
             table = yield from self._table("BatchWriteItem", request, name)
@@ -261,7 +263,7 @@ class Actions:
             if not changes:
                 return response
             try:
-                yield Commit(places[0].table.azure_name, changes)
+                yield WriteTogether(places[0].table.azure_name, changes)
             except Conflict:
                 pass
             except THROTTLES:
@@ -272,7 +274,7 @@ class Actions:
             yield _pause(attempt)
         raise _conflict(len(places))
 
-    def _places_of_transaction(self, operation: str, request: Request) -> Steps[list[_Place]]:
+    def _places_of_transaction(self, operation: str, request: Request) -> Steps[list[_EntityPlace]]:
         places = []
         for name, item in self._parsed(operation, request, _transacted):
             table = yield from self._table(operation, request, name)
@@ -293,10 +295,10 @@ class Actions:
         self,
         operation: str,
         request: Request,
-        places: Sequence[_Place],
-        found: Sequence[Found | None],
+        places: Sequence[_EntityPlace],
+        found: Sequence[FoundEntity | None],
         *,
-        watched: Sequence[_Place] = (),
+        watched: Sequence[_EntityPlace] = (),
     ) -> Outcome:
         tables = {place.table.name: place.table for place in places}
         items: dict[tuple[str, str, str], Stored] = {}
@@ -376,36 +378,36 @@ def _reason(operation: str) -> str:
 # Items and entities
 
 
-class _Place(NamedTuple):
+class _EntityPlace(NamedTuple):
     """Where an item is: its table, and its keys in both systems."""
 
-    table: Definition
-    layout: Layout
+    table: StoredDefinition
+    layout: EntityLayout
     partition: str
     row: str
     key: Stored
 
-    def stored(self, found: Found | None) -> list[Stored]:
+    def stored(self, found: FoundEntity | None) -> list[Stored]:
         """The item of an entity, if there is one."""
         return [] if found is None else [Stored(self.table, self.layout.item(found.entity))]
 
-    def overwrite(self, after: Item | None) -> Change:
+    def overwrite(self, after: Item | None) -> EntityChange:
         """Write an item, or its absence, over whatever there is."""
         if after is None:
-            return Remove(self.partition, self.row)
+            return RemoveEntity(self.partition, self.row)
         return Replace(self.layout.entity(after))
 
-    def change(self, found: Found | None, after: Item | None) -> Change | None:
+    def change(self, found: FoundEntity | None, after: Item | None) -> EntityChange | None:
         """What makes an entity that was read the item after it; None if it already is."""
         if found is None:
-            return None if after is None else Insert(self.layout.entity(after))
+            return None if after is None else InsertEntity(self.layout.entity(after))
         if after is None:
-            return Remove(self.partition, self.row, found.etag)
+            return RemoveEntity(self.partition, self.row, found.etag)
         if after == self.layout.item(found.entity):
             return None
         return Replace(self.layout.entity(after), found.etag)
 
-    def check(self, found: Found) -> Change:
+    def check(self, found: FoundEntity) -> EntityChange:
         """Commits only if the entity is as it was read: writes it as it is."""
         return Replace(self.layout.entity(self.layout.item(found.entity)), found.etag)
 
@@ -419,19 +421,19 @@ def _needs_read(request: Request) -> bool:
     )
 
 
-def _get(place: _Place) -> Steps[Found | None]:
+def _get(place: _EntityPlace) -> Steps[FoundEntity | None]:
     try:
-        found: Found = yield Get(place.table.azure_name, place.partition, place.row)
+        found: FoundEntity = yield GetEntity(place.table.azure_name, place.partition, place.row)
     except Absent:
         return None
     return found
 
 
-def _get_all(places: Sequence[_Place]) -> Steps[list[Found | None]]:
-    gets = [Get(place.table.azure_name, place.partition, place.row) for place in places]
+def _get_all(places: Sequence[_EntityPlace]) -> Steps[list[FoundEntity | None]]:
+    gets = [GetEntity(place.table.azure_name, place.partition, place.row) for place in places]
     once = list(dict.fromkeys(gets))
     results = dict(zip(once, (yield Many(once)), strict=True))
-    found: list[Found | None] = []
+    found: list[FoundEntity | None] = []
     for get in gets:
         result = results[get]
         if isinstance(result, Exception) and not isinstance(result, Absent):
@@ -440,23 +442,23 @@ def _get_all(places: Sequence[_Place]) -> Steps[list[Found | None]]:
     return found
 
 
-def _etag(found: Found | None) -> str | None:
+def _etag(found: FoundEntity | None) -> str | None:
     return None if found is None else found.etag
 
 
 def _groups(
-    places: Sequence[_Place], changes: Sequence[Change]
-) -> list[tuple[Write | Commit, list[int]]]:
+    places: Sequence[_EntityPlace], changes: Sequence[EntityChange]
+) -> list[tuple[WriteEntity | WriteTogether, list[int]]]:
     """Changes as few requests, each with the numbers of its changes.
 
     Deletes are by themselves: in a transaction one that finds nothing fails it all.
     """
-    groups: list[tuple[Write | Commit, list[int]]] = []
+    groups: list[tuple[WriteEntity | WriteTogether, list[int]]] = []
     puts: dict[tuple[str, str], list[list[int]]] = {}
     sizes: dict[tuple[str, str], int] = {}
     for number, (place, change) in enumerate(zip(places, changes, strict=True)):
-        if isinstance(change, Remove):
-            groups.append((Write(place.table.azure_name, change), [number]))
+        if isinstance(change, RemoveEntity):
+            groups.append((WriteEntity(place.table.azure_name, change), [number]))
             continue
         of = (place.table.azure_name, place.partition)
         size = entity_size(change.entity)
@@ -469,17 +471,22 @@ def _groups(
         for numbers in lists:
             group = [changes[number] for number in numbers]
             groups.append(
-                (Write(table, group[0]) if len(group) == 1 else Commit(table, group), numbers)
+                (
+                    WriteEntity(table, group[0])
+                    if len(group) == 1
+                    else WriteTogether(table, group),
+                    numbers,
+                )
             )
     return groups
 
 
 def _changes_of_transaction(
     entries: Sequence[Mapping[str, Any]],
-    places: Sequence[_Place],
-    found: Sequence[Found | None],
+    places: Sequence[_EntityPlace],
+    found: Sequence[FoundEntity | None],
     after: Sequence[Item | None],
-) -> Iterator[Change]:
+) -> Iterator[EntityChange]:
     for entry, place, before, item in zip(entries, places, found, after, strict=True):
         change = place.change(before, item)
         if change is None and before is not None:
@@ -502,8 +509,8 @@ def _conflict(actions: int) -> TransactionCanceledException:
     )
 
 
-def _pause(attempt: int) -> Pause:
-    return Pause(_CONFLICTS.wait(attempt))
+def _pause(attempt: int) -> Sleep:
+    return Sleep(_CONFLICTS.wait(attempt))
 
 
 # Entries of batches and transactions
@@ -553,7 +560,7 @@ _POSITION: Final = frozenset(("ExclusiveStartKey", "Limit", "Segment", "TotalSeg
 _OPERATORS: Final = {"=": "eq", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-def _key_range(request: Request, table: Definition) -> KeyRange:
+def _key_range(request: Request, table: StoredDefinition) -> KeyRange:
     """The range of a Query."""
     names = tuple(name for name, _ in table.key)
     condition = key_condition(
@@ -563,7 +570,7 @@ def _key_range(request: Request, table: Definition) -> KeyRange:
     return condition.resolve(values, names[:1], names[1:])
 
 
-def _clauses(layout: Layout, range_: KeyRange) -> list[str]:
+def _clauses(layout: EntityLayout, range_: KeyRange) -> list[str]:
     """The filter of a range, as terms."""
     clauses = [_clause(PARTITION, "eq", _key(range_.partition[0]))]
     clauses += [_clause(ROW, "eq", _key(value)) for value in range_.equal]
@@ -589,10 +596,10 @@ def _clause(name: str, operator: str, key: str) -> str:
     return f"{name} {operator} '{quoted}'"
 
 
-class _Range:
+class _FilterRange:
     """The items of filters, one after the other, in order of their keys."""
 
-    def __init__(self, table: Definition, filters: Sequence[str], limit: int | None) -> None:
+    def __init__(self, table: StoredDefinition, filters: Sequence[str], limit: int | None) -> None:
         self._table = table
         self._filters = list(filters)
         self._top = min(limit or _PAGE, _PAGE)
@@ -602,7 +609,7 @@ class _Range:
         """The next items; none at the end."""
         table = self._table
         while self._filters:
-            found, self._token = yield Page(
+            found, self._token = yield ListEntities(
                 table.azure_name, self._filters[0], self._top, self._token
             )
             if self._token is None:
@@ -619,7 +626,7 @@ class _Range:
         )
 
 
-def _first(entities: _Range, limit: int | None) -> Steps[list[Stored]]:
+def _first(entities: _FilterRange, limit: int | None) -> Steps[list[Stored]]:
     """The items of a page: up to a limit, and to the one that passes 1 MB."""
     items: list[Stored] = []
     size = 0
@@ -632,7 +639,7 @@ def _first(entities: _Range, limit: int | None) -> Steps[list[Stored]]:
     return items
 
 
-def _last(entities: _Range, limit: int | None) -> Steps[list[Stored]]:
+def _last(entities: _FilterRange, limit: int | None) -> Steps[list[Stored]]:
     """The last items of a range, as many as a page has."""
     items: deque[Stored] = deque(maxlen=limit)
     size = count = 0
@@ -650,7 +657,7 @@ def _last(entities: _Range, limit: int | None) -> Steps[list[Stored]]:
     return list(items)
 
 
-def _fitting(entities: _Range, limit: int | None) -> Steps[tuple[list[Stored], bool]]:
+def _fitting(entities: _FilterRange, limit: int | None) -> Steps[tuple[list[Stored], bool]]:
     """The items that fit into 1 MB and a limit, and whether there may be more."""
     items: list[Stored] = []
     size = 0

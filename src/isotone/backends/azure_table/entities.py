@@ -59,7 +59,7 @@ class Int64(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class EntityLayout:
     """How the items of a table are entities: the names and types of its key attributes, partition first."""
 
     table: str

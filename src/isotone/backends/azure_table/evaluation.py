@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.backends import embedded
-from isotone.backends.azure_table.entities import Layout
+from isotone.backends.azure_table.entities import EntityLayout
 from isotone.backends.interface import Request, Response
 from isotone.errors import ApiError
 from isotone.values.types import Item
@@ -25,7 +25,7 @@ _BATCH: Final = 25  # items in a BatchWriteItem
 _MOST_TABLES: Final = 100  # that a scratch database remembers
 
 
-class Definition(NamedTuple):
+class StoredDefinition(NamedTuple):
     """A table: the CreateTable request that made it, its name in Azure, when it was made, and its id."""
 
     request: dict[str, Any]
@@ -39,9 +39,9 @@ class Definition(NamedTuple):
         return name
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> EntityLayout:
         """How its items are entities."""
-        return Layout(self.name, self.key)
+        return EntityLayout(self.name, self.key)
 
     @property
     def key(self) -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ class Definition(NamedTuple):
 class Stored(NamedTuple):
     """An item of a table."""
 
-    table: Definition
+    table: StoredDefinition
     item: Item
 
 
@@ -80,7 +80,7 @@ class Evaluator:
         self,
         operation: str,
         request: Request,
-        tables: Iterable[Definition] = (),
+        tables: Iterable[StoredDefinition] = (),
         items: Iterable[Stored] = (),
         watched: Sequence[Stored] = (),
     ) -> Outcome:
@@ -112,13 +112,13 @@ class _Scratch:
 
     def __init__(self) -> None:
         self._database = embedded.open()
-        self._tables: dict[str, Definition] = {}
+        self._tables: dict[str, StoredDefinition] = {}
 
     def execute(
         self,
         operation: str,
         request: Request,
-        tables: Iterable[Definition],
+        tables: Iterable[StoredDefinition],
         items: Iterable[Stored],
         watched: Sequence[Stored],
     ) -> Outcome | ApiError:
@@ -135,7 +135,7 @@ class _Scratch:
             after = [self._item(each) for each in watched]
         return Outcome(response, after)
 
-    def _define(self, tables: list[Definition]) -> None:
+    def _define(self, tables: list[StoredDefinition]) -> None:
         """Have these tables. There may be others, which the request does not name."""
         if len(self._tables) >= _MOST_TABLES:
             self._database.close()

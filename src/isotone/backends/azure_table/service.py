@@ -1,6 +1,6 @@
 """What Azure Table storage is asked, by the answers of DynamoDB's actions: steps, and two hosts that execute them.
 
-An action is a generator that yields steps and does no I/O. `Service` executes the steps with Microsoft's
+An action is a generator that yields steps and does no I/O. `AzureService` executes the steps with Microsoft's
 `azure-data-tables`, `AsyncService` with its async form. The SDK's errors become those of this library here, and only
 here: an entity that another writer changed is a `Conflict`, a table that is not there `TableGone`.
 
@@ -54,22 +54,22 @@ class TableExists(Exception):
 # Steps
 
 
-class Found(NamedTuple):
+class FoundEntity(NamedTuple):
     """An entity as it was read, and its ETag."""
 
     entity: Entity
     etag: str
 
 
-class Get(NamedTuple):
-    """Read an entity: `Found`, or None."""
+class GetEntity(NamedTuple):
+    """Read an entity: `FoundEntity`, or None."""
 
     table: str
     partition: str
     row: str
 
 
-class Page(NamedTuple):
+class ListEntities(NamedTuple):
     """Read some entities in order of their keys: the entities, and the token of the next page or None."""
 
     table: str
@@ -78,7 +78,7 @@ class Page(NamedTuple):
     token: Any = None
 
 
-class Insert(NamedTuple):
+class InsertEntity(NamedTuple):
     """Write an entity that must not exist."""
 
     entity: Entity
@@ -91,7 +91,7 @@ class Replace(NamedTuple):
     etag: str | None = None
 
 
-class Remove(NamedTuple):
+class RemoveEntity(NamedTuple):
     """Delete the entity with this ETag; whatever there is without an ETag."""
 
     partition: str
@@ -99,21 +99,21 @@ class Remove(NamedTuple):
     etag: str | None = None
 
 
-Change: TypeAlias = Insert | Replace | Remove
+EntityChange: TypeAlias = InsertEntity | Replace | RemoveEntity
 
 
-class Write(NamedTuple):
+class WriteEntity(NamedTuple):
     """Make one change. Raises `Conflict`."""
 
     table: str
-    change: Change
+    change: EntityChange
 
 
-class Commit(NamedTuple):
+class WriteTogether(NamedTuple):
     """Make all changes, which are of one partition, or none. Raises `Conflict`."""
 
     table: str
-    changes: Sequence[Change]
+    changes: Sequence[EntityChange]
 
 
 class MakeTable(NamedTuple):
@@ -128,13 +128,13 @@ class DropTable(NamedTuple):
     table: str
 
 
-class Pause(NamedTuple):
+class Sleep(NamedTuple):
     """Wait."""
 
     seconds: float
 
 
-Request: TypeAlias = Get | Page | Write | Commit | MakeTable | DropTable
+Request: TypeAlias = GetEntity | ListEntities | WriteEntity | WriteTogether | MakeTable | DropTable
 
 
 class Many(NamedTuple):
@@ -143,14 +143,14 @@ class Many(NamedTuple):
     requests: Sequence[Request]
 
 
-Step: TypeAlias = Request | Pause | Many
+Step: TypeAlias = Request | Sleep | Many
 Steps: TypeAlias = Generator[Step, Any, R]
 
 
 # Hosts
 
 
-class Service:
+class AzureService:
     """Executes steps, and waits for each."""
 
     __slots__ = ("_client", "_lock", "_sleep", "_tables", "_threads")
@@ -173,7 +173,7 @@ class Service:
                 result: R = end.value
                 return result
             answer = error = None
-            if isinstance(step, Pause):
+            if isinstance(step, Sleep):
                 error = _passed(deadline, step)
                 if error is None:
                     self._sleep(step.seconds)
@@ -209,7 +209,7 @@ class Service:
             return translated(error)
 
     def _execute(self, request: Request, options: dict[str, Any]) -> Any:
-        if isinstance(request, Page):
+        if isinstance(request, ListEntities):
             paged = self._table(request.table).query_entities(
                 request.filter, results_per_page=request.top, **options
             )
@@ -221,7 +221,7 @@ class Service:
         table = self._table(request.table)
         if isinstance(request, DropTable):
             return table.delete_table(**options)
-        if isinstance(request, Get):
+        if isinstance(request, GetEntity):
             return _found(table.get_entity(request.partition, request.row, **options))
         method, arguments = _call(request)
         return getattr(table, method)(**arguments, **options) and None
@@ -259,7 +259,7 @@ class AsyncService:
                 result: R = end.value
                 return result
             answer = error = None
-            if isinstance(step, Pause):
+            if isinstance(step, Sleep):
                 error = _passed(deadline, step)
                 if error is None:
                     await asyncio.sleep(step.seconds)
@@ -299,7 +299,7 @@ class AsyncService:
         table = tables.get(request.table)
         if table is None:
             table = tables[request.table] = client.get_table_client(request.table)
-        if isinstance(request, Page):
+        if isinstance(request, ListEntities):
             paged = table.query_entities(
                 request.filter, results_per_page=request.top, **options
             ).by_page(request.token)
@@ -309,7 +309,7 @@ class AsyncService:
             return [], None
         if isinstance(request, DropTable):
             return await table.delete_table(**options)
-        if isinstance(request, Get):
+        if isinstance(request, GetEntity):
             return _found(await table.get_entity(request.partition, request.row, **options))
         method, arguments = _call(request)
         waiting: Awaitable[Any] = getattr(table, method)(**arguments, **options)
@@ -326,7 +326,7 @@ class AsyncService:
         return client, tables
 
 
-def _passed(deadline: float | None, pause: Pause) -> DeadlineExceeded | None:
+def _passed(deadline: float | None, pause: Sleep) -> DeadlineExceeded | None:
     """The error to raise if an attempt after the pause would start after the deadline; None otherwise."""
     if deadline is None or time.monotonic() + pause.seconds <= deadline:
         return None
@@ -348,37 +348,37 @@ def _options(request: Request, deadline: float | None) -> dict[str, Any]:
 
 def _is_conditional(request: Request) -> bool:
     """Whether a request changes an entity only if it is as it was read."""
-    if not isinstance(request, Write | Commit):
+    if not isinstance(request, WriteEntity | WriteTogether):
         return False
-    changes = request.changes if isinstance(request, Commit) else (request.change,)
-    return any(isinstance(each, Insert) or each.etag is not None for each in changes)
+    changes = request.changes if isinstance(request, WriteTogether) else (request.change,)
+    return any(isinstance(each, InsertEntity) or each.etag is not None for each in changes)
 
 
-def _found(entity: Any) -> Found:
-    return Found(entity, entity.metadata["etag"])
+def _found(entity: Any) -> FoundEntity:
+    return FoundEntity(entity, entity.metadata["etag"])
 
 
-def _call(request: Write | Commit) -> tuple[str, dict[str, Any]]:
+def _call(request: WriteEntity | WriteTogether) -> tuple[str, dict[str, Any]]:
     """The method of a table's client that makes a change, and its arguments."""
-    changes = request.changes if isinstance(request, Commit) else [request.change]
+    changes = request.changes if isinstance(request, WriteTogether) else [request.change]
     operations = [_operation(each) for each in changes]
     method, entity, options = operations[0]
     # The SDK's `delete_entity` does not tell that there was nothing to delete; a transaction does.
-    if isinstance(request, Commit) or (method == "delete" and options):
+    if isinstance(request, WriteTogether) or (method == "delete" and options):
         return "submit_transaction", {"operations": operations}
     return f"{method}_entity", {"entity": entity, **options}
 
 
-def _operation(change: Change) -> tuple[str, Entity, dict[str, Any]]:
+def _operation(change: EntityChange) -> tuple[str, Entity, dict[str, Any]]:
     """A change as an operation of the SDK: its name, the entity and options."""
     from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
-    if isinstance(change, Insert):
+    if isinstance(change, InsertEntity):
         return "create", change.entity, {}
     etag = change.etag
     unchanged = {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
-    if isinstance(change, Remove):
+    if isinstance(change, RemoveEntity):
         return "delete", {PARTITION: change.partition, ROW: change.row}, unchanged
     if etag is None:
         return "upsert", change.entity, {"mode": UpdateMode.REPLACE}

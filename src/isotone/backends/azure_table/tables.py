@@ -22,22 +22,22 @@ import msgspec
 
 from isotone.backends.azure_table import keys
 from isotone.backends.azure_table.entities import PARTITION, ROW, Entity
-from isotone.backends.azure_table.evaluation import Definition, Evaluator
+from isotone.backends.azure_table.evaluation import Evaluator, StoredDefinition
 from isotone.backends.azure_table.service import (
     Absent,
     Conflict,
     DropTable,
-    Found,
-    Get,
-    Insert,
+    FoundEntity,
+    GetEntity,
+    InsertEntity,
+    ListEntities,
     MakeTable,
-    Page,
-    Remove,
+    RemoveEntity,
     Replace,
     Steps,
     TableExists,
     TableGone,
-    Write,
+    WriteEntity,
 )
 from isotone.backends.interface import Request, Response
 from isotone.errors import (
@@ -87,9 +87,9 @@ class Tables:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._known: dict[str, tuple[float, Definition]] = {}
+        self._known: dict[str, tuple[float, StoredDefinition]] = {}
 
-    def find(self, name: str) -> Steps[Definition | None]:
+    def find(self, name: str) -> Steps[StoredDefinition | None]:
         """The table of a name or an ARN; None if there is none. Reads an entity once a minute."""
         plain = name.rpartition(":table/")[2] if isinstance(name, str) else ""
         known = self._known.get(plain)
@@ -106,19 +106,19 @@ class Tables:
         """Read all definitions again."""
         self._known.clear()
 
-    def _remember(self, definition: Definition) -> None:
+    def _remember(self, definition: StoredDefinition) -> None:
         self._known[definition.name] = (time.monotonic() + _KNOWN_FOR, definition)
 
-    def _read(self, name: str) -> Steps[Definition | None]:
+    def _read(self, name: str) -> Steps[StoredDefinition | None]:
         try:
-            found = yield Get(REGISTRY, _TABLES, keys.encode_text(name))
+            found = yield GetEntity(REGISTRY, _TABLES, keys.encode_text(name))
         except (Absent, TableGone):
             return None
         return _definition(found)
 
     def create(self, request: Request) -> Steps[Response]:
         """Create a table. Raises `Unsupported` for one that needs what Azure has not."""
-        definition = Definition(
+        definition = StoredDefinition(
             _plain(request),
             azure_name(request.get("TableName") or ""),
             time.time(),
@@ -142,7 +142,7 @@ class Tables:
                 yield from self._unlist(definition)
             raise
         if is_listed:  # a table that was not made, or not wholly deleted, before a crash
-            yield Write(REGISTRY, Replace(entity))
+            yield WriteEntity(REGISTRY, Replace(entity))
         self._remember(definition)
         return {"TableDescription": self._description(definition, "CREATING")}
 
@@ -150,7 +150,7 @@ class Tables:
         """Enter a table in the list; returns whether it was there."""
         for _ in range(2):
             try:
-                yield Write(REGISTRY, Insert(entity))
+                yield WriteEntity(REGISTRY, InsertEntity(entity))
             except TableGone:
                 with suppress(TableExists):
                     yield MakeTable(REGISTRY)
@@ -160,13 +160,15 @@ class Tables:
                 return False
         raise ResourceInUseException(f"the table {REGISTRY!r} is being deleted; try again later")
 
-    def _unlist(self, definition: Definition) -> Steps[bool]:
+    def _unlist(self, definition: StoredDefinition) -> Steps[bool]:
         """Take a table off the list, unless another process has put it there again; returns whether it did."""
         try:
-            found = yield Get(REGISTRY, _TABLES, keys.encode_text(definition.name))
+            found = yield GetEntity(REGISTRY, _TABLES, keys.encode_text(definition.name))
             if _definition(found).id != definition.id:
                 return False
-            yield Write(REGISTRY, Remove(_TABLES, keys.encode_text(definition.name), found.etag))
+            yield WriteEntity(
+                REGISTRY, RemoveEntity(_TABLES, keys.encode_text(definition.name), found.etag)
+            )
         except Conflict:
             return False
         return True
@@ -177,7 +179,7 @@ class Tables:
         self._evaluator.execute("DeleteTable", request, [definition])
         yield DropTable(definition.azure_name)
         entity = _entity(definition)
-        yield Write(REGISTRY, Remove(entity[PARTITION], entity[ROW]))
+        yield WriteEntity(REGISTRY, RemoveEntity(entity[PARTITION], entity[ROW]))
         self.forget()
         return {"TableDescription": self._description(definition, "DELETING")}
 
@@ -196,19 +198,21 @@ class Tables:
             response["LastEvaluatedTableName"] = names[limit - 1]
         return response
 
-    def _all(self) -> Steps[list[Definition]]:
-        found: list[Definition] = []
+    def _all(self) -> Steps[list[StoredDefinition]]:
+        found: list[StoredDefinition] = []
         token: Any = None
         while True:
             try:
-                entities, token = yield Page(REGISTRY, f"{PARTITION} eq '{_TABLES}'", _PAGE, token)
+                entities, token = yield ListEntities(
+                    REGISTRY, f"{PARTITION} eq '{_TABLES}'", _PAGE, token
+                )
             except TableGone:
                 return found
             found += map(_definition, entities)
             if token is None:
                 return found
 
-    def _existing(self, operation: str, request: Request) -> Steps[Definition]:
+    def _existing(self, operation: str, request: Request) -> Steps[StoredDefinition]:
         name = request.get("TableName", "")
         self._known.pop(name, None)
         definition = yield from self.find(name)
@@ -219,7 +223,7 @@ class Tables:
             )
         return definition
 
-    def _description(self, definition: Definition, status: str) -> Response:
+    def _description(self, definition: StoredDefinition, status: str) -> Response:
         request = {"TableName": definition.name}
         response, _ = self._evaluator.execute("DescribeTable", request, [definition])
         description: Response = response["Table"]
@@ -252,7 +256,7 @@ def _index_names(indexes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield " " + ", ".join(repr(each.get("IndexName")) for each in indexes)
 
 
-def _entity(definition: Definition) -> Entity:
+def _entity(definition: StoredDefinition) -> Entity:
     return {
         PARTITION: _TABLES,
         ROW: keys.encode_text(definition.name),
@@ -263,7 +267,7 @@ def _entity(definition: Definition) -> Entity:
     }
 
 
-def _definition(found: Found) -> Definition:
+def _definition(found: FoundEntity) -> StoredDefinition:
     entity = found.entity
     request = msgspec.json.decode(entity["CreateTable"], type=dict[str, Any])
-    return Definition(request, entity["AzureName"], float(entity["Created"]), entity["Id"])
+    return StoredDefinition(request, entity["AzureName"], float(entity["Created"]), entity["Id"])

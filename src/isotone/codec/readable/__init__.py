@@ -17,7 +17,7 @@ from isotone.codec.readable.numbers import (
     number_of,
     ordered_number,
 )
-from isotone.codec.readable.selection import Operator, Selection, beyond
+from isotone.codec.readable.selection import Operator, SortKeySelection, beyond
 from isotone.codec.readable.template import Part, Template
 from isotone.codec.readable.texts import Hex, RawText, Text, escape, unescape
 from isotone.codec.readable.times import (
@@ -50,7 +50,7 @@ __all__ = [
     "Part",
     "Precision",
     "RawText",
-    "Selection",
+    "SortKeySelection",
     "Span",
     "Template",
     "Text",

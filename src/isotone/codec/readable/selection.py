@@ -65,7 +65,7 @@ _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SortKeySelection:
     """A condition on a sort key; without an operator, every key satisfies it.
 
     `excluded` are bounds that DynamoDB includes but the caller must drop; they exist if no exact bound does.
@@ -100,14 +100,14 @@ def check_operands(operator: Operator | None, operands: tuple[Any, ...]) -> None
         raise UsageError(f"{name} takes {expected} operands, not {len(operands)}")
 
 
-def nothing(text: str) -> Selection:
+def nothing(text: str) -> SortKeySelection:
     """The selection of no key; it reads one key at most."""
-    return Selection("between", (text, text), frozenset((text,)))
+    return SortKeySelection("between", (text, text), frozenset((text,)))
 
 
-def under(lead: str) -> Selection:
+def under(lead: str) -> SortKeySelection:
     """All keys that begin with `lead`."""
-    return Selection("begins_with", (lead,)) if lead else Selection()
+    return SortKeySelection("begins_with", (lead,)) if lead else SortKeySelection()
 
 
 def beyond(text: str) -> str:
@@ -130,7 +130,7 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class AddressedComponent:
     """The component of a condition: the text before it, the stop after it, and whether it is the last one.
 
     `is_guarded`: no key ends in the character above the separator.
@@ -142,7 +142,7 @@ class Component:
     last: bool
     is_guarded: bool
 
-    def select(self, operator: Operator, operands: tuple[Any, ...]) -> Selection:
+    def select(self, operator: Operator, operands: tuple[Any, ...]) -> SortKeySelection:
         """The selection of the keys whose component satisfies a comparison or BETWEEN."""
         if operator == "between":
             low, high = operands if self.codec.ascending else operands[::-1]
@@ -156,19 +156,19 @@ class Component:
             return self._downwards(self._to(value))
         return self._below(value)
 
-    def _between(self, low: Any, high: Any) -> Selection:
+    def _between(self, low: Any, high: Any) -> SortKeySelection:
         if self._text(low) > self._text(high):
             return nothing(self._from(low).text)
         return _range(self._from(low), self._to(high))
 
-    def _upwards(self, low: Bound) -> Selection:
+    def _upwards(self, low: Bound) -> SortKeySelection:
         if not self.lead:
-            return Selection(">=", (low.text,), _dropped(low))
+            return SortKeySelection(">=", (low.text,), _dropped(low))
         return _range(low, Bound(beyond(self.lead), not self.is_guarded))
 
-    def _downwards(self, high: Bound) -> Selection:
+    def _downwards(self, high: Bound) -> SortKeySelection:
         if not self.lead:
-            return Selection("<=", (high.text,), _dropped(high))
+            return SortKeySelection("<=", (high.text,), _dropped(high))
         return _range(Bound(self.lead), high)
 
     def _text(self, value: Any) -> str:
@@ -189,7 +189,7 @@ class Component:
         is_dropped = bool(self.stop) and not self.is_guarded
         return Bound(beyond(text + self.stop), is_dropped)
 
-    def _below(self, value: Any) -> Selection:
+    def _below(self, value: Any) -> SortKeySelection:
         text = self._text(value)
         if not self.last:
             return self._downwards(Bound(text, not self.is_guarded))
@@ -198,34 +198,34 @@ class Component:
         if neighbour is not None:
             return self._downwards(Bound(self._text(neighbour)))
         if not self.lead:
-            return Selection("<", (text,))
+            return SortKeySelection("<", (text,))
         return self._downwards(Bound(text, is_dropped=True))
 
 
-def _range(low: Bound, high: Bound) -> Selection:
-    return Selection("between", (low.text, high.text), _dropped(low) | _dropped(high))
+def _range(low: Bound, high: Bound) -> SortKeySelection:
+    return SortKeySelection("between", (low.text, high.text), _dropped(low) | _dropped(high))
 
 
 def _dropped(bound: Bound) -> frozenset[str]:
     return frozenset((bound.text,)) if bound.is_dropped else _NOTHING
 
 
-def without_empty_texts(selection: Selection) -> Selection:
+def without_empty_texts(selection: SortKeySelection) -> SortKeySelection:
     """The same selection without empty texts: no key is one, and DynamoDB refuses them."""
     if "" not in selection.operands or selection.operator is None:
         return selection
     if selection.operator in (">=", "begins_with"):
-        return Selection()
+        return SortKeySelection()
     if selection.operator == "between" and not selection.empty:
         high = selection.operands[1]
-        return Selection("<=", (high,)) if high else nothing(ABOVE_SEPARATOR)
+        return SortKeySelection("<=", (high,)) if high else nothing(ABOVE_SEPARATOR)
     return nothing(ABOVE_SEPARATOR)
 
 
 # Values without a text
 
 
-class Comparison(NamedTuple):
+class ComponentCondition(NamedTuple):
     """A condition on a component."""
 
     operator: Operator
@@ -240,10 +240,12 @@ def has_text(codec: Codec[Any], value: Any) -> bool:
     return below is not None and below == above
 
 
-def fitting(codec: Codec[Any], operator: Operator, operands: Sequence[Any]) -> Comparison | None:
+def fitting(
+    codec: Codec[Any], operator: Operator, operands: Sequence[Any]
+) -> ComponentCondition | None:
     """The same condition on values that have a text; None if nothing satisfies it."""
     if operator == "begins_with" or not _rounds(codec):
-        return Comparison(operator, tuple(operands))
+        return ComponentCondition(operator, tuple(operands))
     return _FITTING[operator](*(codec.nearest(operand) for operand in operands))
 
 
@@ -260,28 +262,36 @@ def _is_rounding(kind: type[Codec[Any]]) -> bool:
 _Nearest = tuple[Any, Any]
 
 
-def _above(operator: Operator, nearest: _Nearest) -> Comparison | None:
+def _above(operator: Operator, nearest: _Nearest) -> ComponentCondition | None:
     below, above = nearest
-    return None if above is None else Comparison(operator if below == above else ">=", (above,))
+    return (
+        None
+        if above is None
+        else ComponentCondition(operator if below == above else ">=", (above,))
+    )
 
 
-def _below(operator: Operator, nearest: _Nearest) -> Comparison | None:
+def _below(operator: Operator, nearest: _Nearest) -> ComponentCondition | None:
     below, above = nearest
-    return None if below is None else Comparison(operator if below == above else "<=", (below,))
+    return (
+        None
+        if below is None
+        else ComponentCondition(operator if below == above else "<=", (below,))
+    )
 
 
-def _equal(nearest: _Nearest) -> Comparison | None:
+def _equal(nearest: _Nearest) -> ComponentCondition | None:
     below, above = nearest
-    return Comparison("=", (below,)) if below is not None and below == above else None
+    return ComponentCondition("=", (below,)) if below is not None and below == above else None
 
 
-def _between(low: _Nearest, high: _Nearest) -> Comparison | None:
+def _between(low: _Nearest, high: _Nearest) -> ComponentCondition | None:
     if low[1] is None or high[0] is None:
         return None
-    return Comparison("between", (low[1], high[0]))
+    return ComponentCondition("between", (low[1], high[0]))
 
 
-_FITTING: Final[dict[Operator, Callable[..., Comparison | None]]] = {
+_FITTING: Final[dict[Operator, Callable[..., ComponentCondition | None]]] = {
     "=": _equal,
     "<": partial(_below, "<"),
     "<=": partial(_below, "<="),

@@ -25,9 +25,9 @@ from typing import Any, Final
 from isotone.codec.readable.interface import ABOVE_SEPARATOR, SEPARATOR, Codec
 from isotone.codec.readable.overlap import common_key
 from isotone.codec.readable.selection import (
-    Component,
+    AddressedComponent,
     Operator,
-    Selection,
+    SortKeySelection,
     beyond,
     check_operands,
     fitting,
@@ -198,7 +198,7 @@ class Template:
         equal: Sequence[Any] = (),
         operator: Operator | None = None,
         operands: Sequence[Any] = (),
-    ) -> Selection:
+    ) -> SortKeySelection:
         """The condition for keys whose leading values are `equal` and whose next one satisfies the operator.
 
         Values outside the declared range, or finer than the scale, compare like any others. Raises
@@ -226,10 +226,10 @@ class Template:
 
     def _selection(
         self, equal: Sequence[Any], operator: Operator | None, operands: tuple[Any, ...]
-    ) -> Selection:
+    ) -> SortKeySelection:
         lead = self.prefix(equal)
         if operator is None:
-            return under(lead) if len(equal) < len(self.codecs) else Selection("=", (lead,))
+            return under(lead) if len(equal) < len(self.codecs) else SortKeySelection("=", (lead,))
         if len(equal) == len(self.codecs):
             raise UsageError(f"{self} has no component left to which {operator!r} could apply")
         if operator == "=":
@@ -244,7 +244,7 @@ class Template:
                 "them: use = or begins_with"
             )
         is_last = place == len(self.codecs) - 1 and not self.literals[-1]
-        component = Component(lead, codec, stop, is_last, self.separator == SEPARATOR)
+        component = AddressedComponent(lead, codec, stop, is_last, self.separator == SEPARATOR)
         return component.select(operator, operands)
 
     def _beginning(self, codec: Codec[Any], stop: str, prefix: Any) -> str:

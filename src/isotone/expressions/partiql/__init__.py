@@ -18,11 +18,11 @@ from isotone.expressions.partiql.planning import (
 )
 from isotone.expressions.partiql.statements import (
     AnyStatement,
-    Delete,
+    DeleteStatement,
     Exists,
-    Insert,
+    InsertStatement,
     Select,
-    Update,
+    UpdateStatement,
     Where,
     parse_statement,
 )
@@ -30,11 +30,11 @@ from isotone.expressions.partiql.tokenizer import split_statements
 
 __all__ = [
     "AnyStatement",
-    "Delete",
+    "DeleteStatement",
     "Exists",
-    "Insert",
+    "InsertStatement",
     "Select",
-    "Update",
+    "UpdateStatement",
     "Where",
     "WherePlan",
     "beyond_key",

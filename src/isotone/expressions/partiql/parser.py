@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar
 
-from isotone.expressions.messages import Refusal
+from isotone.expressions.messages import RefusalMessage
 from isotone.expressions.partiql import messages
 from isotone.expressions.partiql.syntax import (
     Assignment,
@@ -36,30 +36,30 @@ from isotone.expressions.partiql.syntax import (
     InsertSyntax,
     Ion,
     Is,
+    KeywordLiteral,
+    ListLiteral,
     Number,
     Operation,
     Parameter,
     PathSyntax,
     Returning,
     SelectSyntax,
-    Sequence,
-    Star,
     StatementSyntax,
     Struct,
     Syntax,
-    Text,
-    Unsupported,
+    TextLiteral,
+    UnsupportedSyntax,
     UpdateSyntax,
     Variable,
-    Word,
+    Wildcard,
 )
-from isotone.expressions.partiql.tokenizer import Kind, Token, tokenize
+from isotone.expressions.partiql.tokenizer import StatementToken, StatementTokenKind, tokenize
 
 Parsed = TypeVar("Parsed")
 
 _NOT: Final = 3
-_NAMES: Final = frozenset({Kind.NAME, Kind.QUOTED})
-_TYPE_KINDS: Final = frozenset({Kind.KEYWORD, Kind.NAME})
+_NAMES: Final = frozenset({StatementTokenKind.NAME, StatementTokenKind.QUOTED})
+_TYPE_KINDS: Final = frozenset({StatementTokenKind.KEYWORD, StatementTokenKind.NAME})
 _ALIASES: Final = ("AS", "AT", "BY")
 _SIGNS: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {
@@ -148,12 +148,12 @@ _OPERATIONS: Final[dict[tuple[str, ...], str]] = {
 _ALONE: Final[dict[type[Syntax], str]] = {
     Variable: "Id",
     PathSyntax: "Path",
-    Text: "Lit",
+    TextLiteral: "Lit",
     Number: "Lit",
-    Word: "Lit",
+    KeywordLiteral: "Lit",
     Ion: "Lit",
     Parameter: "Parameter",
-    Sequence: "List",
+    ListLiteral: "List",
     Bag: "Bag",
     Struct: "Struct",
     Is: "IsType",
@@ -170,14 +170,17 @@ _TOKEN_NAMES: Final = {
     ">>": "RIGHT_DOUBLE_ANGLE_BRACKET",
     ":": "COLON",
 }
-_UNEXPECTED: Final = {Kind.KEYWORD: "Unexpected keyword", Kind.OPERATOR: "Unexpected operator"}
+_UNEXPECTED: Final = {
+    StatementTokenKind.KEYWORD: "Unexpected keyword",
+    StatementTokenKind.OPERATOR: "Unexpected operator",
+}
 _NO_TIME: Final = {
     "DATE": "Expected date string followed by the keyword DATE, found {found}",
     "TIME": (
         "Expected time string followed by the keyword TIME OR TIME WITH TIME ZONE, found {found}"
     ),
 }
-_ION_NAMES: Final = {Kind.NUMBER: "INT"}
+_ION_NAMES: Final = {StatementTokenKind.NUMBER: "INT"}
 _NO_TERMS: Final = frozenset({"AS", "ASC", "AT", "BY", "DESC", "FIRST", "FOR", "LAST"})
 # The keywords that a select list cannot begin with; others are terms, or unexpected ones.
 _NO_COLUMNS: Final = frozenset({"DELETE", "FROM", "REMOVE", "SELECT", "SET", "UPDATE", "WHERE"})
@@ -194,10 +197,10 @@ _NO_TOKEN: Final = ""  # the reason for a text whose tokens are wrong
 def parse(text: str) -> tuple[StatementSyntax, int]:
     """The syntax tree of a statement, and how many parameters it has. O(length).
 
-    Raises `Malformed`, or a `Refusal` for clauses and statements that DynamoDB does not have.
+    Raises `Malformed`, or a `RefusalMessage` for clauses and statements that DynamoDB does not have.
     """
     try:
-        parser = _Parser(text)
+        parser = _StatementParser(text)
         tree = parser.statement()
     except RecursionError:
         raise Malformed("Expression is nested too deeply") from None
@@ -206,7 +209,7 @@ def parse(text: str) -> tuple[StatementSyntax, int]:
     return tree, parser.parameters
 
 
-class _Parser:
+class _StatementParser:
     """A cursor over the tokens of a statement, and a method for each rule.
 
     `refusal` is the first of the refusals, to be raised if the text is well formed.
@@ -215,21 +218,21 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokenize(text)
-        if any(token.kind is Kind.UNKNOWN for token in self._tokens):
+        if any(token.kind is StatementTokenKind.UNKNOWN for token in self._tokens):
             raise Malformed(_NO_TOKEN)
         self._at = 0
         self.parameters = 0
-        self.refusal: Refusal | None = None
+        self.refusal: RefusalMessage | None = None
 
     # The cursor
 
     @property
-    def _token(self) -> Token:
+    def _token(self) -> StatementToken:
         return self._tokens[self._at]
 
-    def _take(self) -> Token:
+    def _take(self) -> StatementToken:
         token = self._token
-        if token.kind is Kind.END:
+        if token.kind is StatementTokenKind.END:
             raise Malformed("Unexpected term")
         self._at += 1
         return token
@@ -255,7 +258,7 @@ class _Parser:
             raise Malformed(reason or f"Expected {shown}")
 
     def _refuse(
-        self, sentence: str, place: Expression | Token | None = None, **details: object
+        self, sentence: str, place: Expression | StatementToken | None = None, **details: object
     ) -> None:
         """Remember a refusal. The first one counts."""
         if self.refusal is None:
@@ -279,10 +282,10 @@ class _Parser:
         words = tuple(token.symbol for token in self._tokens[:2])
         operation = _OPERATIONS.get(words)
         if operation is not None and self._tokens[2].kind in _NAMES:
-            raise Refusal(messages.UNSUPPORTED_OPERATION, operation=operation)
+            raise RefusalMessage(messages.UNSUPPORTED_OPERATION, operation=operation)
         tree = self._expression()
         after = "semicolon. (Only one query is allowed.)" if self._accept(";") else "expression"
-        if self._token.kind is not Kind.END:
+        if self._token.kind is not StatementTokenKind.END:
             raise Malformed(f"Unexpected token after {after}")
         match tree:
             case Clause(statement=statement):
@@ -293,18 +296,18 @@ class _Parser:
                 return ExistsSyntax(select)
         raise self._not_a_statement(tree)
 
-    def _not_a_statement(self, tree: Expression) -> Refusal:
+    def _not_a_statement(self, tree: Expression) -> RefusalMessage:
         """An expression that stands alone. The service takes operations for EXISTS, which is a function."""
         if self.refusal is not None:
             return self.refusal
         name = "Lit" if is_signed_number(tree) else _ALONE.get(type(tree))
-        if isinstance(tree, Word) and tree.word == "MISSING":
+        if isinstance(tree, KeywordLiteral) and tree.word == "MISSING":
             name = "Missing"
-        if isinstance(tree, Unsupported) and tree.token == "CASE":
+        if isinstance(tree, UnsupportedSyntax) and tree.token == "CASE":
             name = "SearchedCase"
         if name is None:
-            return Refusal(messages.EXISTS_ALONE)
-        return Refusal(messages.UNSUPPORTED_OPERATION, operation=name)
+            return RefusalMessage(messages.EXISTS_ALONE)
+        return RefusalMessage(messages.UNSUPPORTED_OPERATION, operation=name)
 
     def _select(self) -> SelectSyntax:
         if self._accept("DISTINCT"):
@@ -401,7 +404,7 @@ class _Parser:
             self._accept("ASC")
         return key, descends
 
-    def _insert(self, start: Token) -> InsertSyntax:
+    def _insert(self, start: StatementToken) -> InsertSyntax:
         if not self._accept("INTO"):
             raise Malformed("Unexpected keyword")
         target = self._path()
@@ -429,18 +432,18 @@ class _Parser:
             raise Malformed("Expected LEFT_PAREN for row value constructor")
         return self._expression()
 
-    def _update(self, start: Token) -> UpdateSyntax:
+    def _update(self, start: StatementToken) -> UpdateSyntax:
         target = self._unaliased(self._path())
         assignments = self._changes(start)
         return UpdateSyntax(target, assignments, self._where(), self._returning())
 
-    def _from(self, start: Token) -> UpdateSyntax:
+    def _from(self, start: StatementToken) -> UpdateSyntax:
         """The other order of an update, which begins with its table and its condition."""
         target = self._source()
         where = self._where()
         return UpdateSyntax(target, self._changes(start), where, self._returning())
 
-    def _changes(self, start: Token) -> tuple[Assignment, ...]:
+    def _changes(self, start: StatementToken) -> tuple[Assignment, ...]:
         """What an UPDATE or FROM does to the item; `start` is its first word."""
         assignments: list[Assignment] = []
         words: list[str] = []
@@ -464,7 +467,7 @@ class _Parser:
         self._insert(word)
         return ()
 
-    def _change_alone(self, start: Token) -> UpdateSyntax:
+    def _change_alone(self, start: StatementToken) -> UpdateSyntax:
         """SET or REMOVE without a table."""
         self._at -= 1
         assignments = self._change()
@@ -483,7 +486,7 @@ class _Parser:
         token = self._take()
         return self._steps(Variable(token.start, token.end, token.text), simple=True)
 
-    def _delete(self, _start: Token) -> DeleteSyntax:
+    def _delete(self, _start: StatementToken) -> DeleteSyntax:
         self._expect("FROM", reason="Expected FROM after DELETE")
         target = self._unaliased(self._path())
         return DeleteSyntax(target, self._where(), self._returning())
@@ -524,7 +527,7 @@ class _Parser:
             if negation is not None:
                 left = Operation(negation.start, operator.end, "NOT", (left,))
 
-    def _operation(self, left: Expression, operator: Token, binding: int) -> Expression:
+    def _operation(self, left: Expression, operator: StatementToken, binding: int) -> Expression:
         """An operator and the operands after it."""
         symbol, start, end = operator.symbol, operator.start, operator.end
         if symbol == "IS":
@@ -535,12 +538,12 @@ class _Parser:
             following = self._tokens[self._at + 1]
             if following.symbol not in ("SELECT", "VALUES"):
                 self._take()
-                right: Expression = Sequence(
+                right: Expression = ListLiteral(
                     opening.start, opening.end, self._list(self._expression)
                 )
                 self._expect(")")
                 return Operation(start, end, symbol, (left, right))
-        if self._token.kind is Kind.END:
+        if self._token.kind is StatementTokenKind.END:
             raise Malformed("Missing right-hand side expression of infix operator")
         right = self._expression(binding)
         operands: tuple[Expression, ...] = (left, right)
@@ -558,8 +561,10 @@ class _Parser:
         return self._expression(binding)
 
     def _only_the_end(self) -> bool:
-        ends = self._token.symbol == ";" and self._tokens[self._at + 1].kind is Kind.END
-        return ends or self._token.kind is Kind.END
+        ends = (
+            self._token.symbol == ";" and self._tokens[self._at + 1].kind is StatementTokenKind.END
+        )
+        return ends or self._token.kind is StatementTokenKind.END
 
     def _type(self, operator: str) -> str:
         """The name of a type, as the service's parser knows it."""
@@ -613,13 +618,13 @@ class _Parser:
                 break
         return PathSyntax(root.start, root.end, root, tuple(steps)) if steps else root
 
-    def _star(self, form: Literal[".*", "[*]"]) -> Star | None:
+    def _star(self, form: Literal[".*", "[*]"]) -> Wildcard | None:
         token = self._token
-        return Star(token.start, token.end, form) if self._accept("*") else None
+        return Wildcard(token.start, token.end, form) if self._accept("*") else None
 
     def _name(self, reason: str) -> Variable:
         token = self._token
-        self._at += token.kind is not Kind.END
+        self._at += token.kind is not StatementTokenKind.END
         if token.kind not in _NAMES:
             raise Malformed(reason)
         return Variable(token.start, token.end, token.text)
@@ -638,7 +643,7 @@ class _Parser:
         if kind in _LITERALS:
             return _LITERALS[kind](start, end, token.text)
         if token.symbol in _WORDS:
-            return Word(start, end, token.symbol)
+            return KeywordLiteral(start, end, token.symbol)
         if token.symbol in _FUNCTIONS and self._next_is("("):
             return self._call(token)
         if token.symbol in _CONSTRUCTS:
@@ -650,22 +655,22 @@ class _Parser:
         reason = "Unexpected term" if token.symbol in _NO_TERMS else _UNEXPECTED.get(kind)
         raise Malformed(reason or "Unexpected term")
 
-    def _parameter(self, token: Token) -> Expression:
+    def _parameter(self, token: StatementToken) -> Expression:
         self.parameters += 1
         return Parameter(token.start, token.end, self.parameters - 1)
 
-    def _parenthesized(self, token: Token) -> Expression:
+    def _parenthesized(self, token: StatementToken) -> Expression:
         members = self._list(self._expression)
         self._expect(")")
-        return members[0] if len(members) == 1 else Sequence(token.start, token.end, members)
+        return members[0] if len(members) == 1 else ListLiteral(token.start, token.end, members)
 
-    def _brackets(self, token: Token) -> Expression:
-        return Sequence(token.start, token.end, self._list(self._expression, "]"))
+    def _brackets(self, token: StatementToken) -> Expression:
+        return ListLiteral(token.start, token.end, self._list(self._expression, "]"))
 
-    def _bag(self, token: Token) -> Expression:
+    def _bag(self, token: StatementToken) -> Expression:
         return Bag(token.start, token.end, self._list(self._expression, ">>"))
 
-    def _struct(self, token: Token) -> Expression:
+    def _struct(self, token: StatementToken) -> Expression:
         return Struct(token.start, token.end, self._list(self._member, "}"))
 
     def _member(self) -> tuple[Expression, Expression]:
@@ -673,34 +678,34 @@ class _Parser:
         self._expect(":")
         return name, self._expression()
 
-    def _call(self, token: Token) -> Expression:
+    def _call(self, token: StatementToken) -> Expression:
         self._expect("(")
         if self._next_is("*"):
             raise Malformed(f"{token.text.lower()}(*) is not allowed")
         arguments = self._list(self._expression, ")")
         return CallSyntax(token.start, token.end, token.text.lower(), arguments)
 
-    def _construct(self, token: Token) -> Expression:
+    def _construct(self, token: StatementToken) -> Expression:
         """CASE … END, or a function whose arguments have a syntax of their own, which is not parsed."""
         if token.symbol == "CASE":
             self._skip_to("END", "CASE")
-            return Unsupported(token.start, token.end, "CASE")
+            return UnsupportedSyntax(token.start, token.end, "CASE")
         opening = self._token
         self._expect("(")
         self._skip_to(")", "(")
         if token.symbol in _PLAIN_FUNCTIONS:
             return CallSyntax(token.start, token.end, token.text.lower(), ())
         place = token if token.symbol in _AGGREGATES else opening
-        return Unsupported(place.start, place.end, token.text.lower())
+        return UnsupportedSyntax(place.start, place.end, token.text.lower())
 
-    def _time(self, token: Token) -> Unsupported:
+    def _time(self, token: StatementToken) -> UnsupportedSyntax:
         """A literal of a date or a time."""
         text = self._token
-        if text.kind is not Kind.STRING:
+        if text.kind is not StatementTokenKind.STRING:
             found = _ION_NAMES.get(text.kind, "SYMBOL")
             raise Malformed(_NO_TIME[token.symbol].format(found=found))
         self._at += 1
-        return Unsupported(text.start, text.end, "UNKNOWN")
+        return UnsupportedSyntax(text.start, text.end, "UNKNOWN")
 
     def _skip_to(self, closing: str, opening: str) -> None:
         depth = 1
@@ -719,36 +724,36 @@ def is_signed_number(node: Expression) -> bool:
 def _check_stars(column: Expression) -> None:
     """Refuse `*` in a column, except at the end of a path of names."""
     steps = column.steps if isinstance(column, PathSyntax) else ()
-    stars = [step for step in steps if isinstance(step, Star)]
+    stars = [step for step in steps if isinstance(step, Wildcard)]
     if (
         any(star.form == "[*]" for star in stars)
         or stars[:-1]
         or (stars and stars[-1] != steps[-1])
     ):
         raise Malformed("Invalid use of * in select list")
-    if stars and not all(isinstance(step, Variable | Star) for step in steps):
+    if stars and not all(isinstance(step, Variable | Wildcard) for step in steps):
         raise Malformed("Cannot use [] and * together in SELECT list expression")
 
 
 def refusal(
-    text: str, sentence: str, place: Expression | Token | None = None, **details: object
-) -> Refusal:
+    text: str, sentence: str, place: Expression | StatementToken | None = None, **details: object
+) -> RefusalMessage:
     """A refusal of a part of a statement, whose place the message tells."""
     if place is not None:
         line = text.count("\n", 0, place.start) + 1
         column = place.start - text.rfind("\n", 0, place.start)
         details["at"] = f" at {line}:{column}:{place.end - place.start}"
-    return Refusal(sentence, **details)
+    return RefusalMessage(sentence, **details)
 
 
-_STATEMENTS: Final[dict[str, Callable[[_Parser, Token], StatementSyntax]]] = {
+_STATEMENTS: Final[dict[str, Callable[[_StatementParser, StatementToken], StatementSyntax]]] = {
     "SELECT": lambda parser, _: parser._select(),
-    "INSERT": _Parser._insert,
-    "UPDATE": _Parser._update,
-    "DELETE": _Parser._delete,
-    "FROM": _Parser._from,
-    "SET": _Parser._change_alone,
-    "REMOVE": _Parser._change_alone,
+    "INSERT": _StatementParser._insert,
+    "UPDATE": _StatementParser._update,
+    "DELETE": _StatementParser._delete,
+    "FROM": _StatementParser._from,
+    "SET": _StatementParser._change_alone,
+    "REMOVE": _StatementParser._change_alone,
 }
 _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("ALL", "OLD"): "ALL OLD",
@@ -756,15 +761,15 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("MODIFIED", "OLD"): "MODIFIED OLD",
     ("MODIFIED", "NEW"): "MODIFIED NEW",
 }
-_OPENINGS: Final[dict[str, Callable[[_Parser, Token], Expression]]] = {
-    "?": _Parser._parameter,
-    "(": _Parser._parenthesized,
-    "[": _Parser._brackets,
-    "<<": _Parser._bag,
-    "{": _Parser._struct,
+_OPENINGS: Final[dict[str, Callable[[_StatementParser, StatementToken], Expression]]] = {
+    "?": _StatementParser._parameter,
+    "(": _StatementParser._parenthesized,
+    "[": _StatementParser._brackets,
+    "<<": _StatementParser._bag,
+    "{": _StatementParser._struct,
 }
-_LITERALS: Final[dict[Kind, Callable[[int, int, str], Expression]]] = {
-    Kind.STRING: Text,
-    Kind.NUMBER: Number,
-    Kind.ION: Ion,
+_LITERALS: Final[dict[StatementTokenKind, Callable[[int, int, str], Expression]]] = {
+    StatementTokenKind.STRING: TextLiteral,
+    StatementTokenKind.NUMBER: Number,
+    StatementTokenKind.ION: Ion,
 }

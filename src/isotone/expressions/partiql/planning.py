@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from isotone.errors import ValidationException
-from isotone.expressions.condition import Condition
+from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.key_planning import (
     KeyPlan,
     KeyTerm,
@@ -69,7 +69,7 @@ class WherePlan(KeyPlan, frozen=True, eq=False, kw_only=True):
     compares the reads with each other.
     """
 
-    filter: Condition | None
+    filter: CompiledCondition | None
     reads: tuple[KeyRead, ...]
     has_alternatives: bool
     can_overlap: bool
@@ -126,13 +126,13 @@ def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, Att
     return key
 
 
-def beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
+def beyond_key(where: Where, names: tuple[str, ...]) -> CompiledCondition | None:
     """What a condition demands beyond the equality of all these key attributes. Kept with it."""
     (found,) = _kept(where.beyond, names, lambda: (_beyond_key(where, names),))
     return found
 
 
-def _beyond_key(where: Where, names: tuple[str, ...]) -> Condition | None:
+def _beyond_key(where: Where, names: tuple[str, ...]) -> CompiledCondition | None:
     return compiled([each for each in distinct((where.node,)) if not _is_equality(each, names)])
 
 

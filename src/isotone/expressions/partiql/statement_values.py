@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from isotone.errors import ValidationException
-from isotone.expressions.messages import TOO_NESTED, Refusal
+from isotone.expressions.messages import TOO_NESTED, RefusalMessage
 from isotone.expressions.partiql import messages
 from isotone.limits import NESTING_DEPTH
 from isotone.values.attribute_validation import (
@@ -72,7 +72,7 @@ class LiteralPlace(NamedTuple):
             return canonical_value(value)[0]
         except ValidationException:
             if (wrong := _wrong(value)) is not None:
-                raise Refusal(messages.UNDER, message=wrong, key=self.path) from None
+                raise RefusalMessage(messages.UNDER, message=wrong, key=self.path) from None
             raise
 
     def elements(self, count: int) -> list[LiteralPlace]:
@@ -93,7 +93,7 @@ class LiteralPlace(NamedTuple):
     def _check_level(self, below: list[LiteralPlace]) -> None:
         if self.level == NESTING_DEPTH:
             key = (below[0] if below else self).path
-            raise Refusal(messages.UNDER, message=TOO_NESTED, key=key)
+            raise RefusalMessage(messages.UNDER, message=TOO_NESTED, key=key)
 
 
 ROOT: Final = LiteralPlace("root", "root", 1)

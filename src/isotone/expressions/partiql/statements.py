@@ -1,4 +1,4 @@
-"""Statements: the text of a statement becomes a `Select`, `Insert`, `Update`, `Delete` or `Exists`, compiled.
+"""Statements of PartiQL, compiled from their text: `Select`, `Exists`, and those that insert, update and delete.
 
 A statement knows no table: which part of its condition selects a key, `planning` finds for a key schema. Statements
 are cached by their text, with their compiled expressions.
@@ -15,9 +15,9 @@ import msgspec
 
 from isotone.effort import spend
 from isotone.errors import ValidationException
-from isotone.expressions.condition import Condition
+from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.expression import Expression
-from isotone.expressions.messages import Refusal
+from isotone.expressions.messages import RefusalMessage
 from isotone.expressions.nodes import (
     ConditionNode,
     Literal,
@@ -38,17 +38,17 @@ from isotone.expressions.partiql.syntax import (
     PathSyntax,
     Returning,
     SelectSyntax,
-    Star,
     StatementSyntax,
     Struct,
     UpdateSyntax,
     Variable,
+    Wildcard,
 )
 from isotone.expressions.partiql.syntax import Expression as Syntax
 from isotone.expressions.partiql.translation import Translation, is_set
-from isotone.expressions.projection import Projection
+from isotone.expressions.projection import CompiledProjection
 from isotone.expressions.rules import constant, resolved_path
-from isotone.expressions.update import Update as CompiledUpdate
+from isotone.expressions.update import CompiledUpdate
 from isotone.values.cache import Cache
 from isotone.values.types import AttributeValue, Item
 
@@ -68,13 +68,13 @@ class Where:
     def __init__(self, node: ConditionNode) -> None:
         self.node = node
         self.plans: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
-        self.beyond: dict[tuple[str, ...], tuple[Condition | None]] = {}
-        self.condition = Condition.from_node(node, parameter="")
+        self.beyond: dict[tuple[str, ...], tuple[CompiledCondition | None]] = {}
+        self.condition = CompiledCondition.from_node(node, parameter="")
         if not self.condition.values_used:  # all values are literals
             self.condition.check({})
 
 
-class Columns(Projection):
+class SelectedColumns(CompiledProjection):
     """The projection of a SELECT: each path under its last name, with the indexes after it.
 
     `a.b` is `b` in the result, and `a.b[0]` is `b[0]`.
@@ -87,7 +87,7 @@ class Columns(Projection):
         if len(named) < len(tree.paths):
             names = [_column_name(path) for path in tree.paths]
             twice = next(name for at, name in enumerate(names) if name in names[:at])
-            raise Refusal(messages.DUPLICATE_COLUMN, name=twice)
+            raise RefusalMessage(messages.DUPLICATE_COLUMN, name=twice)
         super()._compile(tree, nodes)  # refuses paths that overlap
         columns = [(name, lookup(resolved_path(path))) for name, path in named.items()]
 
@@ -107,7 +107,7 @@ def _column_name(path: Path) -> str:
 class _Unselectable(Exception):
     """A SELECT names what can be no column; the argument is the message."""
 
-    def __init__(self, refusal: Refusal, table: str, index: str | None) -> None:
+    def __init__(self, refusal: RefusalMessage, table: str, index: str | None) -> None:
         super().__init__(str(refusal))
         self.table = table
         self.index = index
@@ -172,14 +172,16 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
 
     index: str | None
     paths: ProjectionNode | None
-    columns: Columns | None
+    columns: SelectedColumns | None
     where: Where | None
     order: tuple[OrderBy, ...]
 
     @cached_property
-    def projection(self) -> Projection | None:
+    def projection(self) -> CompiledProjection | None:
         """What batches and transactions return: the selected paths, each in its place."""
-        return None if self.paths is None else Projection.from_node(self.paths, parameter="")
+        return (
+            None if self.paths is None else CompiledProjection.from_node(self.paths, parameter="")
+        )
 
     @property
     def selecting(self) -> tuple[Expression, ...]:
@@ -191,7 +193,7 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
         return () if self.where is None else (self.where.condition,)
 
 
-class Insert(Statement, frozen=True, eq=False, kw_only=True):
+class InsertStatement(Statement, frozen=True, eq=False, kw_only=True):
     """Put a new item: its attributes, each a literal or a parameter."""
 
     attributes: Mapping[str, Literal | ValueRef]
@@ -201,7 +203,7 @@ class Insert(Statement, frozen=True, eq=False, kw_only=True):
         return {name: constant(value)(values) for name, value in self.attributes.items()}  # type: ignore[misc] # no path
 
 
-class Update(Statement, frozen=True, eq=False, kw_only=True):
+class UpdateStatement(Statement, frozen=True, eq=False, kw_only=True):
     """Change one item that exists."""
 
     update: CompiledUpdate
@@ -213,7 +215,7 @@ class Update(Statement, frozen=True, eq=False, kw_only=True):
         return (*(() if self.where is None else (self.where.condition,)), self.update)
 
 
-class Delete(Statement, frozen=True, eq=False, kw_only=True):
+class DeleteStatement(Statement, frozen=True, eq=False, kw_only=True):
     """Delete one item."""
 
     where: Where | None
@@ -234,7 +236,7 @@ class Exists(Statement, frozen=True, eq=False, kw_only=True):
         return self.select.expressions
 
 
-AnyStatement: TypeAlias = Select | Insert | Update | Delete | Exists
+AnyStatement: TypeAlias = Select | InsertStatement | UpdateStatement | DeleteStatement | Exists
 
 
 def parse_statement(
@@ -261,7 +263,7 @@ def _parsed(text: str, length: int) -> AnyStatement:
         return _Building(text, parameters).build(tree)
     except Malformed as error:
         raise ValidationException(messages.MALFORMED.format(reason=error)) from None
-    except Refusal as refusal:
+    except RefusalMessage as refusal:
         raise ValidationException(str(refusal)) from None
     except RecursionError:
         raise ValidationException(
@@ -302,8 +304,8 @@ class _Building:
         if tree.columns is not None:
             try:
                 paths = ProjectionNode(tuple(map(self._column, tree.columns)))
-                columns = Columns.from_node(paths, parameter="")
-            except Refusal as refusal:
+                columns = SelectedColumns.from_node(paths, parameter="")
+            except RefusalMessage as refusal:
                 raise _Unselectable(refusal, table, index[0] if index else None) from None
         where = self._where(tree.where)
         order = tuple(self._order_by(key, descends) for key, descends in tree.order)
@@ -319,8 +321,8 @@ class _Building:
         )
 
     def _column(self, node: Syntax) -> Path:
-        if isinstance(node, PathSyntax) and any(isinstance(step, Star) for step in node.steps):
-            raise Refusal(messages.HIERARCHY)
+        if isinstance(node, PathSyntax) and any(isinstance(step, Wildcard) for step in node.steps):
+            raise RefusalMessage(messages.HIERARCHY)
         return self._translation.path(node)
 
     def _order_by(self, node: Syntax, descends: bool) -> OrderBy:
@@ -336,7 +338,7 @@ class _Building:
         refused = self._translation.refusal(messages.ORDER_TYPE, place, type=kind)
         return OrderBy("", descends, str(refused))
 
-    def _insert(self, tree: InsertSyntax) -> Insert:
+    def _insert(self, tree: InsertSyntax) -> InsertStatement:
         table = self._table(tree.target)
         if not isinstance(tree.value, Struct):
             raise self._translation.refusal(messages.INSERT_FORMAT, tree.value)
@@ -344,15 +346,15 @@ class _Building:
             name: self._translation.constant(value)
             for name, value in self._translation.members(tree.value)
         }
-        return Insert(
+        return InsertStatement(
             text=self._text, table=table, parameters=self._parameters, attributes=attributes
         )
 
-    def _update(self, tree: UpdateSyntax) -> Update:
+    def _update(self, tree: UpdateSyntax) -> UpdateStatement:
         table, refused = self._target(tree.target)
         where = self._where(tree.where)
         actions = tuple(map(self._translation.action, tree.assignments))
-        return Update(
+        return UpdateStatement(
             text=self._text,
             table=table,
             refused=refused,
@@ -363,11 +365,11 @@ class _Building:
             set_parameters=tuple(self._translation.set_parameters),
         )
 
-    def _delete(self, tree: DeleteSyntax) -> Delete:
+    def _delete(self, tree: DeleteSyntax) -> DeleteStatement:
         if tree.returning not in (None, "ALL OLD"):
-            raise Refusal(messages.RETURNING_IN_DELETE, returning=tree.returning)
+            raise RefusalMessage(messages.RETURNING_IN_DELETE, returning=tree.returning)
         table, refused = self._target(tree.target)
-        return Delete(
+        return DeleteStatement(
             text=self._text,
             table=table,
             refused=refused,
@@ -385,7 +387,7 @@ class _Building:
         """The table that is read, and the index if there is one."""
         names = self._names(node)
         if not all(map(_is_name, names)):
-            raise Refusal(messages.TABLE_NAME)
+            raise RefusalMessage(messages.TABLE_NAME)
         return names
 
     def _target(self, node: Syntax) -> tuple[str, str | None]:
@@ -398,9 +400,9 @@ class _Building:
     def _names(self, node: Syntax) -> list[str]:
         names = self._path_of_names(node)
         if not all(names):
-            raise Refusal(messages.EMPTY_NAME)
+            raise RefusalMessage(messages.EMPTY_NAME)
         if len(names) > 2:
-            raise Refusal(messages.LONG_SOURCE)
+            raise RefusalMessage(messages.LONG_SOURCE)
         return names
 
     def _path_of_names(self, node: Syntax) -> list[str]:
@@ -409,15 +411,15 @@ class _Building:
                 return [name]
             case PathSyntax(root=Variable(name=name), steps=steps):
                 return [name, *map(self._source_step, steps)]
-        raise Refusal(messages.UNEXPECTED_SOURCE)
+        raise RefusalMessage(messages.UNEXPECTED_SOURCE)
 
     def _source_step(self, node: Syntax) -> str:
         match node:
             case Variable(name=name):
                 return name
-            case Star():
+            case Wildcard():
                 raise self._translation.refusal(messages.UNPIVOT_PATH, node)
-        raise Refusal(messages.LIST_IN_SOURCE)
+        raise RefusalMessage(messages.LIST_IN_SOURCE)
 
     def _table(self, node: Syntax) -> str:
         """The table that an INSERT names. Its name may be any: no table has one of the wrong form."""

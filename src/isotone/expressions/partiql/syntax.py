@@ -25,7 +25,7 @@ class Variable(Syntax, frozen=True):
     name: str
 
 
-class Text(Syntax, frozen=True):
+class TextLiteral(Syntax, frozen=True):
     """A string literal."""
 
     text: str
@@ -37,7 +37,7 @@ class Number(Syntax, frozen=True):
     digits: str
 
 
-class Word(Syntax, frozen=True):
+class KeywordLiteral(Syntax, frozen=True):
     """TRUE, FALSE, NULL or MISSING."""
 
     word: str
@@ -55,7 +55,7 @@ class Ion(Syntax, frozen=True):
     text: str
 
 
-class Sequence(Syntax, frozen=True):
+class ListLiteral(Syntax, frozen=True):
     """`[a, b]` or `(a, b)`."""
 
     members: tuple[Expression, ...]
@@ -73,7 +73,7 @@ class Struct(Syntax, frozen=True):
     members: tuple[tuple[Expression, Expression], ...]
 
 
-class Star(Syntax, frozen=True):
+class Wildcard(Syntax, frozen=True):
     """`.*` or `[*]` in a path; `form` is which of them."""
 
     form: Literal[".*", "[*]"]
@@ -108,7 +108,7 @@ class CallSyntax(Syntax, frozen=True):
     arguments: tuple[Expression, ...]
 
 
-class Unsupported(Syntax, frozen=True):
+class UnsupportedSyntax(Syntax, frozen=True):
     """A construct of PartiQL that DynamoDB has in no expression, such as CASE."""
 
     token: str
@@ -122,20 +122,20 @@ class Clause(Syntax, frozen=True):
 
 Expression: TypeAlias = (
     Variable
-    | Text
+    | TextLiteral
     | Number
-    | Word
+    | KeywordLiteral
     | Parameter
     | Ion
-    | Sequence
+    | ListLiteral
     | Bag
     | Struct
-    | Star
+    | Wildcard
     | PathSyntax
     | Operation
     | Is
     | CallSyntax
-    | Unsupported
+    | UnsupportedSyntax
     | Clause
 )
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from isotone.expressions.partiql.statement_values import is_readable
 
 
-class Kind(Enum):
+class StatementTokenKind(Enum):
     """The kinds of tokens."""
 
     NAME = "name"
@@ -29,20 +29,20 @@ class Kind(Enum):
     END = "end"
 
 
-class Token(NamedTuple):
+class StatementToken(NamedTuple):
     """A part of the statement: `text` is its meaning, `start` and `end` its place in the statement.
 
     `symbol` is for comparison in the grammar: a keyword in capitals, a symbol itself, or empty.
     """
 
-    kind: Kind
+    kind: StatementTokenKind
     text: str
     start: int
     end: int
     symbol: str = ""
 
 
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in StatementTokenKind}
 _TOKEN: Final = re.compile(
     r"""(?P<skipped>[\ \t\r\n\f\v]+ | --[^\n\r]* | /\*.*?\*/)
       | (?P<string>'(?:[^']|'')*')
@@ -58,14 +58,18 @@ _TOKEN: Final = re.compile(
 )
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[StatementToken]:
     """The tokens of a statement, followed by one of kind `END`. O(length)."""
     tokens = [
-        _token(_KINDS.get(str(match.lastgroup), Kind.UNKNOWN), match.group(), *match.span())
+        _token(
+            _KINDS.get(str(match.lastgroup), StatementTokenKind.UNKNOWN),
+            match.group(),
+            *match.span(),
+        )
         for match in _TOKEN.finditer(text)
         if match.lastgroup != "skipped"
     ]
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    tokens.append(StatementToken(StatementTokenKind.END, "", len(text), len(text)))
     return tokens
 
 
@@ -78,28 +82,32 @@ def split_statements(text: str) -> list[str]:
     ends = [token.start for token in tokenize(text) if token.symbol == ";"]
     starts = [0, *(end + 1 for end in ends)]
     parts = [text[start:end].strip() for start, end in zip(starts, [*ends, None], strict=True)]
-    return [part for part in parts if tokenize(part)[0].kind is not Kind.END]
+    return [part for part in parts if tokenize(part)[0].kind is not StatementTokenKind.END]
 
 
-def _token(kind: Kind, text: str, start: int, end: int) -> Token:
-    if kind is Kind.NAME:
+def _token(kind: StatementTokenKind, text: str, start: int, end: int) -> StatementToken:
+    if kind is StatementTokenKind.NAME:
         upper = text.upper()
         if upper not in KEYWORDS:
-            return Token(kind, text, start, end)
-        word = Kind.OPERATOR if upper in _WORD_OPERATORS else Kind.KEYWORD
-        return Token(word, text, start, end, upper)
+            return StatementToken(kind, text, start, end)
+        word = (
+            StatementTokenKind.OPERATOR if upper in _WORD_OPERATORS else StatementTokenKind.KEYWORD
+        )
+        return StatementToken(word, text, start, end, upper)
     if kind in _SYMBOLS:
-        return Token(kind, text, start, end, text)
-    if kind is Kind.NUMBER and not is_readable(text):
-        kind = Kind.UNKNOWN
+        return StatementToken(kind, text, start, end, text)
+    if kind is StatementTokenKind.NUMBER and not is_readable(text):
+        kind = StatementTokenKind.UNKNOWN
     if kind in _QUOTES:
         quote = text[0]
         text = text[1:-1].replace(quote * 2, quote)
-    return Token(kind, text, start, end)
+    return StatementToken(kind, text, start, end)
 
 
-_QUOTES: Final = frozenset({Kind.STRING, Kind.QUOTED, Kind.ION})
-_SYMBOLS: Final = frozenset({Kind.SYMBOL, Kind.OPERATOR})
+_QUOTES: Final = frozenset(
+    {StatementTokenKind.STRING, StatementTokenKind.QUOTED, StatementTokenKind.ION}
+)
+_SYMBOLS: Final = frozenset({StatementTokenKind.SYMBOL, StatementTokenKind.OPERATOR})
 _WORD_OPERATORS: Final = frozenset({"AND", "BETWEEN", "IN", "IS", "LIKE", "NOT", "OR"})
 
 # The words of SQL-92 that PartiQL reserves, and its own.

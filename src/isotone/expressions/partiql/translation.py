@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from isotone.expressions.messages import OPERAND_COUNT, OPERAND_TYPE, Refusal
+from isotone.expressions.messages import OPERAND_COUNT, OPERAND_TYPE, RefusalMessage
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -49,18 +49,18 @@ from isotone.expressions.partiql.syntax import (
     Expression,
     Ion,
     Is,
+    KeywordLiteral,
+    ListLiteral,
     Number,
     Operation,
     Parameter,
     PathSyntax,
     SelectSyntax,
-    Sequence,
-    Star,
     Struct,
-    Text,
-    Unsupported,
+    TextLiteral,
+    UnsupportedSyntax,
     Variable,
-    Word,
+    Wildcard,
 )
 from isotone.expressions.rules import FUNCTIONS, OPERAND
 from isotone.limits import LIST_INDEX
@@ -111,7 +111,9 @@ class Translation:
         self.set_parameters: list[tuple[str, str]] = []
         """The parameters that must be sets, by their names as values, and the message if they are not."""
 
-    def refusal(self, sentence: str, place: Expression | None = None, **details: object) -> Refusal:
+    def refusal(
+        self, sentence: str, place: Expression | None = None, **details: object
+    ) -> RefusalMessage:
         """The refusal of a part of the statement."""
         return refusal(self._text, sentence, place, **details)
 
@@ -127,7 +129,7 @@ class Translation:
 
     def _step(self, node: Expression) -> str | int:
         match node:
-            case Variable(name=name) | Text(text=name):
+            case Variable(name=name) | TextLiteral(text=name):
                 return self._name(name)
             case Number(digits=digits) if digits.isdecimal():
                 if int(digits) > LIST_INDEX:
@@ -135,7 +137,7 @@ class Translation:
                 return int(digits)
             case Operation(operator="-", operands=(Number(digits=digits) as number,)):
                 raise self.refusal(messages.LIST_INDEX, number, index=f"-{digits}")
-            case Star(form=form):
+            case Wildcard(form=form):
                 sentence = messages.WILDCARD_PATH if form == "[*]" else messages.UNPIVOT_PATH
                 raise self.refusal(sentence, node)
         raise self.refusal(messages.PATH_COMPONENT, node)
@@ -159,15 +161,15 @@ class Translation:
 
     def _value(self, node: Expression, place: LiteralPlace) -> AttributeValue:
         match node:
-            case Text(text=text):
+            case TextLiteral(text=text):
                 return {"S": text}
             case Number(digits=digits):
                 return place.scalar({"N": digits})
-            case Word(word="NULL"):
+            case KeywordLiteral(word="NULL"):
                 return {"NULL": True}
-            case Word(word="TRUE" | "FALSE" as word):
+            case KeywordLiteral(word="TRUE" | "FALSE" as word):
                 return {"BOOL": word == "TRUE"}
-            case Sequence(members=members):
+            case ListLiteral(members=members):
                 below = place.elements(len(members))
                 return {"L": [self._value(*each) for each in zip(members, below, strict=True)]}
             case Struct():
@@ -200,7 +202,7 @@ class Translation:
         return {"N": "-" * negative + inner.digits}
 
     def _members(self, node: Struct, place: LiteralPlace) -> dict[str, AttributeValue]:
-        below = place.members([key.text for key, _ in node.members if isinstance(key, Text)])
+        below = place.members([key.text for key, _ in node.members if isinstance(key, TextLiteral)])
         return {
             name: self._value(value, below[name])
             for name, value in self.members(node, place.dotted)
@@ -214,7 +216,7 @@ class Translation:
         names: set[str] = set()
         for name, value in node.members:
             under = key or "root"
-            if not isinstance(name, Text):
+            if not isinstance(name, TextLiteral):
                 kind = _SYNTAX_NAMES.get(type(name), "Literal")
                 raise self.refusal(messages.TUPLE_KEY, name, type=kind, key=under)
             if name.text in names:
@@ -239,7 +241,7 @@ class Translation:
     def _set_member(self, node: Expression) -> AttributeValue:
         """A member of a bag, as it is written: only the set is put in normal form."""
         match node:
-            case Text(text=text):
+            case TextLiteral(text=text):
                 return {"S": text}
             case Number(digits=digits):
                 return {"N": digits}
@@ -278,13 +280,13 @@ class Translation:
                 return self._is(node)
             case CallSyntax():
                 return self._call(node, self.operand)
-            case Unsupported(token=token):
+            case UnsupportedSyntax(token=token):
                 raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
             case Clause():
                 raise self._nested(node)
         return None
 
-    def _nested(self, node: Clause) -> Refusal | Malformed:
+    def _nested(self, node: Clause) -> RefusalMessage | Malformed:
         """The error for a statement inside a statement."""
         if isinstance(node.statement, SelectSyntax):
             return self.refusal(messages.UNSUPPORTED_TOKEN, node, token="SELECT")
@@ -297,16 +299,24 @@ class Translation:
         if part is None:
             raise self.refusal(sentence)
         if _is_size(part):
-            raise Refusal(OPERAND_TYPE, operator=operator, type="N")
+            raise RefusalMessage(OPERAND_TYPE, operator=operator, type="N")
         return part
 
     def _in(self, left: Expression, right: Expression) -> ConditionNode:
-        if not isinstance(right, Sequence | Bag) or not right.members:
+        if not isinstance(right, ListLiteral | Bag) or not right.members:
             if isinstance(
-                right, Sequence | Bag | Variable | PathSyntax | Word | Number | Text | Parameter
+                right,
+                ListLiteral
+                | Bag
+                | Variable
+                | PathSyntax
+                | KeywordLiteral
+                | Number
+                | TextLiteral
+                | Parameter,
             ):
                 raise self.refusal(messages.IN_OPERANDS)
-            right = Sequence(right.start, right.end, (right,))
+            right = ListLiteral(right.start, right.end, (right,))
         return In(self.operand(left), tuple(map(self.operand, right.members)))
 
     def _is(self, node: Is) -> ConditionNode:
@@ -341,11 +351,11 @@ class Translation:
             case CallSyntax():
                 call = self._call(node, self.operand)
                 return call if OPERAND in FUNCTIONS[call.function].places else Truth(call)
-            case Word(word="MISSING"):
+            case KeywordLiteral(word="MISSING"):
                 raise self.refusal(messages.MISSING)
             case Operation() if not is_signed_number(node):
                 return self._truth(node)
-            case Is() | Unsupported() | Clause():
+            case Is() | UnsupportedSyntax() | Clause():
                 return self._truth(node)
         return self.constant(node)
 
@@ -392,9 +402,9 @@ class Translation:
                 return self.path(node)
             case CallSyntax():
                 return self._call(node, self._assigned)
-            case Word(word="MISSING"):
+            case KeywordLiteral(word="MISSING"):
                 raise self.refusal(messages.MISSING)
-            case Unsupported(token=token):
+            case UnsupportedSyntax(token=token):
                 raise self.refusal(messages.UNSUPPORTED_TOKEN, node, token=token)
             case Is():
                 raise self.refusal(messages.IS_IN_UPDATE)
@@ -404,16 +414,16 @@ class Translation:
                 raise self._nested(node)
             case Operation(operator=operator) if not is_signed_number(node):
                 if operator in _SIGNS:
-                    raise Refusal(OPERAND_COUNT, operator=operator, count=1)
+                    raise RefusalMessage(OPERAND_COUNT, operator=operator, count=1)
                 raise self.refusal(messages.UPDATE_OPERATOR, operator=operator.lower())
         return self.constant(node)
 
 
 def _is_tested(node: Expression) -> bool:
     """Whether an expression can stand before IS."""
-    if isinstance(node, Word):
+    if isinstance(node, KeywordLiteral):
         return node.word != "MISSING"
-    return isinstance(node, Variable | PathSyntax | Text | Number) or is_signed_number(node)
+    return isinstance(node, Variable | PathSyntax | TextLiteral | Number) or is_signed_number(node)
 
 
 def _class_of(type_name: str) -> str:
@@ -435,9 +445,9 @@ def kind_of(node: Expression) -> str:
             return operator.lower()
         case CallSyntax(function=function):
             return function
-        case Word(word=word):
+        case KeywordLiteral(word=word):
             return word
-        case Unsupported(token=token):
+        case UnsupportedSyntax(token=token):
             return token
     return _SYNTAX_NAMES.get(type(node), "UNKNOWN")
 
@@ -446,11 +456,11 @@ _SYNTAX_NAMES: Final[dict[type[Any], str]] = {
     Variable: "VariableReference",
     Parameter: "Parameter",
     PathSyntax: "PATH",
-    Star: "STAR",
+    Wildcard: "STAR",
     Is: "Typed",
     CallSyntax: "NAry",
     Operation: "NAry",
-    Sequence: "Seq",
+    ListLiteral: "Seq",
     Bag: "Seq",
     Struct: "Struct",
 }

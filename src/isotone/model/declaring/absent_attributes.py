@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from isotone.expressions import nodes
-from isotone.expressions.condition import Condition as CompiledCondition
+from isotone.expressions.condition import CompiledCondition
 from isotone.values.types import AttributeValue
 
 if TYPE_CHECKING:

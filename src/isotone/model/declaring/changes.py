@@ -60,7 +60,7 @@ class _WithValue(Change):
     path: PathElements = ()
 
 
-class Set(_WithValue):
+class SetField(_WithValue):
     """Set a field to a value."""
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class SetDefault(_WithValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Remove(Change):
+class RemoveField(Change):
     """Remove an attribute."""
 
     field: Attr[Any]
@@ -126,7 +126,7 @@ class Remove(Change):
         return None
 
 
-class Add(_WithValue):
+class AddToField(_WithValue):
     """Add to a number, or members to a set."""
 
     __slots__ = ()

@@ -25,7 +25,7 @@ _NUMBERS: Final = (int, Decimal, float)
 """Each can be written to those after it, but a float not to a Decimal, because it is not exact."""
 
 
-class Form(NamedTuple):
+class StoredForm(NamedTuple):
     """The stored form of a place: what tells it from other forms, and whether it may be None, or not be there."""
 
     kind: Any
@@ -39,34 +39,36 @@ class Form(NamedTuple):
         return f"{'an' if name[0] in 'aeiou' else 'a'} {name}" if name not in _MOMENTS else name
 
 
-def form_at(field: Attr[Any], path: PathElements) -> Form | None:
+def form_at(field: Attr[Any], path: PathElements) -> StoredForm | None:
     """The form of a field or of a place inside it; None if its type says nothing."""
     if path:
         annotation = field.place(path).annotation
         return (
-            None if annotation is Any else Form(present_type(annotation), is_optional(annotation))
+            None
+            if annotation is Any
+            else StoredForm(present_type(annotation), is_optional(annotation))
         )
     options, optional = field.options, is_optional(field.annotation)
     if options.codec is not None:
-        return Form(options.codec, optional)
+        return StoredForm(options.codec, optional)
     if options.role == "expires":
-        return Form(EXPIRY, optional)
+        return StoredForm(EXPIRY, optional)
     if options.epoch:
-        return Form(EPOCH, optional)
+        return StoredForm(EPOCH, optional)
     if options.zone is not None:
-        return Form((datetime, options.zone), optional)
+        return StoredForm((datetime, options.zone), optional)
     present = present_type(field.annotation)
-    return None if present in (Any, object) else Form(present, optional)
+    return None if present in (Any, object) else StoredForm(present, optional)
 
 
-def form_of(value: Any) -> Form:
+def form_of(value: Any) -> StoredForm:
     """The form of a number or a span of time that is added."""
     if type(value) in (*_NUMBERS, timedelta):
-        return Form(type(value))
+        return StoredForm(type(value))
     raise UsageError(f"{value!r} cannot be added or subtracted: the database adds numbers")
 
 
-def check_comparable(left: Form | None, right: Form | None, both: str) -> None:
+def check_comparable(left: StoredForm | None, right: StoredForm | None, both: str) -> None:
     """Raise `UsageError` unless two forms have equal stored values for equal values."""
     if left is None or right is None or _compared_as(left.kind) == _compared_as(right.kind):
         return
@@ -90,7 +92,9 @@ def _compared_as(kind: Any) -> Any:
     return kind
 
 
-def check_assignable(target: Form | None, source: Form | None, both: str, source_name: str) -> None:
+def check_assignable(
+    target: StoredForm | None, source: StoredForm | None, both: str, source_name: str
+) -> None:
     """Raise `UsageError` unless every value of the source is one of the target, and there always is one."""
     if source is not None and source.missing:
         raise UsageError(
@@ -122,7 +126,7 @@ def _is_part_of(source: Any, target: Any) -> bool:
     return target is str and _compared_as(source) is str
 
 
-def sum_of(left: Form | None, right: Form | None, both: str) -> Form | None:
+def sum_of(left: StoredForm | None, right: StoredForm | None, both: str) -> StoredForm | None:
     """The form of a sum or a difference; raises `UsageError` for what the database cannot add."""
     if left is None or right is None:
         return left or right
@@ -131,7 +135,7 @@ def sum_of(left: Form | None, right: Form | None, both: str) -> Form | None:
             raise UsageError(f"{both} adds a field that may have no value; write .or_else(…) of it")
     kinds = {left.kind, right.kind}
     if kinds <= {*_NUMBERS}:
-        return Form(float if float in kinds else Decimal if Decimal in kinds else int)
+        return StoredForm(float if float in kinds else Decimal if Decimal in kinds else int)
     if right.kind is timedelta and left.kind in (timedelta, *_MOMENTS):
         return left
     raise UsageError(

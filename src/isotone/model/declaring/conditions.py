@@ -246,7 +246,7 @@ _IN_ITEMS: Final = (Operand, Value, Condition)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison(Condition):
+class ValueComparison(Condition):
     """A field compared with values: `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `in`, `begins_with`."""
 
     field: Attr[Any]

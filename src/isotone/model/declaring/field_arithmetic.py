@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, overl
 
 from isotone.errors import UsageError
 from isotone.expressions import nodes
-from isotone.model.declaring.comparability import EXPIRY, Form, form_of, sum_of
+from isotone.model.declaring.comparability import EXPIRY, StoredForm, form_of, sum_of
 from isotone.model.declaring.wire_types import wire_type
 from isotone.values.types import AttributeValue
 
@@ -38,7 +38,7 @@ class Value(Generic[T_co]):
         """The value in an update expression."""
 
     @abstractmethod
-    def _form(self) -> Form | None:
+    def _form(self) -> StoredForm | None:
         """How the value is stored; None if that is not known."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Constant(Value[T_co]):
 
     __slots__ = ("_is_of", "_shown", "_wire")
 
-    def __init__(self, wire: AttributeValue, form: Form | None, shown: Any) -> None:
+    def __init__(self, wire: AttributeValue, form: StoredForm | None, shown: Any) -> None:
         self._wire = wire
         self._is_of = form
         self._shown = shown
@@ -138,7 +138,7 @@ class Constant(Value[T_co]):
     def _operand(self) -> nodes.Operand:
         return nodes.Literal(self._wire)
 
-    def _form(self) -> Form | None:
+    def _form(self) -> StoredForm | None:
         return self._is_of
 
     def _sources(self) -> Iterator[Attr[Any]]:
@@ -170,13 +170,13 @@ class Sum(Value[T_co]):
                 "updates, or read the entity and set the value"
             )
         self._is_of = sum_of(left._form(), right._form(), self._text())
-        if self._is_of == Form(EXPIRY) and isinstance(right, Constant):
+        if self._is_of == StoredForm(EXPIRY) and isinstance(right, Constant):
             _check_whole_seconds(self, right._shown)
 
     def _operand(self) -> nodes.Operand:
         return nodes.Arithmetic(self._operator, self._left._operand(), self._right._operand())
 
-    def _form(self) -> Form | None:
+    def _form(self) -> StoredForm | None:
         return self._is_of
 
     def _sources(self) -> Iterator[Attr[Any]]:
@@ -219,7 +219,7 @@ class OrElse(Value[T_co]):
     def _operand(self) -> nodes.Operand:
         return nodes.Call("if_not_exists", (self._place._path_node(), self._other._operand()))
 
-    def _form(self) -> Form | None:
+    def _form(self) -> StoredForm | None:
         form, other = self._place._form(), self._other._form()
         if form is None:
             return None

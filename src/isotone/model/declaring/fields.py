@@ -21,17 +21,22 @@ from isotone.expressions import nodes
 from isotone.expressions.operands import lookup, size
 from isotone.model.declaring import changes
 from isotone.model.declaring.absent_attributes import EMPTY_SETS
-from isotone.model.declaring.comparability import Form, check_assignable, check_comparable, form_at
+from isotone.model.declaring.comparability import (
+    StoredForm,
+    check_assignable,
+    check_comparable,
+    form_at,
+)
 from isotone.model.declaring.conditions import (
     ORDERINGS,
     Comparable,
-    Comparison,
     Condition,
     FunctionTest,
     NoneTest,
     Operand,
     PathElements,
     SizeComparison,
+    ValueComparison,
     check_choices,
     check_member,
     check_values,
@@ -78,7 +83,7 @@ MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class FieldOptions:
     """The options of a field's declaration."""
 
     default: Any = MISSING
@@ -114,7 +119,7 @@ class Options:
         return is_given and not self.has_default and self.default_factory is None
 
 
-class _Place(Operand[T], StoredValue[T]):
+class _FieldPlace(Operand[T], StoredValue[T]):
     """A field, or a place inside one."""
 
     __slots__ = ()
@@ -135,7 +140,7 @@ class _Place(Operand[T], StoredValue[T]):
                 "values use between"
             )
         self._check_kind("begins_with", ("S", "B"), "between(…)")
-        return Comparison(self._field, "begins_with", (prefix,), self._path)
+        return ValueComparison(self._field, "begins_with", (prefix,), self._path)
 
     def contains(self, value: Any) -> Condition:
         """A text that contains another, or a list or set that has a member."""
@@ -174,7 +179,7 @@ class _Place(Operand[T], StoredValue[T]):
 
     def remove(self) -> changes.Change:
         """Remove the attribute."""
-        return changes.Remove(self._field, self._path)
+        return changes.RemoveField(self._field, self._path)
 
     def add(self, value: T | Value[T]) -> changes.Change:
         """Add to a number, or members to a set; one atomic write. A missing number counts from its default, or from 0.
@@ -187,11 +192,11 @@ class _Place(Operand[T], StoredValue[T]):
             if fallback is not None:
                 start = Constant[Any](fallback, None, self._field.options.default)
             return self._computed(Sum(OrElse(self, start), "+", value))
-        return changes.Add(self._field, value, self._path)
+        return changes.AddToField(self._field, value, self._path)
 
     # Values of other fields
 
-    def or_else(self: _Place[X | None], value: X | Value[X]) -> Value[X]:
+    def or_else(self: _FieldPlace[X | None], value: X | Value[X]) -> Value[X]:
         """The value, or another if the item does not have it: `Order.sold.or_else(0) + 1`."""
         return self._or_else(value)
 
@@ -230,7 +235,7 @@ class _Place(Operand[T], StoredValue[T]):
             node if default is None else nodes.Call("if_not_exists", (node, nodes.Literal(default)))
         )
 
-    def _form(self) -> Form | None:
+    def _form(self) -> StoredForm | None:
         form = form_at(self._field, self._path)
         if self._field.wire_at(self._path).code in _SETS:
             raise UsageError(
@@ -305,14 +310,14 @@ class _Place(Operand[T], StoredValue[T]):
         return f"<field {place_in(self._field, self._path)}>"
 
 
-class Attr(_Place[T]):
+class Attr(_FieldPlace[T]):
     """A field of an entity.
 
     Made by `field()` and its siblings, never directly. `name` is the Python name, `attribute` the
     name in the item.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: FieldOptions) -> None:
         self.options = options
         self.name = ""
         self.attribute = options.name or ""
@@ -541,13 +546,13 @@ class Attr(_Place[T]):
                 self.annotation is not None
             ):  # in the class statement itself the type is not known yet
                 self.encode(value)  # raises here for a wrong type
-        return Comparison(self, operator, values)
+        return ValueComparison(self, operator, values)
 
     def _compare_with_none(self, operator: str, values: tuple[Any, ...]) -> Condition:
         if operator not in ("=", "<>"):
             raise UsageError(f"field {self.name!r} cannot be compared with None by {operator}")
         if self.writes_none:
-            return Comparison(self, operator, values)
+            return ValueComparison(self, operator, values)
         return NoneTest(self, "attribute_not_exists" if operator == "=" else "attribute_exists")
 
     def since(self, at: datetime) -> Condition:
@@ -585,10 +590,10 @@ class Attr(_Place[T]):
         The value may be that of another field, or a sum of two: `Order.due.set(Order.total - Order.paid)`.
         """
         if value is None:
-            return changes.Remove(self)
+            return changes.RemoveField(self)
         if isinstance(value, Value):
             return self._computed(value)
-        return changes.Set(self, value)
+        return changes.SetField(self, value)
 
     def set_default(self, value: T | Value[T]) -> changes.Change:
         """Set the field if the item does not have it yet."""
@@ -733,7 +738,7 @@ class CodedAttr(Attr[T]):
         raise self._unchangeable()
 
 
-class Inner(_Place[Any]):
+class Inner(_FieldPlace[Any]):
     """A place inside a field: `Order.address["city"]`, `Order.lines[0]["price"]`."""
 
     __slots__ = ("_field", "_path")
@@ -745,7 +750,7 @@ class Inner(_Place[Any]):
     def _compare(self, operator: str, *values: Any) -> Condition:
         if compares_fields(self, values):
             return compare_fields(self, operator, values)
-        comparison = Comparison(self._field, operator, values, self._path)
+        comparison = ValueComparison(self._field, operator, values, self._path)
         if self._field.annotation is not None:
             comparison.check()
         return comparison
@@ -754,7 +759,7 @@ class Inner(_Place[Any]):
         """Set this place; None is written as NULL."""
         if isinstance(value, Value):
             return self._computed(value)
-        return changes.Set(self._field, value, self._path)
+        return changes.SetField(self._field, value, self._path)
 
 
 class Size(Operand[int]):
@@ -837,7 +842,7 @@ def field(
     """
     kind = Attr if codec is None else CodedAttr
     return kind(
-        Options(
+        FieldOptions(
             default=default,
             default_factory=default_factory,
             name=name,
@@ -864,33 +869,32 @@ def computed(
     compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
 ) -> Any:
     """Declare a field that is computed from the entity's other fields."""
-    return Attr(Options(role="computed", compute=compute, name=name))
+    return Attr(FieldOptions(role="computed", compute=compute, name=name))
 
 
 def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare the field that detects concurrent writes: each write raises it by one."""
-    return Attr(Options(role="version", default=0, name=name))
+    return Attr(FieldOptions(role="version", default=0, name=name))
 
 
 def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
     """Declare the datetime at which the item expires, to the second: the table's TimeToLive attribute."""
-    return Attr(Options(role="expires", default=default, name=name))
+    return Attr(FieldOptions(role="expires", default=default, name=name))
 
 
 def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare the datetime at which the item was first written; set by the library."""
-    return Attr(Options(role="created", default=None, name=name))
+    return Attr(FieldOptions(role="created", default=None, name=name))
 
 
 def created_id(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare an id that the library makes when the entity is first written: a KSUID, a ULID or a UUID of version 7.
 
-    It is made by the store's clock. `field(default_factory=ULID.new)` makes one by the machine's clock, as soon
-    as there is an entity.
+    The store's clock makes it. `field(default_factory=ULID.new)` makes one by the machine's clock.
     """
-    return Attr(Options(role="created_id", default=None, name=name))
+    return Attr(FieldOptions(role="created_id", default=None, name=name))
 
 
 def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare the datetime at which the item was last written; set by the library."""
-    return Attr(Options(role="updated", default=None, name=name))
+    return Attr(FieldOptions(role="updated", default=None, name=name))

@@ -52,7 +52,7 @@ _COMPILING: Final = Lock()
 
 def item_decoder(schema: EntitySchema) -> DecodeItem:
     """The function that makes an entity of an item."""
-    writer = _Writer(schema, _InDict())
+    writer = _DecoderWriter(schema, _InDict())
     writer.refuse_if(_is_other_version(schema, writer))
     writer.set_fields()
     if schema.unknown != "drop":
@@ -69,7 +69,7 @@ def json_decoder(schema: EntitySchema) -> DecodeJson | None:
     if any(map(_has_escapes, schema.declared_attributes)):
         return None
     form = _InStructure(schema)
-    writer = _Writer(schema, form)
+    writer = _DecoderWriter(schema, form)
     writer.names["parse"] = form.parser()
     writer.lines.append("item = parse(item)")
     tag = form.content(schema.table.tag, "S")
@@ -168,7 +168,7 @@ def _value_structure(code: str) -> type[msgspec.Struct]:
 # The generated functions
 
 
-class _Writer:
+class _DecoderWriter:
     """Writes a function from an item, in one of the forms, to an entity."""
 
     def __init__(self, schema: EntitySchema, form: _InDict | _InStructure) -> None:
@@ -223,7 +223,7 @@ def _refuse() -> NoReturn:
     raise LookupError("the item is not what the entity declares")
 
 
-def _is_other_version(schema: EntitySchema, writer: _Writer) -> str:
+def _is_other_version(schema: EntitySchema, writer: _DecoderWriter) -> str:
     """Whether another version of the entity wrote the item."""
     version = schema.marks.get(VERSION_ATTRIBUTE)
     if version is None:
@@ -231,7 +231,7 @@ def _is_other_version(schema: EntitySchema, writer: _Writer) -> str:
     return f"{writer.form.content(VERSION_ATTRIBUTE, 'N')} != {version['N']!r}"
 
 
-def _note_unknown(schema: EntitySchema, writer: _Writer) -> None:
+def _note_unknown(schema: EntitySchema, writer: _DecoderWriter) -> None:
     """Write: note the attributes that the entity does not declare, or refuse them.
 
     To count an item's attributes takes less time than to look each of them up.

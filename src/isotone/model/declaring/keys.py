@@ -23,8 +23,7 @@ from isotone import limits
 from isotone.codec import readable
 from isotone.codec.ids import KSUID, ULID
 from isotone.errors import MalformedKey, OutOfRange, UsageError, ValidationException
-from isotone.expressions import Condition as CompiledCondition
-from isotone.expressions import nodes
+from isotone.expressions import CompiledCondition, nodes
 from isotone.model.declaring.absent_attributes import DEFAULTS
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.field_codecs import Codec
@@ -128,7 +127,7 @@ def _not_a_condition(index: str, when: object) -> str:
     )
 
 
-class Segment(NamedTuple):
+class KeySegment(NamedTuple):
     """A part of a stored key, for people: `field` is None for a literal, `value` the field's value."""
 
     text: str
@@ -215,20 +214,20 @@ class StringSlot:
                 ) from None
         return fields
 
-    def segments(self, value: AttributeValue) -> list[Segment]:
+    def segments(self, value: AttributeValue) -> list[KeySegment]:
         """The parts of a stored value, in order; raises `MalformedKey`."""
         fields = self.parse(value)
         text = value["S"]
-        segments: list[Segment] = []
+        segments: list[KeySegment] = []
         done = 0
         for component, (start, end) in zip(self.components, self.template.spans(text), strict=True):
             if start > done:
-                segments.append(Segment(text[done:start], None, None))
+                segments.append(KeySegment(text[done:start], None, None))
             name = component.field.name
-            segments.append(Segment(text[start:end], name, fields[name]))
+            segments.append(KeySegment(text[start:end], name, fields[name]))
             done = end
         if done < len(text):
-            segments.append(Segment(text[done:], None, None))
+            segments.append(KeySegment(text[done:], None, None))
         return segments
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
@@ -318,11 +317,11 @@ class NativeSlot:
             return f"{{{self.field.attribute}}}"
         return f"{{{self.field.attribute}: subtracted from {self._subtracted_from}}}"
 
-    def segments(self, value: AttributeValue) -> list[Segment]:
+    def segments(self, value: AttributeValue) -> list[KeySegment]:
         """The one part of a stored value; raises `MalformedKey`."""
         ((name, field),) = self.parse(value).items()
         ((_, text),) = value.items()
-        return [Segment(str(text), name, field)]
+        return [KeySegment(str(text), name, field)]
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
         """The field that a value of the attribute holds; raises `MalformedKey`."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, SupportsFloat
 
 from isotone import limits
 from isotone.errors import UsageError
-from isotone.model.declaring.fields import MISSING, Attr, Options
+from isotone.model.declaring.fields import MISSING, Attr, FieldOptions
 from isotone.model.declaring.value_validation import with_leaves
 from isotone.model.declaring.wire_types import WireType, is_optional, optional_type, present_type
 from isotone.values.types import AttributeValue
@@ -104,7 +104,7 @@ def _short(value: object) -> str:
 class VectorAttr(Attr[Vector]):
     """A field with a vector of a number of dimensions."""
 
-    def __init__(self, options: Options, dimensions: int) -> None:
+    def __init__(self, options: FieldOptions, dimensions: int) -> None:
         super().__init__(options)
         self.dimensions = dimensions
 
@@ -209,5 +209,5 @@ def vector(
             f"vector({dimensions!r}): a vector has 1 to {limits.VECTOR_DIMENSIONS} dimensions"
         )
     return VectorAttr(
-        Options(default=default, name=name, description=description, hidden=hidden), dimensions
+        FieldOptions(default=default, name=name, description=description, hidden=hidden), dimensions
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from isotone import limits
 from isotone.backends.interface import Response
 from isotone.errors import InvalidItem, UsageError
-from isotone.model.declaring.conditions import All, Comparison, Condition
+from isotone.model.declaring.conditions import All, Condition, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.reading.matching import find, lacking
 from isotone.model.reading.queries import OnInvalid, Read
@@ -69,7 +69,7 @@ class Stats:
 
 
 @dataclass(slots=True)
-class Meter:
+class CostMeter:
     """Adds up the cost of one read, response by response, and notes its invalid items.
 
     `noted` has those that are not settled, each with the number of results before it.
@@ -186,13 +186,13 @@ def _advice(read: Read[Any]) -> str:
     return _index(schema, conditions, plain)
 
 
-def _plain(conditions: Iterable[Condition]) -> Iterator[Comparison]:
+def _plain(conditions: Iterable[Condition]) -> Iterator[ValueComparison]:
     """The conditions that a key could answer."""
     for condition in conditions:
         if isinstance(condition, All):
             yield from _plain(condition.operands)
         elif (
-            isinstance(condition, Comparison)
+            isinstance(condition, ValueComparison)
             and not condition.path
             and condition.operator not in ("<>", "in")
         ):
@@ -200,7 +200,7 @@ def _plain(conditions: Iterable[Condition]) -> Iterator[Comparison]:
 
 
 def _index(
-    schema: EntitySchema, conditions: Sequence[Condition], plain: Sequence[Comparison]
+    schema: EntitySchema, conditions: Sequence[Condition], plain: Sequence[ValueComparison]
 ) -> str:
     """The index that has the key for the conditions, and what it lacks; or the declaration of one to make."""
     equal = list(dict.fromkeys(each.field.name for each in plain if each.operator == "="))

@@ -33,14 +33,14 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder().decode
 
 
-class Position(NamedTuple):
+class CursorPosition(NamedTuple):
     """A position in the order of a query, and a direction; without a key, the start."""
 
     is_back: bool
     key: Item | None
 
 
-START: Final = Position(is_back=False, key=None)
+START: Final = CursorPosition(is_back=False, key=None)
 
 
 class CursorCipher:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from isotone.errors import InvalidItem, Unanswerable, UsageError
-from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey, StringSlot
 from isotone.model.reading.key_bounds import (
@@ -140,12 +140,12 @@ class Collection(Generic[P, C]):
 
     def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
         """The conditions on the parent's group, on the child's fields."""
-        equal = {c.field.name: c for c in conditions if isinstance(c, Comparison)}
+        equal = {c.field.name: c for c in conditions if isinstance(c, ValueComparison)}
         inherited: dict[str, Condition] = {}
         for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
             for ours, theirs in zip(slot.components, its.components, strict=True):
                 values = equal[ours.field.name].values
-                inherited[theirs.field.name] = Comparison(theirs.field, "=", values)
+                inherited[theirs.field.name] = ValueComparison(theirs.field, "=", values)
         return list(inherited.values())
 
     def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:

@@ -19,12 +19,12 @@ from isotone.model.declaring.conditions import (
     PRESENCE,
     All,
     AnyOf,
-    Comparison,
     Condition,
     FunctionTest,
     Negation,
     NoneTest,
     PathElements,
+    ValueComparison,
     values_in_range,
 )
 from isotone.model.declaring.entity_schema import EntitySchema
@@ -92,7 +92,7 @@ def _satisfiable(conditions: Sequence[Condition]) -> bool:
 
 def _is_plain(condition: Condition) -> bool:
     """Whether the truth of a condition follows from where the value of one place lies."""
-    return isinstance(condition, Comparison) or (
+    return isinstance(condition, ValueComparison) or (
         isinstance(condition, FunctionTest) and condition.function in PRESENCE
     )
 
@@ -115,17 +115,19 @@ def _atoms(condition: Condition) -> Iterator[_Atom]:
     return map(_atom_of, _leaves(condition))
 
 
-def _lines(conditions: Iterable[Condition]) -> dict[_Place, _Line]:
+def _lines(conditions: Iterable[Condition]) -> dict[_Place, _NumberLine]:
     """The values of each place that the conditions compare."""
     compared: dict[_Place, list[Any]] = {}
     for each in conditions:
         for leaf in _leaves(each):
             if isinstance(place := _atom_of(leaf), tuple):
                 compared.setdefault(place, []).append(leaf)
-    return {place: _Line(leaves[0].field, place[1], leaves) for place, leaves in compared.items()}
+    return {
+        place: _NumberLine(leaves[0].field, place[1], leaves) for place, leaves in compared.items()
+    }
 
 
-def _test(condition: Condition, lines: dict[_Place, _Line]) -> _Test:
+def _test(condition: Condition, lines: dict[_Place, _NumberLine]) -> _Test:
     """The truth of a condition, given the value of each atom."""
     if isinstance(condition, All | AnyOf):
         tests = [_test(each, lines) for each in condition.operands]
@@ -144,13 +146,16 @@ def _test(condition: Condition, lines: dict[_Place, _Line]) -> _Test:
 # The values of one place
 
 
-class _Line:
+class _NumberLine:
     """The values of a place as numbers: odd ones are values that comparisons name, even ones lie between them."""
 
     def __init__(self, field: Attr[Any], path: PathElements, leaves: Sequence[Condition]) -> None:
         listed = None if path else choices(field.annotation)
         named = [
-            value for leaf in leaves if isinstance(leaf, Comparison) for value in _operands(leaf)
+            value
+            for leaf in leaves
+            if isinstance(leaf, ValueComparison)
+            for value in _operands(leaf)
         ]
         implied = (Inner(field, path) if path else field)._implied()
         named += [] if implied is None else [implied]
@@ -185,7 +190,7 @@ class _Line:
         test, implied = self._compared(condition), self._implied
         return lambda value: test(implied if value == _DEFAULT else value)
 
-    def _compared(self, condition: Comparison) -> Callable[[int], bool]:
+    def _compared(self, condition: ValueComparison) -> Callable[[int], bool]:
         numbers = [self._number(value) for value in _operands(condition)]
         operator, field = condition.operator, condition.field
         if operator in ORDERINGS and not condition.path and field.order is not None:
@@ -207,7 +212,7 @@ def _sortable(value: AttributeValue) -> tuple[str, Any]:
     return code, sort_key(value) if code in ("S", "N", "B") else repr(content)
 
 
-def _operands(comparison: Comparison) -> list[AttributeValue]:
+def _operands(comparison: ValueComparison) -> list[AttributeValue]:
     """The values at which a comparison changes its answer."""
     values = [comparison.wire(value) for value in comparison.values]
     if comparison.operator == "begins_with":

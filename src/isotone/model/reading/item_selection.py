@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from isotone.errors import InvalidItem
-from isotone.expressions import Condition as CompiledCondition
+from isotone.expressions import CompiledCondition
 from isotone.model.declaring.absent_attributes import absence_in
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_schema import EntitySchema

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from isotone.codec.readable import Selection
+from isotone.codec.readable import SortKeySelection
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
 from isotone.model.declaring.conditions import (
     ORDERINGS,
     PRESENCE,
     All,
-    Comparison,
     Condition,
     FunctionTest,
+    ValueComparison,
     not_a_condition,
 )
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot, Slot, StringSlot
@@ -96,12 +96,12 @@ class _ConditionsByField:
     def __init__(self, key: BoundKey, conditions: Iterable[Condition]) -> None:
         self.key = key
         self.equal: dict[str, Any] = {}
-        self.ranges: dict[str, list[Comparison]] = {}
+        self.ranges: dict[str, list[ValueComparison]] = {}
         self.contradictory = False
         for condition in flat(conditions):
             self._add(_comparison(key, condition, key.component_names))
 
-    def _add(self, condition: Comparison) -> None:
+    def _add(self, condition: ValueComparison) -> None:
         name = condition.field.name
         if condition.operator in RANGES:
             self.ranges.setdefault(name, []).append(condition)
@@ -137,11 +137,15 @@ class _ConditionsByField:
             )
 
 
-def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> Comparison:
+def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> ValueComparison:
     """The condition, if it is a comparison of a key field that an order can answer."""
     if not isinstance(condition, Condition):
         raise not_a_condition(condition)
-    if isinstance(condition, Comparison) and not condition.path and _is_answered(condition, in_key):
+    if (
+        isinstance(condition, ValueComparison)
+        and not condition.path
+        and _is_answered(condition, in_key)
+    ):
         return condition
     names = ", ".join(dict.fromkeys(field.name for field in condition.fields()))
     if isinstance(condition, FunctionTest) and condition.function in PRESENCE and names in in_key:
@@ -149,7 +153,7 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
             f"{key.name}: every item in it has a value for {names!r}, and items without one are not in it, "
             "so leave this condition out; to find those without one, use another key and .filter(…)"
         )
-    if not isinstance(condition, Comparison) or condition.path:
+    if not isinstance(condition, ValueComparison) or condition.path:
         if names not in in_key:
             _refuse_sparse(key, names)
         raise Unanswerable(
@@ -169,7 +173,7 @@ def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> 
     )
 
 
-def _is_answered(condition: Comparison, in_key: frozenset[str]) -> bool:
+def _is_answered(condition: ValueComparison, in_key: frozenset[str]) -> bool:
     operator = condition.operator
     return condition.field.name in in_key and (operator == "=" or operator in RANGES)
 
@@ -213,7 +217,7 @@ def _sort(
     slot: Slot, asked: _ConditionsByField, equal: int, free: Component | None
 ) -> tuple[list[Restriction], bool]:
     """The restriction of a sort attribute, and whether nothing can satisfy it."""
-    ranges: Sequence[Comparison | None] = (
+    ranges: Sequence[ValueComparison | None] = (
         asked.ranges.get(free.field.name, ()) if free is not None else ()
     )
     joined: Restriction | None = None
@@ -230,7 +234,7 @@ def _sort(
 
 
 def _restriction(
-    slot: Slot, asked: _ConditionsByField, equal: int, condition: Comparison | None
+    slot: Slot, asked: _ConditionsByField, equal: int, condition: ValueComparison | None
 ) -> Restriction | None:
     """The restriction of one condition on a sort attribute; None for nothing."""
     if condition is not None and condition.field.order is not None:
@@ -261,7 +265,7 @@ def _restriction(
     return _restricted(slot, selection)
 
 
-def _check_order(key: BoundKey, slot: Slot, place: int, condition: Comparison) -> None:
+def _check_order(key: BoundKey, slot: Slot, place: int, condition: ValueComparison) -> None:
     """Raise where a key sorts the values of an enum in another order than a condition compares them."""
     order = condition.field.order or ()
     if condition.operator in ORDERINGS and not _has_order(slot, place, order):
@@ -290,7 +294,7 @@ def _whole(slot: StringSlot) -> Restriction | None:
     return _restricted(slot, slot.template.select())
 
 
-def _restricted(slot: StringSlot, selection: Selection) -> Restriction | None:
+def _restricted(slot: StringSlot, selection: SortKeySelection) -> Restriction | None:
     if selection.operator is None:
         return None
     texts = tuple({"S": text} for text in selection.operands)
@@ -298,7 +302,7 @@ def _restricted(slot: StringSlot, selection: Selection) -> Restriction | None:
 
 
 def _native(
-    slot: NativeSlot, asked: _ConditionsByField, condition: Comparison | None
+    slot: NativeSlot, asked: _ConditionsByField, condition: ValueComparison | None
 ) -> Restriction | None:
     name = slot.field.name
     if name in asked.equal:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
 from isotone.expressions.key_planning import KeyPlan, KeyPlanner
-from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.keys import BoundKey
 from isotone.model.reading.access_patterns import Pattern
@@ -146,11 +146,11 @@ def _listed(conditions: Sequence[Condition]) -> str:
 
 def _as_equality(condition: Condition) -> Condition:
     """A choice of one value as `==`, which a key can answer."""
-    if not isinstance(condition, Comparison):
+    if not isinstance(condition, ValueComparison):
         return condition
     if condition.operator != "in" or len(condition.values) > 1:
         return condition
-    return Comparison(condition.field, "=", condition.values, condition.path)
+    return ValueComparison(condition.field, "=", condition.values, condition.path)
 
 
 def _ignores_case(condition: Condition) -> bool:
@@ -196,7 +196,7 @@ def _candidate(
     if why := lacking(schema, key, conditions):
         raise _Unusable(why)
     plan = _plan(schema, key, planner)
-    asked: list[Comparison] = [by_tree[id(tree)] for tree in plan.answered]
+    asked: list[ValueComparison] = [by_tree[id(tree)] for tree in plan.answered]
     try:
         bounds(key, asked)
     except UsageError:  # a range of values in a form that does not sort, or in another order
@@ -227,7 +227,7 @@ def lacking(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]
     asked = {
         each.field.name
         for each in conditions
-        if isinstance(each, Comparison) and each.operator != "<>" and not each.path
+        if isinstance(each, ValueComparison) and each.operator != "<>" and not each.path
     }
     for name, has_value in _presence(key).items():
         if name not in asked and not implies(exact, has_value):
@@ -273,7 +273,7 @@ def _parts(key: BoundKey) -> tuple[tuple[str, ...], ...]:
 
 def _tree(condition: Condition) -> nodes.ConditionNode:
     """A condition as a key answers it: a range of choices that have an order is a range."""
-    return condition.plain_node() if isinstance(condition, Comparison) else condition.node()
+    return condition.plain_node() if isinstance(condition, ValueComparison) else condition.node()
 
 
 def _filters(schema: EntitySchema, key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 from isotone.clock import Clock
 from isotone.errors import InvalidItem, TooMany, UsageError
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot
-from isotone.model.reading.cost import Meter, Stats
+from isotone.model.reading.cost import CostMeter, Stats
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.queries import Query, packed, position
@@ -147,7 +147,7 @@ class _Stream:
     def __init__(self, query: Query[Any], place: _Place) -> None:
         self._query = query
         self._rank = _ranker(query)
-        self._meter = Meter(query.is_consistent, query.when_invalid)
+        self._meter = CostMeter(query.is_consistent, query.when_invalid)
         self._next: Item | None = position_in(query, place) if isinstance(place, list) else None
         self._taken = self._next
         self._first: Item | None = None

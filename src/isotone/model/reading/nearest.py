@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, SupportsFloat, TypeV
 
 from isotone import limits
 from isotone.errors import UnknownOperationException, Unsupported, UsageError
-from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
 from isotone.model.declaring.vector_index import BoundVectorIndex
@@ -68,7 +68,11 @@ class VectorPattern(Generic[E]):
         """
         values: dict[str, tuple[Attr[Any], Any]] = {}
         for condition in conditions:
-            if not isinstance(condition, Comparison) or condition.operator != "=" or condition.path:
+            if (
+                not isinstance(condition, ValueComparison)
+                or condition.operator != "="
+                or condition.path
+            ):
                 raise UsageError(
                     f"{self} is searched by == alone, and {condition!r} is another condition; filter what "
                     "the search returns"

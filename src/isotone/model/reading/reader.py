@@ -28,8 +28,8 @@ from isotone.model.declaring.pydantic_type import page_core_schema, page_json_sc
 from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
-from isotone.model.reading.cost import Meter, Report, Stats, warn, waste_of
-from isotone.model.reading.cursors import START, CursorCipher, Position
+from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
+from isotone.model.reading.cursors import START, CursorCipher, CursorPosition
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
@@ -220,7 +220,7 @@ class Reader:
             return Page([], None, None, Stats())
         at = START if cursor is None or cursor == "" else self._position(read, cursor)
         is_back = at.is_back
-        meter = Meter(read.is_consistent, read.when_invalid)
+        meter = CostMeter(read.is_consistent, read.when_invalid)
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         # Backwards one more is read, which tells whether this is the first page.
@@ -249,16 +249,16 @@ class Reader:
             invalid,
         )
 
-    def _position(self, read: Read[Any], cursor: str) -> Position:
+    def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
         try:
             is_back, parts = self.cursors.read(cursor, read.identity)
         except InvalidCursor:
             if all(schema.previous is None for schema in read.schemas):
                 raise
             is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
-        return Position(is_back, None if parts is None else position_in(read, parts))
+        return CursorPosition(is_back, None if parts is None else position_in(read, parts))
 
-    def _cursor(self, read: Read[Any], at: Position) -> str:
+    def _cursor(self, read: Read[Any], at: CursorPosition) -> str:
         parts = None if at.key is None else packed(read, at.key)
         return self.cursors.write((at.is_back, parts), read.identity)
 
@@ -275,7 +275,7 @@ class Reader:
             raise _not_listed(read)
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
-        meter = Meter(read.is_consistent, read.when_invalid)
+        meter = CostMeter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, 1, None, meter, self.clock)
         if meter.noted:
             meter.settle()
@@ -296,7 +296,7 @@ class Reader:
             wanted = at_most + 1
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
-        meter = Meter(read.is_consistent, read.when_invalid)
+        meter = CostMeter(read.is_consistent, read.when_invalid)
         found, end = yield from _collect(read, wanted, None, meter, self.clock)
         if meter.noted:
             meter.settle()
@@ -325,7 +325,11 @@ class Reader:
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         request = counting(read, self.clock.now())
-        meter, start, most = Meter(read.is_consistent, read.when_invalid), None, read.most_results
+        meter, start, most = (
+            CostMeter(read.is_consistent, read.when_invalid),
+            None,
+            read.most_results,
+        )
         pace = _Pace(read, meter)
         while meter.requests == 0 or start is not None:
             missing = None if most is None else most - meter.returned
@@ -363,7 +367,7 @@ class Reader:
         if query.keys not in self.records.checked:
             yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
-        meter = Meter(query.is_consistent, query.when_invalid)
+        meter = CostMeter(query.is_consistent, query.when_invalid)
         found, end = yield from _collect(query, wanted, None, meter, self.clock)
         invalid = meter.settle()
         stats = self.stats(query, meter)
@@ -434,7 +438,7 @@ class Reader:
         _check_unlimited(read, "a snapshot has the whole of a collection")
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
-        meter, size, start = Meter(read.is_consistent, read.when_invalid), 0, None
+        meter, size, start = CostMeter(read.is_consistent, read.when_invalid), 0, None
         found: list[Found] = []
         request = None if read.is_empty else read.composed
         if has_two_forms(read):
@@ -464,7 +468,7 @@ class Reader:
         )
 
     def _too_large(
-        self, read: Read[Any], size: int, meter: Meter, start: Item | None, at_most: int
+        self, read: Read[Any], size: int, meter: CostMeter, start: Item | None, at_most: int
     ) -> Steps[TooLarge]:
         """The error, with the size of the whole, which some further requests estimate by counting."""
         everything = replace(read, filters=(), selected=None).composed
@@ -496,7 +500,7 @@ class Reader:
         _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
-    def stats(self, read: Read[Any], meter: Meter) -> Stats:
+    def stats(self, read: Read[Any], meter: CostMeter) -> Stats:
         """The cost of a read that has ended; reported if it was wasteful."""
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful and not has_two_forms(read):
@@ -554,13 +558,13 @@ def _turned(read: Read[E]) -> Read[E]:
 
 
 def _neighbours(
-    read: Read[Any], found: list[Found], at: Position, end: Item | None
-) -> tuple[Position | None, Position | None]:
+    read: Read[Any], found: list[Found], at: CursorPosition, end: Item | None
+) -> tuple[CursorPosition | None, CursorPosition | None]:
     """The positions of the next and the previous page; None if there is none."""
-    far = None if end is None else Position(at.is_back, end)
-    near: Position | None = None
+    far = None if end is None else CursorPosition(at.is_back, end)
+    near: CursorPosition | None = None
     if isinstance(read, Query) and (at.key is not None or at.is_back):
-        near = Position(not at.is_back, position(read, found[0][1]) if found else None)
+        near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else None)
     return (near, far) if at.is_back else (far, near)
 
 
@@ -568,7 +572,7 @@ def _neighbours(
 
 
 def _collect(
-    read: Read[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
+    read: Read[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
     """The wanted number of results after a position, and the position after them.
 
@@ -607,7 +611,7 @@ def _collect(
 
 
 def collect_after(
-    read: Read[Any], wanted: int, start: Item | None, meter: Meter, clock: Clock
+    read: Read[Any], wanted: int, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
     """`_collect`, after a position that may lie outside of the read's range.
 
@@ -623,7 +627,7 @@ def collect_after(
 
 
 def _collect_two_forms(
-    read: Query[Any], wanted: int | None, start: Item | None, meter: Meter, clock: Clock
+    read: Query[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
     """`_collect` while items are stored under keys of two forms."""
     found: list[Found] = []
@@ -656,12 +660,12 @@ class Traversal(Generic[E]):
         read: Read[E],
         clock: Clock,
         records: KeyRecords,
-        at_end: Callable[[Read[Any], Meter], object],
+        at_end: Callable[[Read[Any], CostMeter], object],
     ) -> None:
         self._read = read
         self._clock = clock
         self._at_end = at_end
-        self._meter = Meter(read.is_consistent, read.when_invalid)
+        self._meter = CostMeter(read.is_consistent, read.when_invalid)
         self._pace = _Pace(read, self._meter)
         self._start: Item | None = None
         self._merge = TwoForms(read, None, self._meter, clock) if has_two_forms(read) else None
@@ -732,7 +736,7 @@ class _Pace:
 
     __slots__ = ("_last", "_meter", "_read")
 
-    def __init__(self, read: Read[Any], meter: Meter) -> None:
+    def __init__(self, read: Read[Any], meter: CostMeter) -> None:
         self._read = read
         self._meter = meter
         self._last: int | None = None
@@ -776,14 +780,14 @@ def items_to_read(
     return max(missing, min(likely, most))
 
 
-def _is_spent(read: Read[Any], meter: Meter) -> bool:
+def _is_spent(read: Read[Any], meter: CostMeter) -> bool:
     """Whether the query's bounds are reached."""
     return (read.most_units is not None and meter.units >= read.most_units) or (
         read.most_requests is not None and meter.requests >= read.most_requests
     )
 
 
-def _spent(read: Read[Any], meter: Meter) -> BudgetSpent:
+def _spent(read: Read[Any], meter: CostMeter) -> BudgetSpent:
     """The error for a read whose bounds ended it."""
     stats = replace(meter.stats(), exhausted=True)
     return BudgetSpent(

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from isotone.errors import InvalidItem, UsageError
-from isotone.expressions import Condition as CompiledCondition
+from isotone.expressions import CompiledCondition
 from isotone.model.declaring.absent_attributes import DEFAULTS
 from isotone.model.declaring.conditions import Condition, not_a_condition
 from isotone.model.declaring.fields import Attr

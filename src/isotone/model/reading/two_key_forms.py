@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
 
 from isotone.clock import Clock
 from isotone.errors import InvalidCursor, InvalidItem, MalformedKey, Unanswerable, UsageError
-from isotone.model.declaring.conditions import Comparison, Condition
+from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
 from isotone.model.declaring.previous_keys import converted
-from isotone.model.reading.cost import Meter
+from isotone.model.reading.cost import CostMeter
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import (
     KeyBounds,
@@ -89,7 +89,7 @@ def _previous_query(
     assert schema.previous is not None
     before = schema.previous.keys[key.name]
     grouping = {part.field.name for slot in before.partition for part in slot.components}
-    plain = [each for each in flat(conditions) if isinstance(each, Comparison)]
+    plain = [each for each in flat(conditions) if isinstance(each, ValueComparison)]
     groups = [each for each in plain if each.operator == "=" and each.field.name in grouping]
     failure: Unanswerable | None = None
     for asked in (conditions, groups):  # the previous key may not answer all of them
@@ -145,16 +145,16 @@ def position_in(query: Read[E], parts: Sequence[str]) -> Item:
 # One kind under both keys
 
 
-def _forms(query: Query[Any]) -> list[_Form]:
+def _forms(query: Query[Any]) -> list[_QueriedKind]:
     return [
-        _Form(schema, key, bounds(key, conditions))
+        _QueriedKind(schema, key, bounds(key, conditions))
         for schema, key, conditions in zip(
             query.schemas, query.keys, query.conditions_by_key, strict=True
         )
     ]
 
 
-class _Form:
+class _QueriedKind:
     """A kind in a query: its key in the current and in the previous form, which may be the same."""
 
     def __init__(self, schema: EntitySchema, key: BoundKey, range_: KeyBounds) -> None:
@@ -302,7 +302,7 @@ _HIGHEST: Final[_Rank] = (1,)
 
 
 @dataclass(slots=True)
-class _Entry:
+class _RankedResult:
     """A result, or the error of an invalid item: its place in the order, and its place among equal ones."""
 
     rank: _Rank
@@ -314,7 +314,7 @@ class _Entry:
 class TwoForms(Generic[E]):
     """A read of both forms in progress: each step returns the next results in their order."""
 
-    def __init__(self, query: Query[E], start: Item | None, meter: Meter, clock: Clock) -> None:
+    def __init__(self, query: Query[E], start: Item | None, meter: CostMeter, clock: Clock) -> None:
         self._selected = query.selected
         self._query = query = _with_keys(query)
         self.meter = meter
@@ -326,10 +326,10 @@ class TwoForms(Generic[E]):
         self._after = None if start is None else (self.rank(start), self.tie(start))
         self._low = start
         self._previous = [
-            _Range(self, self._from_start(each), self._forms[each.schemas[0].tag])
+            _FormRange(self, self._from_start(each), self._forms[each.schemas[0].tag])
             for each in previous_queries(query)
         ]
-        self._current: _Range | None = None
+        self._current: _FormRange | None = None
         self._returned = 0
         self._growth = 1
         self.is_over = False
@@ -344,7 +344,7 @@ class TwoForms(Generic[E]):
             for each in self._previous:
                 yield from each.advance(limit, self._low)  # what was read ahead stays
             end = self._nearest([each.mark for each in self._previous])
-            self._current = _Range(self, self._between(self._low, end), None, self._low, end)
+            self._current = _FormRange(self, self._between(self._low, end), None, self._low, end)
         current = self._current
         yield from current.advance(limit, current.mark or self._low)
         bound = current.end if current.is_over else current.mark
@@ -357,7 +357,7 @@ class TwoForms(Generic[E]):
         self._growth = 1 if found else min(self._growth * 2, _FASTEST)
         return found
 
-    def _merged(self, entries: list[_Entry]) -> list[Found]:
+    def _merged(self, entries: list[_RankedResult]) -> list[Found]:
         """The results in their order, each once; notes the errors between them."""
         later = {entry.tie: entry for entry in entries}  # what was read last counts
         found: list[Found] = []
@@ -387,7 +387,7 @@ class TwoForms(Generic[E]):
         """Whether the rank of one key comes before that of another."""
         return self.precedes(self.rank(one), self.rank(other))
 
-    def is_after(self, entry: _Entry, begin: _Rank | None) -> bool:
+    def is_after(self, entry: _RankedResult, begin: _Rank | None) -> bool:
         """Whether an entry comes after the start of the read, and not before another rank."""
         if self._after is not None and not self.precedes(self._after, (entry.rank, entry.tie)):
             return False
@@ -420,7 +420,7 @@ class TwoForms(Generic[E]):
             return query
         # A value that the previous key cannot have still compares with those that it has.
         operator = ">=" if free.descending is self._query.backward else "<="
-        condition = Comparison(free.field, operator, (values[free.field.name],))
+        condition = ValueComparison(free.field, operator, (values[free.field.name],))
         try:
             range_ = bounds(form.before, [*query.conditions_by_key[0], condition])
         except UsageError:
@@ -464,7 +464,9 @@ class TwoForms(Generic[E]):
             return self._after[0]
         return _HIGHEST if self._query.backward else _LOWEST
 
-    def entry(self, item: Item, query: Query[E], form: _Form | None, last: _Rank) -> _Entry | None:
+    def entry(
+        self, item: Item, query: Query[E], form: _QueriedKind | None, last: _Rank
+    ) -> _RankedResult | None:
         """The place of an item in the order, with its entity; None if it does not belong to the results.
 
         `form` is that of a previous key by which it was read, `last` the rank of what was read before it.
@@ -493,35 +495,35 @@ class TwoForms(Generic[E]):
         if self._selected is not None:
             for name in values.keys() - self._selected:
                 del values[name]
-        return _Entry(self.rank(place), self.tie(place), (entity, place))
+        return _RankedResult(self.rank(place), self.tie(place), (entity, place))
 
-    def _form_of(self, schema: EntitySchema) -> _Form:
+    def _form_of(self, schema: EntitySchema) -> _QueriedKind:
         """The form of an entity, or of the one that it is a kind of, whose keys it has."""
         while schema.tag not in self._forms and schema.base is not None:
             schema = schema.base
         return self._forms[schema.tag]
 
     def _invalid(
-        self, item: Item, error: InvalidItem, form: _Form | None, last: _Rank
-    ) -> _Entry | None:
+        self, item: Item, error: InvalidItem, form: _QueriedKind | None, last: _Rank
+    ) -> _RankedResult | None:
         """The place of an invalid item. If its previous key cannot be parsed, that is after its neighbour."""
         if form is None:
-            return _Entry(self.rank(item), self.tie(item), None, error)
+            return _RankedResult(self.rank(item), self.tie(item), None, error)
         if form.before is form.key or form.has(item):
             return None  # the other range has it as well
         position = form.position(item)
         if position is not None:
-            return _Entry(self.rank(position), self.tie(position), None, error)
+            return _RankedResult(self.rank(position), self.tie(position), None, error)
         neighbour = form.mark(item)
         if (
             neighbour is not None
         ):  # a key that begins like its own, and so comes before it in ascending order
-            return _Entry(self.rank(neighbour), (*_HIGHEST, self.tie(item)), None, error)
+            return _RankedResult(self.rank(neighbour), (*_HIGHEST, self.tie(item)), None, error)
         nearest = _LOWEST if self._query.backward else _HIGHEST
-        return _Entry(last, (*nearest, self.tie(item)), None, error)
+        return _RankedResult(last, (*nearest, self.tie(item)), None, error)
 
 
-class _Range:
+class _FormRange:
     """One of the two ranges, read from its beginning, as far as the position `mark`.
 
     Items at the mark itself may be missing yet. There is no mark before the first response and after the last
@@ -532,7 +534,7 @@ class _Range:
         self,
         merge: TwoForms[Any],
         query: Query[Any],
-        form: _Form | None,
+        form: _QueriedKind | None,
         begin: Item | None = None,
         end: Item | None = None,
     ) -> None:
@@ -542,7 +544,7 @@ class _Range:
         self._begin = None if begin is None else merge.rank(begin)
         self.end = end
         self._start: Item | None = None
-        self._entries: list[_Entry] = []
+        self._entries: list[_RankedResult] = []
         self._last = merge.beginning
         self.mark: Item | None = None
         self.is_over = query.is_empty
@@ -579,7 +581,7 @@ class _Range:
         """The position that a response ends at; None if the order does not tell it."""
         return start if self._form is None else self._form.mark(start)
 
-    def take(self, bound: Item | None) -> list[_Entry]:
+    def take(self, bound: Item | None) -> list[_RankedResult]:
         """Remove and return the entries before a position; all without one."""
         if bound is None:
             taken, self._entries = self._entries, []
@@ -592,5 +594,5 @@ class _Range:
         return taken
 
 
-def _place(entry: _Entry) -> tuple[_Rank, _Rank]:
+def _place(entry: _RankedResult) -> tuple[_Rank, _Rank]:
     return entry.rank, entry.tie

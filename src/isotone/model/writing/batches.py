@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 
-class Written(NamedTuple):
+class BatchProgress(NamedTuple):
     """Progress of a batch: entities written, and the number given if it is known."""
 
     done: int
     total: int | None
 
 
-WriteProgress = Callable[[Written], None]
+WriteProgress = Callable[[BatchProgress], None]
 
 
-class _Entry(NamedTuple):
+class _BatchWrite(NamedTuple):
     """One write of a batch: its requests, and what to do after it is written."""
 
     schema: EntitySchema
@@ -90,7 +90,7 @@ def _check_several(call: str, entities: Any) -> None:
         raise UsageError(f"{call} takes a list of entities, not {what}; write {call}([…])")
 
 
-def _putting(entity: Entity, clock: Clock) -> _Entry:
+def _putting(entity: Entity, clock: Clock) -> _BatchWrite:
     schema = schema_of_instance(entity)
     _check_unconditional(schema)
     if "created_id" in schema.by_role:
@@ -107,7 +107,9 @@ def _putting(entity: Entity, clock: Clock) -> _Entry:
     return _entry(schema, schema.primary_key(values), put(item), settle)
 
 
-def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]) -> _Entry:
+def _deleting(
+    target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]
+) -> _BatchWrite:
     schema = schema_of(target)
     _check_unconditional(schema)
     where = key_of(schema, target, key)
@@ -118,10 +120,10 @@ def _deleting(target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, 
 
 def _entry(
     schema: EntitySchema, key: Item, request: BatchEntry, settle: Callable[[], None]
-) -> _Entry:
+) -> _BatchWrite:
     previous = previous_key(schema, key)
     requests = (request,) if previous is None else (request, delete(previous))
-    return _Entry(schema, key, place_of(schema, key), requests, settle)
+    return _BatchWrite(schema, key, place_of(schema, key), requests, settle)
 
 
 def _check_unconditional(schema: EntitySchema) -> None:
@@ -138,7 +140,7 @@ def _check_unconditional(schema: EntitySchema) -> None:
 
 
 def _write(
-    entries: Iterator[_Entry],
+    entries: Iterator[_BatchWrite],
     given: Iterable[Any],
     records: KeyRecords,
     progress: WriteProgress | None,
@@ -158,13 +160,13 @@ def _write(
             entry.settle()
         done += len(chunk)
         if progress is not None:
-            progress(Written(done, total))
+            progress(BatchProgress(done, total))
     return done
 
 
-def _check_versions(entries: Iterable[_Entry]) -> Steps[None]:
+def _check_versions(entries: Iterable[_BatchWrite]) -> Steps[None]:
     """Raise `NewerVersion` if a later version of an entity that declares its version wrote an item."""
-    by_table: dict[str, list[_Entry]] = {}
+    by_table: dict[str, list[_BatchWrite]] = {}
     for entry in entries:
         if entry.schema.declares_version:
             by_table.setdefault(entry.table, []).append(entry)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from isotone.errors import UsageError
 from isotone.model.declaring.changes import (
-    Add,
+    AddToField,
     Change,
     Compute,
     Discard,
     Extend,
-    Remove,
-    Set,
+    RemoveField,
     SetDefault,
+    SetField,
 )
 from isotone.model.declaring.conditions import place_in
 
@@ -90,23 +90,23 @@ def _check_overlap(changes: Sequence[Change]) -> None:
                 )
 
 
-def _set(schema: EntitySchema, change: Set) -> Change:
+def _set(schema: EntitySchema, change: SetField) -> Change:
     if change.path:
         return _set_inside(schema, change)
     value = schema.validator.one(change.field.name, change.value)
     if value is None or value == set():
         return _removal(schema, change.field)
-    return Set(change.field, value)
+    return SetField(change.field, value)
 
 
-def _set_inside(schema: EntitySchema, change: Set) -> Change:
+def _set_inside(schema: EntitySchema, change: SetField) -> Change:
     place = change.field.place(change.path)
     name = place_in(change.field, change.path)
     if place.is_computed:
         raise UsageError(f"{name} cannot be set: it is computed from other fields, so set those")
     if place.annotation is Any:
         return change
-    return Set(change.field, schema.validator.inside(name, place, change.value), change.path)
+    return SetField(change.field, schema.validator.inside(name, place, change.value), change.path)
 
 
 def _compute(schema: EntitySchema, change: Compute) -> Change:
@@ -125,7 +125,7 @@ def _set_default(schema: EntitySchema, change: SetDefault) -> Change:
     return replace(change, value=schema.validator.one(change.field.name, change.value))
 
 
-def _remove(schema: EntitySchema, change: Remove) -> Change:
+def _remove(schema: EntitySchema, change: RemoveField) -> Change:
     if not change.path:
         return _removal(schema, change.field)
     if change.field.place(change.path).is_required:
@@ -153,7 +153,7 @@ def _extend(schema: EntitySchema, change: Extend) -> Change:
     return replace(change, values=values)
 
 
-def _add_or_discard(schema: EntitySchema, change: Add | Discard) -> Change:
+def _add_or_discard(schema: EntitySchema, change: AddToField | Discard) -> Change:
     if change.value == set():
         raise UsageError(
             f"field {change.field.name!r}: an empty set changes nothing; leave the change out"
@@ -177,20 +177,20 @@ def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
     """The change that clears a field: removal, or NULL if a missing attribute would mean the default."""
     absent = schema.absent(field)
     if absent == set() or (absent is None and schema.is_optional(field)):
-        return Remove(field)
+        return RemoveField(field)
     if schema.is_optional(field):
-        return Set(field, None)
+        return SetField(field, None)
     raise UsageError(
         f"field {field.name!r} cannot be removed: every {schema.tag} has one; set it to another value"
     )
 
 
 _VALIDATE: Final[Mapping[type[Change], Callable[[EntitySchema, Any], Change]]] = {
-    Set: _set,
+    SetField: _set,
     Compute: _compute,
     SetDefault: _set_default,
-    Remove: _remove,
+    RemoveField: _remove,
     Extend: _extend,
-    Add: _add_or_discard,
+    AddToField: _add_or_discard,
     Discard: _add_or_discard,
 }

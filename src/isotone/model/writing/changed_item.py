@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from isotone.errors import ValidationException
-from isotone.expressions.update import Update as CompiledUpdate
-from isotone.model.declaring.changes import Change, Remove, SetDefault
+from isotone.expressions.update import CompiledUpdate
+from isotone.model.declaring.changes import Change, RemoveField, SetDefault
 from isotone.model.expression_trees import update_of
 from isotone.model.writing.derived_attributes import index_attributes
 from isotone.model.writing.write import with_hint
@@ -59,7 +59,7 @@ def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item
 
 def new_value(schema: EntitySchema, change: Change) -> Any:
     """The new value of a field, which does not depend on the stored one."""
-    return schema.absent(change.field) if isinstance(change, Remove) else change.known
+    return schema.absent(change.field) if isinstance(change, RemoveField) else change.known
 
 
 def changed_names(changes: Sequence[Change]) -> set[str]:

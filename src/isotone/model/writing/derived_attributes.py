@@ -2,7 +2,7 @@
 
 An index key must always equal what a new put would write. So a change of a field that is part of an index key,
 or that decides whether the entity is in the index, rewrites the whole key. The derivation looks up values in
-a `Known`, which records the fields used, and raises `MustRead` for a value that it does not have.
+a `KnownValues`, which records the fields used, and raises `MustRead` for a value that it does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from isotone.model.declaring.changes import Change
-from isotone.model.declaring.conditions import All, Comparison, Condition, FunctionTest
+from isotone.model.declaring.conditions import All, Condition, FunctionTest, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import UNREADABLE
 from isotone.model.declaring.keys import BoundKey, NativeSlot
@@ -22,7 +22,7 @@ from isotone.model.writing.write import MustRead
 from isotone.values.types import Item
 
 
-class Known(dict[str, Any]):
+class KnownValues(dict[str, Any]):
     """Values of fields by name; the lookup of a missing one raises `MustRead`, and never returns None.
 
     If the item has a value that is not valid, the lookup raises its `InvalidItem`. What an update knows without a read
@@ -53,7 +53,7 @@ class Derived(Struct, frozen=True):
 _NOTHING: Final = Derived({}, frozenset())
 
 
-def derive(schema: EntitySchema, known: Known, changes: Sequence[Change] | None) -> Derived:
+def derive(schema: EntitySchema, known: KnownValues, changes: Sequence[Change] | None) -> Derived:
     """The index keys and computed fields to write after changes, or after any (None); raises `MustRead`.
 
     `known` holds the values after the change, and afterwards those of the computed fields as well.
@@ -83,7 +83,7 @@ def values_implied_by(condition: Condition | None) -> dict[str, Any]:
     if condition is None:
         return found
     for each in condition.operands if isinstance(condition, All) else (condition,):
-        if isinstance(each, Comparison) and each.operator == "=" and not each.path:
+        if isinstance(each, ValueComparison) and each.operator == "=" and not each.path:
             found[each.field.name] = each.values[0]
         elif (
             isinstance(each, FunctionTest)
@@ -182,7 +182,7 @@ def _kept(schema: EntitySchema) -> frozenset[str]:
     return _primary_attributes(schema) | {field.attribute for field in schema.fields.values()}
 
 
-def _condition_values(schema: EntitySchema, key: BoundKey, known: Known) -> Item:
+def _condition_values(schema: EntitySchema, key: BoundKey, known: KnownValues) -> Item:
     """The part of the item that decides whether the entity is in the index."""
     item: Item = {}
     if key.when is not None:
@@ -194,7 +194,7 @@ def _condition_values(schema: EntitySchema, key: BoundKey, known: Known) -> Item
 # Computed fields
 
 
-def _compute(schema: EntitySchema, name: str, known: Known) -> Any:
+def _compute(schema: EntitySchema, name: str, known: KnownValues) -> Any:
     entity = _watched(schema)()
     object.__setattr__(entity, "_known", known)
     return schema.computations[name](entity)
@@ -202,7 +202,7 @@ def _compute(schema: EntitySchema, name: str, known: Known) -> Any:
 
 @lru_cache(maxsize=512)
 def _watched(schema: EntitySchema) -> type[Any]:
-    """A subclass of the entity whose fields are looked up in a `Known`."""
+    """A subclass of the entity whose fields are looked up in a `KnownValues`."""
     fields = schema.fields.keys()
 
     class Watched(schema.entity):  # type: ignore[misc, name-defined] # a base known only at run time

@@ -28,11 +28,11 @@ from isotone.errors import (
 )
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import (
-    Action,
     MustRead,
-    Plan,
+    PlannedWrite,
     Returned,
     Write,
+    WriteAction,
     key_in,
     place_of,
     read_item,
@@ -95,7 +95,7 @@ def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[A
 
 
 def _execute_planned(
-    writes: Sequence[Write[Any]], plans: list[Plan] | None, clock: Clock
+    writes: Sequence[Write[Any]], plans: list[PlannedWrite] | None, clock: Clock
 ) -> Steps[list[Any]]:
     """Send the plans in one transaction; plan again and retry after a lost race."""
     for attempt in range(1, CONTENTION.attempts + 1):
@@ -104,7 +104,7 @@ def _execute_planned(
         _check_distinct(writes, plans)
         try:
             attributes = yield from _send([action for plan in plans for action in plan.actions])
-        except _Refused as refused:
+        except _RefusedTransaction as refused:
             _note_refusals(writes, plans, refused.reasons)
             yield CONTENTION.pause(attempt)
             plans = None
@@ -125,7 +125,7 @@ def _contended(writes: Sequence[Write[Any]]) -> Contended:
     )
 
 
-def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[Plan]]:
+def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[PlannedWrite]]:
     """The plan of each write; raises `TransactionFailed` if one cannot be planned."""
     plans = []
     for place, write in enumerate(writes):
@@ -136,7 +136,7 @@ def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[Plan]]:
     return plans
 
 
-def _plan(write: Write[Any], now: float) -> Steps[Plan]:
+def _plan(write: Write[Any], now: float) -> Steps[PlannedWrite]:
     """The plan of a write; reads the item if planning needs it."""
     if write.is_seen or not write.reads:
         try:
@@ -149,16 +149,16 @@ def _plan(write: Write[Any], now: float) -> Steps[Plan]:
     return _owned(write, plan) if write.not_owned else plan
 
 
-def _owned(write: Write[Any], plan: Plan) -> Plan:
+def _owned(write: Write[Any], plan: PlannedWrite) -> PlannedWrite:
     """The plan without the deletion of markers that belong to other items."""
     others = write.not_owned
     kept = [
         each for each in plan.actions if each.kind != "Delete" or each.members["Key"] not in others
     ]
-    return Plan(kept, plan.outcome)
+    return PlannedWrite(kept, plan.outcome)
 
 
-def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[Plan]) -> None:
+def _check_distinct(writes: Sequence[Write[Any]], plans: Sequence[PlannedWrite]) -> None:
     """Refuse two actions on one item, as DynamoDB does."""
     if len(plans) == 1:
         return
@@ -189,7 +189,7 @@ class Reason(NamedTuple):
     item: Item | None
 
 
-class _Refused(Exception):
+class _RefusedTransaction(Exception):
     """The service refused a transaction: the reason for each action, None if it was not the cause."""
 
     def __init__(self, reasons: Sequence[Reason | None]) -> None:
@@ -199,7 +199,7 @@ class _Refused(Exception):
 
 def _note_refusals(
     writes: Sequence[Write[Any]],
-    plans: Sequence[Plan],
+    plans: Sequence[PlannedWrite],
     reasons: Sequence[Reason | None],
 ) -> None:
     """Raise failures that a retry cannot fix; give the other refused writes their current items."""
@@ -226,7 +226,7 @@ def _failed(failures: Sequence[Failure]) -> TransactionFailed:
 
 
 def _failure(
-    write: Write[Any], plan: Plan, refused: Sequence[tuple[Action, Reason]]
+    write: Write[Any], plan: PlannedWrite, refused: Sequence[tuple[WriteAction, Reason]]
 ) -> WriteRefused | None:
     """Why a write has failed; None if it can be planned again."""
     conditions = [(action, reason.item) for action, reason in refused if reason.is_condition]
@@ -244,7 +244,7 @@ def _failure(
     return None
 
 
-def _plain_call(action: Action, returned: Returned | None = None) -> Call:
+def _plain_call(action: WriteAction, returned: Returned | None = None) -> Call:
     """The request of a single action, which returns what is asked for, or else what its write needs."""
     operation, needed = _PLAIN[action.kind]
     request = action.members
@@ -255,7 +255,7 @@ def _plain_call(action: Action, returned: Returned | None = None) -> Call:
     return Call(operation, request)
 
 
-def _send(actions: Sequence[Action]) -> Steps[Item | None]:
+def _send(actions: Sequence[WriteAction]) -> Steps[Item | None]:
     """Send actions in a transaction; a single one as a plain request, which costs half. Returns its attributes."""
     if not actions:
         return None
@@ -263,9 +263,9 @@ def _send(actions: Sequence[Action]) -> Steps[Item | None]:
         try:
             response = yield _plain_call(actions[0])
         except ConditionalCheckFailedException as error:
-            raise _Refused([Reason(True, error.members.get("Item"))]) from None
+            raise _RefusedTransaction([Reason(True, error.members.get("Item"))]) from None
         except TransactionConflictException:
-            raise _Refused([Reason(False, None)]) from None
+            raise _RefusedTransaction([Reason(False, None)]) from None
         except ValidationException as error:
             raise with_hint(error) from None
         attributes: Item | None = response.get("Attributes")
@@ -274,7 +274,7 @@ def _send(actions: Sequence[Action]) -> Steps[Item | None]:
     return None
 
 
-def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
+def _send_transaction(actions: Sequence[WriteAction]) -> Steps[None]:
     if len(actions) > limits.TRANSACTION_ITEMS:
         raise UsageError(
             f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
@@ -289,12 +289,12 @@ def _send_transaction(actions: Sequence[Action]) -> Steps[None]:
         reasons = reasons_of(error)
         if len(reasons) != len(actions) or not any(reasons):
             raise with_hint(_with_reasons(error)) from None
-        raise _Refused(reasons) from error
+        raise _RefusedTransaction(reasons) from error
     except ValidationException as error:
         raise with_hint(error) from None
 
 
-def _entries(actions: Sequence[Action]) -> list[dict[str, Any]]:
+def _entries(actions: Sequence[WriteAction]) -> list[dict[str, Any]]:
     """The actions as the entries of a transaction."""
     for action in actions:
         if "ConditionExpression" in action.members:

@@ -19,7 +19,7 @@ from isotone.model.warn_caller import warn_caller
 
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
-    from isotone.model.declaring.fields import Options
+    from isotone.model.declaring.fields import FieldOptions
 
 
 class HeadroomWarning(UserWarning):
@@ -156,7 +156,7 @@ def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
     )
 
 
-def _alert(options: Options) -> float | None:
+def _alert(options: FieldOptions) -> float | None:
     """The share at which to report a field; None for never."""
     if options.alert != "growing":
         return options.alert

@@ -20,9 +20,9 @@ from isotone.model.expression_trees import absent, unchanged, update_of
 from isotone.model.writing import uniqueness
 from isotone.model.writing.changed_item import rewritten
 from isotone.model.writing.write import (
-    Action,
-    Plan,
+    PlannedWrite,
     Write,
+    WriteAction,
     action,
     described,
     entity_of,
@@ -101,25 +101,25 @@ class Rewrite(Write[bool]):
     def entity_key(self) -> EntityKey[Any]:
         return EntityKey.of(self.schema.from_item(self.outcome(self.current or {})))
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         """The actions that rewrite the item; the outcome says whether any is, or was, necessary."""
         schema, current = self.schema, self.current
         if current is None:
-            return Plan([], outcome=False)
+            return PlannedWrite([], outcome=False)
         if self._tried is not None and is_same_item(self._tried[1], current):
             # It was made by an attempt of this write whose answer was lost; `change` has had its turn.
             self._target = self._tried
             self.saw(self._tried[0])
-            return Plan([], outcome=True)
+            return PlannedWrite([], outcome=True)
         target = self.outcome(current)
         if is_same_item(target, current) and not self._claims_values:
-            return Plan([], outcome=False)
+            return PlannedWrite([], outcome=False)
         own = self._moving(target) if key_in(schema, target) != self.key else [self._here(target)]
         markers = self._markers(target, now)
         self._note(current, target, markers)
         actions = [*own, *markers]
         self._tried = self._target if len(actions) == 1 else None
-        return Plan(actions, outcome=True)
+        return PlannedWrite(actions, outcome=True)
 
     def outcome(self, item: Item) -> Item:
         """The item as it should be; `change` is called once for each state of the item."""
@@ -144,7 +144,7 @@ class Rewrite(Write[bool]):
     def _as_seen(self, current: Item) -> nodes.ConditionNode | None:
         return unchanged(sorted(self.schema.declared_attributes | current.keys()), current)
 
-    def _here(self, target: Item) -> Action:
+    def _here(self, target: Item) -> WriteAction:
         """The update of the attributes that differ, or a check of the item if none does."""
         schema, current = self.schema, self.current or {}
         changes: list[nodes.Action] = [
@@ -159,7 +159,7 @@ class Rewrite(Write[bool]):
         update = update_of(changes)
         return action("Update", schema, _replan, as_seen, Key=self.key, UpdateExpression=update)
 
-    def _moving(self, target: Item) -> list[Action]:
+    def _moving(self, target: Item) -> list[WriteAction]:
         schema, current = self.schema, self.current or {}
         vacant = absent(schema.table.keys.partition[0].name)
         return [
@@ -167,7 +167,7 @@ class Rewrite(Write[bool]):
             action("Put", schema, self._taken, vacant, Item=target),
         ]
 
-    def _markers(self, target: Item, now: float) -> list[Action]:
+    def _markers(self, target: Item, now: float) -> list[WriteAction]:
         schema = self.schema
         if not schema.unique:
             return []
@@ -177,7 +177,7 @@ class Rewrite(Write[bool]):
         previous = None if key == self.key else self.key
         return uniqueness.changes(schema, key, before, after, now, previous_owner=previous)
 
-    def _note(self, current: Item, target: Item, markers: Sequence[Action]) -> None:
+    def _note(self, current: Item, target: Item, markers: Sequence[WriteAction]) -> None:
         if self._log is None:
             return
         schema = self.schema
@@ -196,11 +196,11 @@ class Rewrite(Write[bool]):
             entity_of(self.schema, item),
         )
 
-    def finish(self, plan: Plan, attributes: Item | None) -> bool:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> bool:
         return cast("bool", plan.outcome)
 
 
-def _touched_marker(schema: EntitySchema, owner: Item, marker: Action) -> Touched:
+def _touched_marker(schema: EntitySchema, owner: Item, marker: WriteAction) -> Touched:
     """What a write does to a marker of a unique value, which its item had before."""
     if marker.kind == "Put":
         after: Item = marker.members["Item"]

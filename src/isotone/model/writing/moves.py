@@ -10,7 +10,7 @@ from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.changed_item import applied, new_value, rewritten, unkeyed
 from isotone.model.writing.updates import ChangesWrite
 from isotone.model.writing.write import (
-    Plan,
+    PlannedWrite,
     action,
     as_it_was,
     described,
@@ -45,7 +45,7 @@ class Move(ChangesWrite[E]):
         key = schema.primary_key({**self._identity, **new})
         return None if key == self.key else key
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         """The writes under both keys, or of the item if its key stays; the outcome is the item."""
         self._now = now
         schema, current, changes = self.schema, self._existing(), self._all_changes()
@@ -62,7 +62,7 @@ class Move(ChangesWrite[E]):
         as_seen = conjunction([*self._callers_conditions(current), same])
         if new_key == self.key:
             put = action("Put", schema, self._explain, as_seen, Item=item)
-            return Plan([put, *markers], item)
+            return PlannedWrite([put, *markers], item)
         vacancy = conjunction([missing(schema, now), self.at_target])
 
         def taken(found: Item | None) -> WriteRefused:
@@ -71,7 +71,7 @@ class Move(ChangesWrite[E]):
 
         delete = action("Delete", schema, self._explain, as_seen, Key=self.key)
         put = action("Put", schema, taken, vacancy, Item=item)
-        return Plan([delete, put, *markers], item)
+        return PlannedWrite([delete, put, *markers], item)
 
-    def finish(self, plan: Plan, attributes: Item | None) -> E:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> E:
         return cast("E", entity_of(self.schema, plan.outcome))

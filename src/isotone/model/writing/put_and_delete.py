@@ -16,7 +16,7 @@ from isotone.model.expiry import alive, is_missing
 from isotone.model.expression_trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.write import (
-    Plan,
+    PlannedWrite,
     Write,
     action,
     as_it_was,
@@ -80,7 +80,7 @@ class Put(Write[E]):
     def prepare(self) -> None:
         self.entity.before_put()
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         schema = self.schema
         self._now = now
         values = stamped(self.entity, now)
@@ -88,10 +88,10 @@ class Put(Write[E]):
         headroom.watch(schema, values)
         put = action("Put", schema, self._explain, self._condition(now), Item=item)
         if not schema.unique:
-            return Plan([put], values)
+            return PlannedWrite([put], values)
         before = values_held(schema, self.current, now)
         markers = uniqueness.changes(schema, key_in(schema, item), before, values, now)
-        return Plan([put, *markers], values)
+        return PlannedWrite([put, *markers], values)
 
     def _condition(self, now: float) -> nodes.ConditionNode | None:
         schema, when = self.schema, self.when
@@ -135,7 +135,7 @@ class Put(Write[E]):
             return None
         return refusal(self, item, self.entity.__dict__)
 
-    def finish(self, plan: Plan, attributes: Item | None) -> E:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> E:
         self.entity.__dict__.update(plan.outcome)
         self.entity.after_put()
         return self.entity
@@ -161,7 +161,7 @@ class Delete(Write[E | None]):
         if self.entity is not None:
             self.entity.before_delete()
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         schema = self.schema
         self._now = now
         if self.is_seen and is_older(schema, self.current):
@@ -180,14 +180,16 @@ class Delete(Write[E | None]):
         )
         before = values_held(schema, self.current, now)
         markers = uniqueness.changes(schema, self.key, before, None, now)
-        return Plan([action("Delete", schema, self._explain, condition, Key=self.key), *markers])
+        return PlannedWrite(
+            [action("Delete", schema, self._explain, condition, Key=self.key), *markers]
+        )
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if _must_be_seen(self, item):
             return None
         return refusal(self, item, {} if self.entity is None else as_read(self.entity))
 
-    def finish(self, plan: Plan, attributes: Item | None) -> E | None:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> E | None:
         item = attributes or self.current
         if is_missing(self.schema, item, self._now):
             return None
@@ -208,7 +210,7 @@ class Check(Write[None]):
         self._key = key_of(self.schema, target, key)
         self._identity = identity_of(target, key)
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         schema, condition = self.schema, self.further
         if self.is_seen and self.when is not None and is_older(schema, self.current):
             condition = conjunction([alive(schema, now), _upgraded_as_seen(self), self.further])
@@ -216,12 +218,12 @@ class Check(Write[None]):
             own, known = condition_node(schema, self.when), is_known(schema, self.when)
             condition = conjunction([alive(schema, now), of_kind(schema), known, own, self.further])
         check = action("ConditionCheck", self.schema, self._explain, condition, Key=self.key)
-        return Plan([check])
+        return PlannedWrite([check])
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         return None if _must_be_seen(self, item) else refusal(self, item, {})
 
-    def finish(self, plan: Plan, attributes: Item | None) -> None:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> None:
         return None
 
 

@@ -18,7 +18,7 @@ from isotone.model.declaring.declaration import OWNER_ATTRIBUTE
 from isotone.model.declaring.fields import Attr
 from isotone.model.expiry import expired
 from isotone.model.expression_trees import absent, conjunction, equal
-from isotone.model.writing.write import Action, action, key_in
+from isotone.model.writing.write import WriteAction, action, key_in
 from isotone.values.json import item_from_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -62,7 +62,7 @@ def changes(
     now: float,
     *,
     previous_owner: Item | None = None,
-) -> list[Action]:
+) -> list[WriteAction]:
     """The actions that claim the values of `after` and release those of `before`."""
     if not schema.unique:
         return []
@@ -129,7 +129,7 @@ def _claim(
     values: Mapping[str, Any],
     owners: tuple[Item, Item],
     now: float,
-) -> Action:
+) -> WriteAction:
     owner, previous = owners
     key = marker_key(schema, text)
     item: Item = {**key, schema.table.tag: {"S": MARK}, OWNER_ATTRIBUTE: {"M": owner}}
@@ -143,7 +143,7 @@ def _claim(
     return action("Put", schema, _taken(schema, field, values), free, Item=item)
 
 
-def _release(schema: EntitySchema, text: str, owner: Item) -> Action:
+def _release(schema: EntitySchema, text: str, owner: Item) -> WriteAction:
     key = marker_key(schema, text)
     ours = nodes.Or((absent(next(iter(key))), *_owned(owner)))
     return action("Delete", schema, lambda _: None, ours, Key=key)

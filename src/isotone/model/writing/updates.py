@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from isotone.errors import NotFound, UsageError, WriteRefused
 from isotone.expressions import nodes
-from isotone.model.declaring.changes import Add, Change, Compute, Set
+from isotone.model.declaring.changes import AddToField, Change, Compute, SetField
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
@@ -31,17 +31,17 @@ from isotone.model.writing.changed_item import (
 )
 from isotone.model.writing.derived_attributes import (
     Derived,
-    Known,
+    KnownValues,
     absent_by,
     derive,
     fields_by_key,
     values_implied_by,
 )
 from isotone.model.writing.write import (
-    Action,
     MustRead,
-    Plan,
+    PlannedWrite,
     Write,
+    WriteAction,
     action,
     as_it_was,
     as_read,
@@ -123,9 +123,9 @@ class ChangesWrite(Write[R]):
         """The given changes, and those of the version and the update time."""
         changes, roles = self._changes, self.schema.by_role
         if "version" in roles:
-            changes = [*changes, Add(roles["version"], 1)]
+            changes = [*changes, AddToField(roles["version"], 1)]
         if "updated" in roles:
-            changes = [*changes, Set(roles["updated"], moment(self._now))]
+            changes = [*changes, SetField(roles["updated"], moment(self._now))]
         return changes
 
     def _callers_conditions(self, current: Item | None = None) -> list[nodes.ConditionNode | None]:
@@ -175,23 +175,23 @@ class ChangesWrite(Write[R]):
 class Update(ChangesWrite[E]):
     """Change some fields of an entity."""
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         """The update; the outcome is the item after it, unless only the response will tell."""
         self._now = now
         changes = self._all_changes()
         if self.is_seen:
             return self._plan_from_item(changes)
-        return Plan([self._plan_without_item(changes)])
+        return PlannedWrite([self._plan_without_item(changes)])
 
     # Without reading
 
-    def _plan_without_item(self, changes: Sequence[Change]) -> Action:
+    def _plan_without_item(self, changes: Sequence[Change]) -> WriteAction:
         """The write, if all that it needs is known; otherwise raises `MustRead`."""
         if _touches_unique_values(self.schema, changes):
             raise MustRead("the unique values to release")
         if self.schema.has_special_kinds:
             raise MustRead("the kind of the item")
-        known = Known(self._known_values(changes))
+        known = KnownValues(self._known_values(changes))
         derived = derive(self.schema, known, changes)
         version = self.schema.version
         own = equal(VERSION_ATTRIBUTE, {"N": str(version)}) if version > 1 else None
@@ -203,7 +203,7 @@ class Update(ChangesWrite[E]):
         return self._update_action(changes, derived, self._condition(own))
 
     def _key_conditions(
-        self, changes: Sequence[Change], derived: Derived, known: Known
+        self, changes: Sequence[Change], derived: Derived, known: KnownValues
     ) -> list[nodes.ConditionNode]:
         """Conditions that refuse the write if an index key holds a value that the plan does not know.
 
@@ -249,7 +249,7 @@ class Update(ChangesWrite[E]):
             known = {**as_read(self.entity), **known}  # guaranteed by the condition on its version
         for change in changes:
             name = change.field.name
-            if type(change) is Set and not change.path:  # without calls, as this is hot
+            if type(change) is SetField and not change.path:  # without calls, as this is hot
                 known[name] = change.value
             elif change.is_known:
                 known[name] = new_value(self.schema, change)
@@ -259,14 +259,14 @@ class Update(ChangesWrite[E]):
 
     # From the item
 
-    def _plan_from_item(self, changes: Sequence[Change]) -> Plan:
+    def _plan_from_item(self, changes: Sequence[Change]) -> PlannedWrite:
         schema, current = self.schema, self._existing()
         item = schema.upgraded(current)
         after = applied(changes, unkeyed(schema, item, changes))
         readable = schema.from_invalid_item(after, require_all_fields=True)
-        known = Known(readable.__dict__)
+        known = KnownValues(readable.__dict__)
         derived = derive(schema, known, changes)
-        markers: list[Action] = []
+        markers: list[WriteAction] = []
         touched: set[str] = set()  # unique values, also those that are still missing
         if _touches_unique_values(schema, changes):
             touched = {field.attribute for field in uniqueness.fields_of(schema)}
@@ -274,7 +274,7 @@ class Update(ChangesWrite[E]):
             markers = uniqueness.changes(schema, self.key, before, known, self._now)
         if item is not current:
             target = rewritten(schema, after)
-            return Plan([self._rewrite(target, current), *markers], target)
+            return PlannedWrite([self._rewrite(target, current), *markers], target)
         settled = self._settled(changes, derived, item, after)
         result = {**after, **settled.derived.attributes}
         for name in settled.derived.removed:
@@ -287,7 +287,7 @@ class Update(ChangesWrite[E]):
         headroom.watch(schema, known)
         condition = self._condition(pins(schema, current, used | touched))
         update = self._update_action(settled.changes, settled.derived, condition)
-        return Plan([update, *markers], result)
+        return PlannedWrite([update, *markers], result)
 
     def _settled(
         self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
@@ -350,7 +350,7 @@ class Update(ChangesWrite[E]):
 
     def _update_action(
         self, changes: Sequence[Change], derived: Derived, condition: nodes.ConditionNode | None
-    ) -> Action:
+    ) -> WriteAction:
         actions = [change.action() for change in changes]
         if derived.attributes:
             actions += [
@@ -364,7 +364,7 @@ class Update(ChangesWrite[E]):
             "Update", self.schema, self._explain, condition, Key=self._key, UpdateExpression=update
         )
 
-    def _rewrite(self, item: Item, current: Item) -> Action:
+    def _rewrite(self, item: Item, current: Item) -> WriteAction:
         """Put the whole item in the present version: an older version of the entity wrote it."""
         schema = self.schema
         self._check_upgraded(current)
@@ -395,7 +395,7 @@ class Update(ChangesWrite[E]):
             return None
         return super()._explain(item)
 
-    def finish(self, plan: Plan, attributes: Item | None) -> E:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> E:
         item: Item | None = attributes or plan.outcome
         schema = self.schema
         found: Any = None

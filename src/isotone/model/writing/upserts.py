@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isotone.codec.ids import id_at
 from isotone.errors import UsageError, WriteRefused
-from isotone.model.declaring.changes import Change, Compute, Set, SetDefault
+from isotone.model.declaring.changes import Change, Compute, SetDefault, SetField
 from isotone.model.declaring.wire_types import present_type
 from isotone.model.expiry import alive, is_missing
 from isotone.model.expression_trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.changed_item import applied, changed_names, replaces_default, rewritten
-from isotone.model.writing.derived_attributes import Derived, Known, derive
+from isotone.model.writing.derived_attributes import Derived, KnownValues, derive
 from isotone.model.writing.updates import Update
 from isotone.model.writing.write import (
-    Action,
     MustRead,
-    Plan,
+    PlannedWrite,
+    WriteAction,
     action,
     condition_node,
     missing,
@@ -58,7 +58,7 @@ class Upsert(Update[E]):
                     f"write {field.name}.or_else(…), or give the field a default"
                 )
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         self._now = now
         if self.is_seen and is_missing(self.schema, self.current, now):
             return self._plan_new()
@@ -74,13 +74,13 @@ class Upsert(Update[E]):
 
     # Without reading
 
-    def _plan_without_item(self, changes: Sequence[Change]) -> Action:
+    def _plan_without_item(self, changes: Sequence[Change]) -> WriteAction:
         schema = self.schema
         if schema.unique or schema.version > 1 or self.when is not None:
             raise MustRead("whether there is an item")
         if schema.has_kinds or schema.base is not None:
             raise MustRead("the kind of the item")
-        known = Known(self._known_values(changes))
+        known = KnownValues(self._known_values(changes))
         derived = derive(schema, known, None)
         headroom.watch(schema, known)
         condition = conjunction(
@@ -104,7 +104,7 @@ class Upsert(Update[E]):
             if field.attribute in self._key:
                 continue  # DynamoDB itself creates the item with its key
             if field.name in self._identity:
-                initial.append(Set(field, self._identity[field.name]))
+                initial.append(SetField(field, self._identity[field.name]))
             elif field.name in changed:
                 self._check_initial(changes, field.name, default)
             elif field.options.compute is None and default is not None and default != set():
@@ -132,7 +132,7 @@ class Upsert(Update[E]):
 
     # For an item that does not exist
 
-    def _plan_new(self) -> Plan:
+    def _plan_new(self) -> PlannedWrite:
         schema, now = self.schema, self._now
         values = {
             **{name: self._first_value(field) for name, field in schema.fields.items()},
@@ -152,4 +152,4 @@ class Upsert(Update[E]):
         )
         markers = uniqueness.changes(schema, self.key, None, after, now)
         put = action("Put", schema, self._explain, condition, Item=item)
-        return Plan([put, *markers], item)
+        return PlannedWrite([put, *markers], item)

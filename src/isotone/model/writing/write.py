@@ -32,8 +32,7 @@ from isotone.errors import (
     VersionConflict,
     WriteRefused,
 )
-from isotone.expressions import Condition as CompiledCondition
-from isotone.expressions import nodes
+from isotone.expressions import CompiledCondition, nodes
 from isotone.model.declaring.absent_attributes import absence_if_stored, absence_in
 from isotone.model.declaring.conditions import Condition, Operand, not_a_condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
@@ -54,7 +53,7 @@ Returned = Literal["ALL_OLD", "NONE"]
 """What a write returns in the place of its own result: the entity before it, or nothing."""
 
 
-class Action(msgspec.Struct, frozen=True):
+class WriteAction(msgspec.Struct, frozen=True):
     """One entry of a transaction, or a single request.
 
     `explain` takes the current item after a refusal and returns the error to raise. It returns None if the
@@ -66,14 +65,14 @@ class Action(msgspec.Struct, frozen=True):
     explain: Callable[[Item | None], WriteRefused | None]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class PlannedWrite(msgspec.Struct, frozen=True):
     """One attempt of a write: the actions to send, that on the item itself first, and their outcome.
 
     `outcome` is what `finish` makes the result of, in a form that only the write knows: the values of a put, the item
     as an update leaves it. After a lost race a new plan replaces both.
     """
 
-    actions: list[Action]
+    actions: list[WriteAction]
     outcome: Any = None
 
 
@@ -126,14 +125,14 @@ class Write(ABC, Generic[R]):
         """Run the entity's `before_…` hook."""
 
     @abstractmethod
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> PlannedWrite:
         """What to send, from the item if it `is_seen`; raises `MustRead` if it must be."""
 
     @abstractmethod
-    def finish(self, plan: Plan, attributes: Item | None) -> R:
+    def finish(self, plan: PlannedWrite, attributes: Item | None) -> R:
         """The result after success; `attributes` come from the response of a plain request."""
 
-    def finish_otherwise(self, plan: Plan, attributes: Item | None) -> Any:
+    def finish_otherwise(self, plan: PlannedWrite, attributes: Item | None) -> Any:
         """The result after success that the caller asked for, if it is not the write's own."""
         self.finish(plan, None)
         item = self.current if attributes is None else attributes
@@ -152,12 +151,12 @@ def action(
     explain: Callable[[Item | None], WriteRefused | None],
     condition: nodes.ConditionNode | None,
     **members: Any,
-) -> Action:
+) -> WriteAction:
     """An action on a schema's table, with a condition if one is given."""
     members["TableName"] = schema.table.name
     if condition is not None:
         members["ConditionExpression"] = condition
-    return Action(kind, members, explain)
+    return WriteAction(kind, members, explain)
 
 
 def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:

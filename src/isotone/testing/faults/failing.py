@@ -14,8 +14,8 @@ from isotone.errors import (
     TransactionConflictException,
 )
 from isotone.testing.faults.rules import (
-    Call,
     Chosen,
+    InterceptedCall,
     Proceed,
     When,
     entries_of,
@@ -31,11 +31,11 @@ _ONGOING: Final = "Transaction is ongoing for the item"
 class Failing(Chosen):
     """Answers with an error; nothing is executed."""
 
-    def __init__(self, when: When, error: Callable[[Call], Exception]) -> None:
+    def __init__(self, when: When, error: Callable[[InterceptedCall], Exception]) -> None:
         super().__init__(when)
         self._error = error
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         self.struck()
         raise self._error(call)
 
@@ -43,7 +43,7 @@ class Failing(Chosen):
 class LostAnswers(Chosen):
     """Executes a request, and loses its answer."""
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         proceed(call)
         self.struck()
         raise ConnectionFailed(
@@ -59,7 +59,7 @@ class Delays(Chosen):
         self._seconds = seconds
         self._wait = wait
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         self.struck()
         self._wait(self._seconds)
         return proceed(call)
@@ -75,7 +75,7 @@ class Conflicts(Chosen):
         super().__init__(when)
         self._executed: set[str] = set()
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         if call.operation == "ExecuteStatement" and not call.is_write:
             return proceed(call)
         token = call.request.get("ClientRequestToken")
@@ -91,7 +91,7 @@ class Conflicts(Chosen):
         self._executed.add(token)
         return response
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         entries = transacted(call)
         if not entries:
             self.struck()
@@ -110,7 +110,7 @@ class Conflicts(Chosen):
         return self.when.table is None or self.when.table in names
 
 
-def transacted(call: Call) -> list[dict[str, Any]]:
+def transacted(call: InterceptedCall) -> list[dict[str, Any]]:
     """The actions or the statements of a transaction; empty for any other call."""
     request = call.request
     entries: list[dict[str, Any]] = request.get("TransactItems") or []
@@ -137,7 +137,7 @@ class Unprocessed(Chosen):
         super().__init__(when)
         self._share = share
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         entries = entries_of(call)
         with self.lock:
             left = [self.when.random.random() < self._share for _ in entries]
@@ -159,12 +159,12 @@ class ExpiredIterators(Chosen):
         super().__init__(when)
         self._expired: set[str] = set()
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         if call.request.get("ShardIterator") in self._expired:
             raise self._error()
         return super().answer(call, proceed)
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         self.struck()
         self._expired.add(call.request["ShardIterator"])
         raise self._error()

@@ -32,7 +32,7 @@ from isotone.testing.faults.failing import (
     Unprocessed,
 )
 from isotone.testing.faults.replica_lag import ReplicaLag
-from isotone.testing.faults.rules import Call, Proceed, Rule, When
+from isotone.testing.faults.rules import InterceptedCall, Proceed, Rule, When
 from isotone.testing.faults.serving import FaultyService
 from isotone.testing.faults.slow_tables import SlowTables
 from isotone.testing.faults.stale_reads import StaleReads
@@ -121,9 +121,9 @@ class Faults(Interceptor):
     def _lags(self) -> list[ReplicaLag]:
         return [rule for rule in self._rules if isinstance(rule, ReplicaLag)]
 
-    def around(self, backend: Any) -> Backend:
+    def around(self, backend: Any) -> FaultyBackend:
         """A backend for `isotone.connect` that asks another one through the faults: a server, for example."""
-        return Backend(self, backend)
+        return FaultyBackend(self, backend)
 
     def served(self, database: Any) -> FaultyService:
         """The database as a service whose faults are ordered over HTTP, for `running_server(…, threaded=True)`."""
@@ -321,14 +321,14 @@ class Faults(Interceptor):
     ) -> Response:
         """Answer a request: one attempt."""
 
-        def ask(call: Call) -> Response:
+        def ask(call: InterceptedCall) -> Response:
             return proceed(call.operation, call.request)
 
         answer: Proceed = ask
         for rule in reversed(self._rules):
             if not rule.is_stopped:
                 answer = partial(rule.answer, proceed=answer)
-        return answer(Call(operation, request, proceed))
+        return answer(InterceptedCall(operation, request, proceed))
 
     def execute(
         self, operation: str, request: Request, proceed: Callable[[str, Request], Response]
@@ -368,7 +368,7 @@ class Faults(Interceptor):
             time.sleep(seconds)
 
 
-class Backend(Native):
+class FaultyBackend(Native):
     """A backend that asks another one through faults."""
 
     def __init__(self, faults: Faults, backend: Any) -> None:
@@ -396,7 +396,7 @@ def _check_options(method: Callable[..., Rule], options: Mapping[str, Any]) -> N
             raise UsageError(f"{fault} needs the option {name!r}")
 
 
-def _error_named(name: str) -> Callable[[Call], Exception]:
+def _error_named(name: str) -> Callable[[InterceptedCall], Exception]:
     if is_throttle(name):
         return lambda call: throttled_without_units(name, call)
     kind: Any = vars(errors).get(name)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from isotone.backends.interface import Response
-from isotone.testing.faults.rules import Call, Proceed, Rule
+from isotone.testing.faults.rules import InterceptedCall, Proceed, Rule
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
@@ -61,7 +61,7 @@ class ReplicaLag(Rule):
         for database, _ in list(self._lagging):
             self.end(database)
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         response = proceed(call)
         if call.is_write:
             self.struck()

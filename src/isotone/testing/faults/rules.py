@@ -1,6 +1,6 @@
 """What a fault is: a function between a request and its response, and the calls and entries that it strikes.
 
-A `Call` is one request. A `Rule` answers it, usually by `proceed(call)`, which asks the next rule and finally the
+A `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which asks the next rule and finally the
 database. `call.directly` asks the database itself, so that a rule's own questions are not counted by others.
 """
 
@@ -27,14 +27,14 @@ _SELECT: Final = re.compile(r"(?i)\s*SELECT\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class InterceptedCall:
     """One request, and a way to ask the database without any fault."""
 
     operation: str
     request: Request
     directly: Callable[[str, Request], Response]
 
-    def asking(self, request: Request) -> Call:
+    def asking(self, request: Request) -> InterceptedCall:
         """The same call with another request."""
         return replace(self, request=request)
 
@@ -81,7 +81,7 @@ def table_name(name: str) -> str:
     return name.partition(":table/")[2].partition("/")[0] if name.startswith("arn:") else name
 
 
-Proceed = Callable[[Call], Response]
+Proceed = Callable[[InterceptedCall], Response]
 
 
 class Rule:
@@ -97,7 +97,7 @@ class Rule:
         """End this fault."""
         self.is_stopped = True
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         """Answer a call."""
         raise NotImplementedError
 
@@ -130,7 +130,7 @@ class When:
         self._left = times
         self._seen = 0
 
-    def strikes(self, call: Call) -> bool:
+    def strikes(self, call: InterceptedCall) -> bool:
         """Whether to strike this call. Each matching call is counted, from 1."""
         if self.operations is not None and call.operation not in self.operations:
             return False
@@ -154,12 +154,12 @@ class Chosen(Rule):
         super().__init__()
         self.when = when
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         with self.lock:
             strikes = self.when.strikes(call)
         return self.strike(call, proceed) if strikes else proceed(call)
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         """Answer a call that was chosen."""
         raise NotImplementedError
 
@@ -170,7 +170,7 @@ Entries = list[tuple[str, Any]]
 """Entries of a batch, each with the name of its table as the request has it."""
 
 
-def entries_of(call: Call) -> Entries:
+def entries_of(call: InterceptedCall) -> Entries:
     """The entries of a batch, in order."""
     return [
         (table, entry)
@@ -179,12 +179,12 @@ def entries_of(call: Call) -> Entries:
     ]
 
 
-def with_entries(call: Call, entries: Entries) -> Call:
+def with_entries(call: InterceptedCall, entries: Entries) -> InterceptedCall:
     """The batch with only these entries."""
     return call.asking({**call.request, "RequestItems": _request_items(call, entries)})
 
 
-def with_unprocessed(call: Call, response: Response, entries: Entries) -> Response:
+def with_unprocessed(call: InterceptedCall, response: Response, entries: Entries) -> Response:
     """The response to a batch of which these entries were not processed."""
     writes = call.operation == "BatchWriteItem"
     member = "UnprocessedItems" if writes else "UnprocessedKeys"
@@ -199,7 +199,7 @@ def with_unprocessed(call: Call, response: Response, entries: Entries) -> Respon
     return {**response, member: left}
 
 
-def _request_items(call: Call, entries: Entries) -> dict[str, Any]:
+def _request_items(call: InterceptedCall, entries: Entries) -> dict[str, Any]:
     by_table: dict[str, list[Any]] = {}
     for table, entry in entries:
         by_table.setdefault(table, []).append(entry)

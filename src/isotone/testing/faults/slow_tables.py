@@ -20,7 +20,7 @@ from isotone.errors import (
     TableInUseException,
     ValidationException,
 )
-from isotone.testing.faults.rules import Call, Proceed, Rule, table_name
+from isotone.testing.faults.rules import InterceptedCall, Proceed, Rule, table_name
 
 _NOT_FOUND: Final = "Requested resource not found"
 _STILL_IN_USE: Final = "Attempt to change a resource which is still in use: Table is being {0}: {1}"
@@ -55,7 +55,7 @@ _DONE_TO_IT: Final = {"CREATING": "created", "UPDATING": "updated", "DELETING": 
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _PendingChange:
     """A change of a table that is not over: its status, until when, and what the table was."""
 
     status: str
@@ -74,10 +74,10 @@ class SlowTables(Rule):
         self._seconds = seconds
         self._index_seconds = indexes
         self._now = clock.now
-        self._changes: dict[str, _Change] = {}
+        self._changes: dict[str, _PendingChange] = {}
         self._indexes: dict[tuple[str, str], float] = {}
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         with self.lock:
             if call.operation in _CHANGES:
                 return self._change(call, proceed)
@@ -91,7 +91,7 @@ class SlowTables(Rule):
                 self._check_settings(call)
         return proceed(call)
 
-    def _change(self, call: Call, proceed: Proceed) -> Response:
+    def _change(self, call: InterceptedCall, proceed: Proceed) -> Response:
         name = call.request.get("TargetTableName") or next(iter(call.tables), "")
         change = self._pending(name)
         if change is not None:
@@ -113,29 +113,29 @@ class SlowTables(Rule):
         if self._seconds[status]:
             self.struck()
             until = self._now() + self._seconds[status]
-            self._changes[name] = _Change(status, until, {**description})
+            self._changes[name] = _PendingChange(status, until, {**description})
         return {"TableDescription": self._with_status(description)}
 
-    def _begin_indexes(self, call: Call, name: str) -> None:
+    def _begin_indexes(self, call: InterceptedCall, name: str) -> None:
         if not self._index_seconds:
             return
         for index in _created(call):
             self.struck()
             self._indexes[name, index] = self._now() + self._index_seconds
 
-    def _check_one_index(self, call: Call, name: str) -> None:
+    def _check_one_index(self, call: InterceptedCall, name: str) -> None:
         pending = [index for table, index in self._indexes if table == name]
         if _created(call) and any(self._is_creating(name, index) for index in pending):
             raise LimitExceededException(_ONE_INDEX)
 
-    def _pending(self, name: str) -> _Change | None:
+    def _pending(self, name: str) -> _PendingChange | None:
         change = self._changes.get(name)
         if change is not None and change.until <= self._now():
             del self._changes[name]
             return None
         return change
 
-    def _describe(self, call: Call, proceed: Proceed) -> Response:
+    def _describe(self, call: InterceptedCall, proceed: Proceed) -> Response:
         change = self._pending(next(iter(call.tables), ""))
         if change is not None and change.status == "DELETING":
             return {"Table": self._shown(change)}
@@ -152,7 +152,7 @@ class SlowTables(Rule):
             return response
         return {**response, "TableNames": sorted(names | set(response["TableNames"]))}
 
-    def _check_ready(self, call: Call) -> None:
+    def _check_ready(self, call: InterceptedCall) -> None:
         for name in call.tables:
             change = self._pending(name)
             if change is not None and change.status == "CREATING":
@@ -163,7 +163,7 @@ class SlowTables(Rule):
                     f"Cannot read from backfilling global secondary index: {index}"
                 )
 
-    def _check_settings(self, call: Call) -> None:
+    def _check_settings(self, call: InterceptedCall) -> None:
         name = table_name(call.request.get("ResourceArn") or next(iter(call.tables), ""))
         change = self._pending(name)
         if change is None or change.status == "UPDATING":
@@ -181,14 +181,18 @@ class SlowTables(Rule):
     def _is_creating(self, name: str, index: str) -> bool:
         return self._indexes.get((name, index), 0.0) > self._now()
 
-    def _shown(self, change: _Change) -> dict[str, Any]:
+    def _shown(self, change: _PendingChange) -> dict[str, Any]:
         return {**change.description, "TableStatus": change.status}
 
     def _with_status(self, description: dict[str, Any]) -> dict[str, Any]:
         """A description with the statuses of the changes that are not over."""
         name = description["TableName"]
         change = self._pending(name)
-        shown = self._shown(_Change(change.status, 0, description)) if change else {**description}
+        shown = (
+            self._shown(_PendingChange(change.status, 0, description))
+            if change
+            else {**description}
+        )
         if "RestoreSummary" in shown and shown["TableStatus"] == "CREATING":
             shown["RestoreSummary"] = {**shown["RestoreSummary"], "RestoreInProgress": True}
         if "GlobalSecondaryIndexes" in shown:
@@ -201,7 +205,7 @@ class SlowTables(Rule):
         return shown
 
 
-def _created(call: Call) -> list[str]:
+def _created(call: InterceptedCall) -> list[str]:
     """The global indexes that an UpdateTable creates."""
     updates = call.request.get("GlobalSecondaryIndexUpdates", ())
     return [each["Create"]["IndexName"] for each in updates if "Create" in each]

@@ -17,7 +17,7 @@ import isotone
 from isotone.backends.interface import Response
 from isotone.clock import Clock
 from isotone.errors import ApiError, ResourceNotFoundException
-from isotone.testing.faults.rules import Call, Chosen, Proceed, When
+from isotone.testing.faults.rules import Chosen, InterceptedCall, Proceed, When
 
 _SETTINGS: Final = frozenset({"UpdateTable", "UpdateTimeToLive"})
 _REPLACED: Final = frozenset({"DeleteTable", "CreateTable"})
@@ -47,7 +47,7 @@ class StaleReads(Chosen):
         self._known: set[str] = set()
         self._pending: deque[tuple[float, str, Any]] = deque()
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         with self.lock:
             if call.is_write:
                 return self._write(call, proceed)
@@ -59,7 +59,7 @@ class StaleReads(Chosen):
                 return proceed(call)
             return self.strike(call, proceed)
 
-    def strike(self, call: Call, proceed: Proceed) -> Response:
+    def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         try:
             self._copy_tables(call)
         except ResourceNotFoundException:
@@ -70,7 +70,7 @@ class StaleReads(Chosen):
             return self._batch(call, proceed)
         return self._past.execute(call.operation, call.request)
 
-    def _may_be_stale(self, call: Call) -> bool:
+    def _may_be_stale(self, call: InterceptedCall) -> bool:
         if call.operation == "BatchGetItem":
             tables = call.request["RequestItems"].values()
             return self._index is None and not all(each.get("ConsistentRead") for each in tables)
@@ -78,7 +78,7 @@ class StaleReads(Chosen):
             return False
         return call.operation != "TransactGetItems" and not call.request.get("ConsistentRead")
 
-    def _batch(self, call: Call, proceed: Proceed) -> Response:
+    def _batch(self, call: InterceptedCall, proceed: Proceed) -> Response:
         """Read the tables that are read consistently now, and the others as they were."""
         tables = call.request["RequestItems"]
         exact = {name: each for name, each in tables.items() if each.get("ConsistentRead")}
@@ -94,7 +94,7 @@ class StaleReads(Chosen):
 
     # The copy
 
-    def _write(self, call: Call, proceed: Proceed) -> Response:
+    def _write(self, call: InterceptedCall, proceed: Proceed) -> Response:
         try:
             self._copy_tables(call)
         except ResourceNotFoundException:
@@ -104,14 +104,14 @@ class StaleReads(Chosen):
         self._pending.append((self._now(), call.operation, request))
         return response
 
-    def _change(self, call: Call, proceed: Proceed) -> Response:
+    def _change(self, call: InterceptedCall, proceed: Proceed) -> Response:
         response = proceed(call)
         if call.tables <= self._known:
             self._past.execute(call.operation, call.request)
             self._past.finish_maintenance()
         return response
 
-    def _forget(self, call: Call) -> None:
+    def _forget(self, call: InterceptedCall) -> None:
         for table in call.tables & self._known:
             self._known.discard(table)
             self._past.execute("DeleteTable", {"TableName": table})
@@ -127,7 +127,7 @@ class StaleReads(Chosen):
             _, operation, request = self._pending.popleft()
             self._past.execute(operation, request)
 
-    def _copy_tables(self, call: Call) -> None:
+    def _copy_tables(self, call: InterceptedCall) -> None:
         for table in call.tables - self._known:
             self._copy(table, call.directly)
             self._known.add(table)
@@ -163,4 +163,4 @@ def _tables(pending: tuple[float, str, Any]) -> frozenset[str]:
         raise ApiError(operation)
 
     _, operation, request = pending
-    return Call(operation, request, nobody).tables
+    return InterceptedCall(operation, request, nobody).tables

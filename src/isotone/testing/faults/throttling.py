@@ -24,8 +24,8 @@ from isotone.errors import (
 from isotone.tables.description import description_of
 from isotone.testing.faults.failing import cancelled, transacted
 from isotone.testing.faults.rules import (
-    Call,
     Entries,
+    InterceptedCall,
     Proceed,
     Rule,
     entries_of,
@@ -156,7 +156,7 @@ def is_throttle(error: str) -> bool:
     return error in _ERRORS
 
 
-def throttled_without_units(error: str, call: Call) -> ApiError:
+def throttled_without_units(error: str, call: InterceptedCall) -> ApiError:
     """The error of throttling, for a fault that counts no units."""
     table = next(iter(sorted(call.tables)), "")
     try:
@@ -194,16 +194,16 @@ class Throttling(Rule):
         self._error = error
         self._buckets = _Buckets(burst, clock)
 
-    def answer(self, call: Call, proceed: Proceed) -> Response:
+    def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         if not (call.is_read or call.is_write) or not self._concerns(call):
             return proceed(call)
         with self.lock:
             return self._admit(call, proceed)
 
-    def _concerns(self, call: Call) -> bool:
+    def _concerns(self, call: InterceptedCall) -> bool:
         return self._table is None or self._table in call.tables
 
-    def _admit(self, call: Call, proceed: Proceed) -> Response:
+    def _admit(self, call: InterceptedCall, proceed: Proceed) -> Response:
         kind: Kind = "Write" if call.is_write else "Read"
         refused: dict[int, Throttled] = {}
         entries = _entries(call)
@@ -227,14 +227,18 @@ class Throttling(Rule):
         response = self._granted(fewer, [draws[place] for place in taken], proceed)
         return with_unprocessed(call, response, [entries[place] for place in refused])
 
-    def _granted(self, call: Call, draws: list[list[_Draw]], proceed: Proceed) -> Response:
+    def _granted(
+        self, call: InterceptedCall, draws: list[list[_Draw]], proceed: Proceed
+    ) -> Response:
         """Execute a call, and take what it consumed out of the buckets."""
         asked = call.request.get("ReturnConsumedCapacity", "NONE")
         response = proceed(call.asking({**call.request, "ReturnConsumedCapacity": "INDEXES"}))
         self._take(response.get("ConsumedCapacity"), [each for wanted in draws for each in wanted])
         return _with_capacity(response, asked)
 
-    def _draws(self, call: Call, kind: Kind, table: str, entry: Mapping[str, Any]) -> list[_Draw]:
+    def _draws(
+        self, call: InterceptedCall, kind: Kind, table: str, entry: Mapping[str, Any]
+    ) -> list[_Draw]:
         """The buckets that an entry of a request draws on."""
         table = table_name(table)
         if self._table is not None and table != self._table:
@@ -308,7 +312,7 @@ class Throttling(Rule):
                     self._buckets.take(bucket, rate, amount)
 
 
-def _entries(call: Call) -> Entries:
+def _entries(call: InterceptedCall) -> Entries:
     """The parts of a request that may be admitted by themselves: a table, and members with a key."""
     request = call.request
     if "RequestItems" in request:
