@@ -35,7 +35,7 @@ def number(coefficient: int, exponent: int) -> Value:
 
 
 def fits(coefficient: int, exponent: int) -> bool:
-    return not coefficient or -130 <= len(str(abs(coefficient))) - 1 + exponent <= 125
+    return -130 <= len(str(abs(coefficient))) - 1 + exponent <= 125
 
 
 numbers = (

@@ -329,7 +329,7 @@ FIRST_REQUESTS = """
 import sys, threading
 import msgspec
 from isotone.operations import request_decoding
-from isotone.operations.request_members import Structure
+from isotone.operations.request_members import ApiStructure
 
 DEPTH, THREADS = 5, 4
 request = {}
@@ -338,9 +338,9 @@ for level in range(DEPTH):
 body = msgspec.json.encode(request)
 
 def nested():
-    shape = msgspec.defstruct("Innermost", [], bases=(Structure,))
+    shape = msgspec.defstruct("Innermost", [], bases=(ApiStructure,))
     for level in range(DEPTH):
-        shape = msgspec.defstruct(f"Level{level}", [("inner", list[shape])], bases=(Structure,))
+        shape = msgspec.defstruct(f"Level{level}", [("inner", list[shape])], bases=(ApiStructure,))
     return shape
 
 def work(ask):
