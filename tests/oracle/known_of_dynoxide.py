@@ -50,6 +50,22 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         r'^BatchWriteItem .*("PutRequest": .*"DeleteRequest": |"DeleteRequest": .*"PutRequest": )',
     ),
     Known(
+        "Undefined and unused placeholders are found before the key is compared with the table's; dynoxide looks when it "
+        "evaluates the condition of an UpdateItem without an UpdateExpression.",
+        API + "API_UpdateItem.html",
+        rf"({_VALID}(The provided key element .*|One or more parameter values .*)|ConditionalCheckFailedException: .*)",
+        rf"{_VALID}{COUNT}(Invalid \w+: An expression attribute (name|value) used in expression is not defined; .*"
+        r"|Value provided in \w+ unused in expressions: .*)",
+        r"^UpdateItem (?!.*UpdateExpression)",
+    ),
+    Known(
+        "An entry of a transaction is one operation; of an entry with two, the constraints of the second are not listed.",
+        API + "API_TransactWriteItem.html",
+        rf"{_VALID}\d+ validation errors? detected: .*'transactItems\.\d+\.member\..*",
+        rf"{_VALID}{COUNT}Value '.*' at 'clientRequestToken' .*",
+        r'^TransactWriteItems .*"Delete": .*"ConditionCheck": ',
+    ),
+    Known(
         "Placeholders of a transaction need an expression, and there must be some where one is (so DynamoDB Local).",
         API + "API_Get.html",
         r".*",

@@ -390,6 +390,7 @@ QUERY_ORDER: Final[Order] = (
     ),
     Layer("two conditions on one key", reads.key_condition_is_single),
     _TABLE,
+    Layer("an empty KeyConditions", reads.key_conditions_are_some),
     Layer("no such index, or a consistent read of a global one", reads.index_is_readable),
     Layer("an ExclusiveStartKey that does not fit the keys", reads.start_fits_query),
     Layer("undefined values", requests.compiled("key_condition_expression")),

@@ -105,8 +105,16 @@ def key_conditions_are_sound(asked: RefusedRequest) -> None:
 
 def there_is_a_key_condition(asked: RefusedRequest) -> None:
     """There are KeyConditions, or another key condition in their place."""
-    if asked.request.key_condition_expression is None:
-        legacy.key_conditions(asked.request.key_conditions)
+    request = asked.request
+    if request.key_condition_expression is None and request.key_conditions is None:
+        legacy.key_conditions(None)
+
+
+def key_conditions_are_some(asked: RefusedRequest) -> None:
+    """KeyConditions that are given are not empty."""
+    request = asked.request
+    if request.key_condition_expression is None and not request.key_conditions:
+        legacy.key_conditions(request.key_conditions)
 
 
 def key_condition_is_single(asked: RefusedRequest) -> None:
