@@ -19,10 +19,10 @@ WIDEST: Final = 48
 _WIDE: Final = frozenset("WF")
 
 
-def counted(number: float, noun: str, several: str = "", *, form: str = ",") -> str:
+def pluralized(number: float, noun: str, several: str = "", *, form: str = ",") -> str:
     """A number with its noun; `several` is the plural where it is not the noun with an s.
 
-    >>> counted(1, "item"), counted(2500, "item"), counted(2, "entry", "entries"), counted(0.5, "unit")
+    >>> pluralized(1, "item"), pluralized(2500, "item"), pluralized(2, "entry", "entries"), pluralized(0.5, "unit")
     ('1 item', '2,500 items', '2 entries', '0.5 units')
     """
     text = format(number, form)

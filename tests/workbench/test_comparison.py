@@ -23,7 +23,7 @@ from isotone.moving.table_making import read_definition
 from isotone.tables.pace import Pace
 from isotone.workbench import comparison as comparing
 from isotone.workbench.comparison import ALL, KINDS, Side, SnapshotComparison
-from isotone.workbench.putting_back import ItemToRestore, write_changes, write_of
+from isotone.workbench.restoring import ItemToRestore, write_changes, write_of
 
 State = dict[str, Any]
 """The items by their keys, both in canonical JSON."""

@@ -13,7 +13,7 @@ from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import plan_key
 from isotone.model import Read, Stats, queries_for, waste_of
 from isotone.tables.description import TableDescription
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 
 def alternatives_of(
@@ -84,7 +84,9 @@ def _can_be_asked(plan: ReadPlan, way: ReadPlan) -> bool:
 
 def _answered(way: ReadPlan) -> str:
     answered, left = len(way.key_plan.answered), len(way.key_plan.rest)
-    what = "the condition" if not left else f"{answered} of {counted(answered + left, 'condition')}"
+    what = (
+        "the condition" if not left else f"{answered} of {pluralized(answered + left, 'condition')}"
+    )
     return f"answers {what} by its key"
 
 
@@ -102,7 +104,7 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
     wanted = [item for item in contents.items if matches(item, plan.values)]
     missing = sum(not has_key(shape.key, item) for item in wanted)
     return (
-        f"is sparse: {missing} of {counted(len(wanted), 'wanted item')} are not in it"
+        f"is sparse: {missing} of {pluralized(len(wanted), 'wanted item')} are not in it"
         if missing
         else ""
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from isotone.text_table import counted, printable, width
+from isotone.text_table import pluralized, printable, width
 
 State = Literal["", "returned", "dropped"]
 """Of an item: outside of the range that is read, read and returned, or read and dropped by the filter."""
@@ -110,14 +110,14 @@ class DrawnView:
         what = "table" if self.index is None else f"index of {self.table}"
         if not self.absent:
             return what
-        return f"{what}, without {counted(self.absent, 'item')} of the table"
+        return f"{what}, without {pluralized(self.absent, 'item')} of the table"
 
 
 def hidden_text(hidden: int | None) -> str:
     """The line that stands for collections that are not shown."""
     if hidden is None:
         return "more collections"
-    return counted(hidden, "more collection")
+    return pluralized(hidden, "more collection")
 
 
 def gap_text(gap: Gap) -> str:
@@ -127,7 +127,7 @@ def gap_text(gap: Gap) -> str:
     if gap.items == 0:
         return "no item in the range"
     read = f", {gap.read} of them read" if 0 < gap.read < gap.items else ""
-    return f"{counted(gap.items, 'more item')}{read}"
+    return f"{pluralized(gap.items, 'more item')}{read}"
 
 
 def fields_of(views: tuple[DrawnView, ...]) -> dict[str, int]:

@@ -52,7 +52,7 @@ from isotone.model import (
     Table,
 )
 from isotone.tables.pace import units_of
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.notation import value_text
 from isotone.values.types import AttributeValue
@@ -156,7 +156,7 @@ class _Explaining:
             parts = []
             for query in subject.queries:
                 parts.append((yield from self._of_read(query)))  # noqa: PERF401 - it yields
-            return _joined(f"Merge of {counted(len(parts), 'query', 'queries')}", "Query", parts)
+            return _joined(f"Merge of {pluralized(len(parts), 'query', 'queries')}", "Query", parts)
         if isinstance(subject, Pattern):
             return (yield from self._of_pattern(subject))
         if isinstance(subject, Read):
@@ -394,7 +394,7 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
 
 
 def _items(count: int) -> str:
-    return counted(count, "item")
+    return pluralized(count, "item")
 
 
 def _only_gets(request: Request) -> bool:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Final, Literal
 
 from isotone.advisor.collection_drawing import CollectionDrawing
-from isotone.text_table import aligned, counted, printable
+from isotone.text_table import aligned, pluralized, printable
 
 _TITLE: Final = 11  # columns
 _LOW_HIT_RATE: Final = 0.35
@@ -192,8 +192,8 @@ class Explanation:
             told.append(
                 (
                     "waste",
-                    f"{dropped:,} of {counted(self.cost.items_read, 'item')} are read and dropped: "
-                    f"{self.wasted_units:g} of {counted(self.cost.units, 'unit', form='g')}",
+                    f"{dropped:,} of {pluralized(self.cost.items_read, 'item')} are read and dropped: "
+                    f"{self.wasted_units:g} of {pluralized(self.cost.units, 'unit', form='g')}",
                 )
             )
         if self.advice:

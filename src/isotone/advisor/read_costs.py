@@ -18,7 +18,7 @@ from isotone.advisor.read_plan import ReadPlan
 from isotone.advisor.table_sample import TableSample, basis_of, place
 from isotone.model import Call, Steps, items_to_read
 from isotone.tables.pace import units_of
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.size import item_size, read_units
 from isotone.values.types import Item
 
@@ -49,7 +49,7 @@ def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, fl
     is_all = "LastEvaluatedKey" not in response or (wanted is not None and len(found) >= wanted)
     if is_all and not plan.fetches:
         return _cost(
-            plan, contents, found, f"the {counted(len(found), 'item')} of the range"
+            plan, contents, found, f"the {pluralized(len(found), 'item')} of the range"
         ), spent
     return _from_probe(plan, contents, found), spent
 
@@ -86,7 +86,7 @@ def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) ->
         items,
         size,
         kept,
-        f"{counted(len(found), 'item')} of the range and {_sampled(contents)}",
+        f"{pluralized(len(found), 'item')} of the range and {_sampled(contents)}",
     )
 
 
@@ -146,7 +146,7 @@ def _about(
 def _sampled(contents: TableSample) -> str:
     if not contents.items:
         return "the table's description"
-    return f"a sample of {len(contents.items):,} of about {counted(contents.count, 'item')}"
+    return f"a sample of {len(contents.items):,} of about {pluralized(contents.count, 'item')}"
 
 
 def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
@@ -157,7 +157,7 @@ def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
     if plan.operation == "Scan":
         entries = contents.entries(plan.index)  # in the order of the scan
     found = plan.select_from(entries)
-    basis = f"all {counted(len(contents.items), 'item')} of the table"
+    basis = f"all {pluralized(len(contents.items), 'item')} of the table"
     if not contents.is_whole:
         basis = "the sample, which has the whole collection"
     cost = _cost(plan, contents, found, basis)

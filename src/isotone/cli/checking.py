@@ -14,7 +14,7 @@ from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import StorageCorrupt
 from isotone.output_paths import check_outputs, text_output, write_text
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 if TYPE_CHECKING:
     from isotone.backends import embedded
@@ -66,13 +66,13 @@ def _check(arguments: argparse.Namespace) -> int:
         print(problem)
     if problems:
         print(
-            f"{arguments.file}: {counted(len(problems), 'problem')}; restore a backup, or save what can be read: "
+            f"{arguments.file}: {pluralized(len(problems), 'problem')}; restore a backup, or save what can be read: "
             f"isotone repair {arguments.file} NEW_FILE"
         )
         return 1
     if not arguments.quiet:
         where = f" in {', '.join(arguments.table)}" if arguments.table else ""
-        print(f"{arguments.file}: all is well{where} ({counted(items, 'item')})")
+        print(f"{arguments.file}: all is well{where} ({pluralized(items, 'item')})")
     return 0
 
 
@@ -135,16 +135,18 @@ def _repair(arguments: argparse.Namespace) -> int:
             print(f"lost: {json.dumps(lost, ensure_ascii=False)}")
         if len(shown) < len(result.lost):
             print(
-                f"and {counted(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {arguments.report}"
+                f"and {pluralized(len(result.lost) - len(shown), 'more loss', 'more losses')}: see {arguments.report}"
             )
         for problem in result.problems:
             print(problem)
         if not arguments.quiet:
             items = sum(result.items.values())
-            losses = counted(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
-            damaged = counted(len(result.rebuilt), "damaged entry", "damaged entries")
+            losses = (
+                pluralized(len(result.lost), "loss", "losses") if result.lost else "nothing lost"
+            )
+            damaged = pluralized(len(result.rebuilt), "damaged entry", "damaged entries")
             rebuilt = f", {damaged} of indexes and counts rebuilt" if result.rebuilt else ""
-            print(f"{arguments.target}: {counted(items, 'item')} saved, {losses}{rebuilt}")
+            print(f"{arguments.target}: {pluralized(items, 'item')} saved, {losses}{rebuilt}")
     return 1 if result.lost or result.problems else 0
 
 

@@ -21,7 +21,7 @@ from isotone.cli.jobs import (
 from isotone.cli.program import Command, complain, explanation
 from isotone.cli.progress import progress_output
 from isotone.errors import IsotoneError, UsageError
-from isotone.text_table import counted, printable
+from isotone.text_table import pluralized, printable
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 
@@ -187,7 +187,7 @@ def _summary(done: moving.Copied) -> dict[str, Any]:
 def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
     for name, progress in done.tables.items():
         if done.is_dry_run:
-            print(f"{name}: about {counted(progress.of_items, 'item')} would be copied")
+            print(f"{name}: about {pluralized(progress.of_items, 'item')} would be copied")
         else:
             print(f"{progress}, {_seconds(progress.seconds)}")
     if done.dollars is not None:

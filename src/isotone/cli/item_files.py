@@ -16,7 +16,7 @@ from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrup
 from isotone.cli.program import Command, complain, naming
 from isotone.errors import UsageError
 from isotone.output_paths import STANDARD
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 _BAD_ROWS: Final = 1  # some rows were not imported
 _FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
@@ -51,7 +51,7 @@ def _export(arguments: argparse.Namespace) -> int:
         if arguments.json:
             out.write(_json_of(done) + "\n")
         elif not arguments.quiet:
-            of = f"{counted(done.items, 'item')} of {arguments.table}"
+            of = f"{pluralized(done.items, 'item')} of {arguments.table}"
             out.write(f"{of} written to {arguments.target}\n")
         out.flush()
 
@@ -160,11 +160,11 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _print_imported(done: moving.Imported, arguments: argparse.Namespace) -> None:
-    parts = [f"{counted(done.items, 'item')} written to {arguments.table}"]
+    parts = [f"{pluralized(done.items, 'item')} written to {arguments.table}"]
     if done.deleted:
         parts.append(f"{done.deleted:,} deleted")
     if done.bad:
-        parts.append(f"{counted(done.bad, 'bad row')} in {arguments.bad_rows}")
+        parts.append(f"{pluralized(done.bad, 'bad row')} in {arguments.bad_rows}")
     print(", ".join(parts))
 
 

@@ -24,7 +24,7 @@ from isotone.errors import (
 from isotone.limits import BATCH_WRITE_ITEMS
 from isotone.tables.batches import put, write_batch
 from isotone.tables.runners import Runner
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import Item
 
@@ -63,7 +63,7 @@ def _put(arguments: argparse.Namespace) -> int:
             )
         with progress_output("put", arguments) as output:
             count = _put_from_file(arguments.connection, table.name, items, output)
-        print(f"{counted(count, 'item')} written to {table.name}")
+        print(f"{pluralized(count, 'item')} written to {table.name}")
         return 0
     request: dict[str, Any] = {
         "TableName": table.name,
@@ -86,7 +86,7 @@ def _put_from_file(
     """Write items in batches, in their order; returns their number. An error says which are written."""
     for first in range(0, len(items), BATCH_WRITE_ITEMS):
         batch = items[first : first + BATCH_WRITE_ITEMS]
-        text = f"{table}: {first:,} of {counted(len(items), 'item')}"
+        text = f"{table}: {first:,} of {pluralized(len(items), 'item')}"
         members = {"table": table, "items": first, "of_items": len(items)}
         output.show(text, members, state="writing")
         try:
@@ -106,7 +106,7 @@ def _put_from_file(
 
 def _what_is_written(items: Sequence[Placed], failed: int) -> str:
     place = items[failed][0]
-    before = f"{counted(failed, 'item')} before it {'is' if failed == 1 else 'are'}"
+    before = f"{pluralized(failed, 'item')} before it {'is' if failed == 1 else 'are'}"
     written = f"the {before} written" if failed else "nothing is written"
     return f"it stopped at line or item {place} of the input; {written}; continue with --resume {place}"
 

@@ -13,7 +13,7 @@ from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.inference import DEFAULT_SAMPLE, Inferred
 from isotone.output_paths import check_outputs, text_output, write_text
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         def show(doing: str, items: int) -> None:
             members = {"table": arguments.table, "items": items}
-            output.show(f"{doing}: {counted(items, 'item')}", members, state=doing)
+            output.show(f"{doing}: {pluralized(items, 'item')}", members, state=doing)
 
         inferred = isotone.infer(
             store,
@@ -73,12 +73,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _summary(inferred: Inferred) -> list[str]:
     of = "all" if inferred.is_whole else "a sample of"
-    count = counted(inferred.items, "item")
-    kinds = counted(len(inferred.entities), "entity", "entities")
+    count = pluralized(inferred.items, "item")
+    kinds = pluralized(len(inferred.entities), "entity", "entities")
     left = "every item is" if inferred.is_complete else "some items are not"
     result = f"{left} modelled"
     if inferred.verification is not None:
-        result += f", verified with {counted(inferred.verification.items, 'item')}"
+        result += f", verified with {pluralized(inferred.verification.items, 'item')}"
     return [
         *(f"note: {note}" for note in inferred.notes),
         f"{inferred.table}: {kinds} from {of} {count}; {result}",

@@ -15,7 +15,7 @@ from isotone.cli.query_plan import PlannedRead, plan_query, plan_scan
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
 from isotone.tables.description import TableDescription
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import Item
 
 _LIMIT: Final = 100
@@ -61,7 +61,7 @@ def _show(
     if arguments.format == "table":
         print(reading.footer(plan))
     elif reading.more:
-        sys.stderr.write(f"the first {counted(reading.shown, 'item')}; --all shows everything\n")
+        sys.stderr.write(f"the first {pluralized(reading.shown, 'item')}; --all shows everything\n")
     return 0
 
 
@@ -103,11 +103,11 @@ class _PagedReading:
             request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def footer(self, plan: PlannedRead) -> str:
-        count = counted(self.shown, "item")
+        count = pluralized(self.shown, "item")
         read = f"{self.scanned} read, " if plan.filtered else ""
         index = f", index {plan.index}" if plan.index else ""
         more = "; there are more: --limit or --all" if self.more else ""
-        return f"{count} ({read}{counted(self.units, 'unit', form='g')}{index}){more}"
+        return f"{count} ({read}{pluralized(self.units, 'unit', form='g')}{index}){more}"
 
 
 # query

@@ -25,7 +25,7 @@ from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import UsageError
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.prices import US_EAST_1, Prices
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 _OFF: Final = 0.10  # a forecast that is further from what was measured fails a check
 _CHECK_FAILED: Final = 1
@@ -114,7 +114,7 @@ def _simulated(
     with progress_output("simulate", arguments, first=_FIRST_LINE) as output:
 
         def show(what: str, done: int, of: int) -> None:
-            text = f"{what}: {done:,} of {counted(of, 'call')} ({done / of:.0%})"
+            text = f"{what}: {done:,} of {pluralized(of, 'call')} ({done / of:.0%})"
             output.show(text, {"running": what, "calls": done, "of_calls": of})
 
         try:

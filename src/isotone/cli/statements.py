@@ -29,7 +29,7 @@ from isotone.expressions.partiql import (
     split_statements,
 )
 from isotone.inference import existing_table
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.notation import literal, value_text
 from isotone.values.types import AttributeValue, Item
 
@@ -107,7 +107,7 @@ def _run_one(
     if arguments.format == "table":
         print(run.footer())
     elif run.more:
-        sys.stderr.write(f"the first {counted(run.shown, 'item')}; --all shows everything\n")
+        sys.stderr.write(f"the first {pluralized(run.shown, 'item')}; --all shows everything\n")
 
 
 class _Execution:
@@ -162,10 +162,10 @@ class _Execution:
 
     def footer(self) -> str:
         """The number of items, the cost, and the plan."""
-        count = counted(self.shown, "item")
+        count = pluralized(self.shown, "item")
         if self.plan is not None and not self.plan.is_read and not self.shown:
             count = "done"
-        units = [] if self.units is None else [counted(self.units, "unit", form="g")]
+        units = [] if self.units is None else [pluralized(self.units, "unit", form="g")]
         told = "; ".join([*units, *([] if self.plan is None else [str(self.plan)])])
         more = "; there are more: --limit or --all" if self.more else ""
         return f"{count} ({told}){more}"

@@ -24,7 +24,7 @@ from isotone.engine.stream_records import last_sequence, position_of, unpack
 from isotone.engine.streams import Stream, StreamShard
 from isotone.engine.table_indexes import ExpiryIndex, StoredTable
 from isotone.errors import DamagedItem
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.attribute_validation import Item
 
 Entries = Iterator[tuple[bytes, bytes]]
@@ -120,7 +120,7 @@ class CheckedItems(CheckedTree):
             found.items += 1
             found.size += recorded
             if size != recorded:
-                yield f"{self._named(item)}: its recorded size is {recorded}, but it has {counted(size, 'byte')}"
+                yield f"{self._named(item)}: its recorded size is {recorded}, but it has {pluralized(size, 'byte')}"
             if key_of(item) != key:
                 yield f"{self._named(item)}: it is stored under a key that is not its own"
             for entry_of, add in wanted:
@@ -136,8 +136,8 @@ class CheckedItems(CheckedTree):
         number, total = self._engine.counts.of(self.tree)
         if found is not None and (number, total) != (found.items, found.size):
             yield (
-                f"table {self._table.name}: its count is {counted(number, 'item')} of {counted(total, 'byte')}, "
-                f"but there are {counted(found.items, 'readable item')} of {counted(found.size, 'byte')}"
+                f"table {self._table.name}: its count is {pluralized(number, 'item')} of {pluralized(total, 'byte')}, "
+                f"but there are {pluralized(found.items, 'readable item')} of {pluralized(found.size, 'byte')}"
             )
 
     def look_again(self, entries: Entries, suspects: Suspects) -> Iterator[str]:
@@ -184,7 +184,7 @@ class CheckedEntries(CheckedTree):
             return
         there, expected = found.entries.count, items.expected[self.tree].count
         number, _ = self._engine.counts.of(self.tree)
-        entries = counted(there, "readable entry", "readable entries")
+        entries = pluralized(there, "readable entry", "readable entries")
         where, index = f"table {self._table.name}", _named(self._index)
         if there != expected:
             yield f"{where}: {index} has {entries} instead of {expected}"

@@ -119,7 +119,9 @@ class Engine:
         self.reading: AbstractContextManager[Any] = (
             self.lock if store.exclusive else _ReadLock(self)
         )
-        self.glance: Glance = self._glance_alone if store.exclusive else self._glance
+        self.read_optimistically: OptimisticRead = (
+            self._read_alone if store.exclusive else self._read_beside_writers
+        )
         self.writing = _Writing(self, synced=True)
         self.writing_unsynced = _Writing(self, synced=False)
         _OPEN.add(self)
@@ -200,7 +202,7 @@ class Engine:
         if changed or self.outdated:
             self.forget()
 
-    def _glance(self, read: Callable[[Engine, R], T], request: R) -> T:
+    def _read_beside_writers(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             if self._is_calm and not self.outdated:
                 try:
@@ -213,7 +215,7 @@ class Engine:
             with self.reading:
                 return read(self, request)
 
-    def _glance_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
+    def _read_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             return read(self, request)
 
@@ -297,7 +299,7 @@ class Engine:
             # From now on no request may be answered from cached state.
             self.outdated = True
             self.reading = _ReadLock(self)
-            self.glance = self._glance
+            self.read_optimistically = self._read_beside_writers
         finally:
             self.lock.release()
 
@@ -404,8 +406,8 @@ class FileWaits:
                 return
 
 
-class Glance(Protocol):
-    """`engine.glance(read, request)`: what `read(engine, request)` finds, which changes nothing and may be called twice.
+class OptimisticRead(Protocol):
+    """`engine.read_optimistically(read, request)`: what `read(engine, request)` finds, which changes nothing and may be called twice.
 
     It must have read something from the store if it succeeds: that is how commits of others are noticed.
 

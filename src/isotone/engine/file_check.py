@@ -11,7 +11,7 @@ from isotone.engine.checked_trees import TreeFindings
 from isotone.engine.engine import Engine
 from isotone.engine.integrity import Part, Step, Survey
 from isotone.errors import UsageError
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 _LARGE: Final = 64 << 20  # bytes of a file from which on processes are worth their start
 _MOST: Final = 8  # processes, unless more are asked for
@@ -29,7 +29,7 @@ class CheckProgress(NamedTuple):
 
     def __str__(self) -> str:
         share = min(self.entries, self.of_entries) * 100 // max(self.of_entries, 1)
-        return f"{counted(self.items, 'item')}, {share} %"
+        return f"{pluralized(self.items, 'item')}, {share} %"
 
 
 class Checked(NamedTuple):

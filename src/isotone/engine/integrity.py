@@ -36,7 +36,7 @@ from isotone.engine.engine import SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.streams import HASHES, Stream
 from isotone.errors import DamagedItem, StorageCorrupt
 from isotone.storage.interface import NoSuchTree, OrderedStore, TreePart
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 Progress = Callable[[str, int], None]
 """Called with a table's name and the number of items checked so far."""
@@ -372,7 +372,7 @@ def _of_shards(engine: Engine, stream: Stream) -> Iterator[str]:
     opened = streams.open_shards(engine, stream)
     if stream.disabled is not None:
         if opened:
-            yield f"it is disabled, but {counted(len(opened), 'shard')} {'is' if len(opened) == 1 else 'are'} open"
+            yield f"it is disabled, but {pluralized(len(opened), 'shard')} {'is' if len(opened) == 1 else 'are'} open"
         return
     bounds = [0, *(shard.high for shard in opened)]
     if bounds != [*(shard.low for shard in opened), HASHES]:

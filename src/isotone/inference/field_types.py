@@ -19,7 +19,7 @@ from uuid import UUID
 
 from isotone.codec.ids import BASE62, CROCKFORD, KSUID, ULID
 from isotone.inference.naming import class_name, words
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.json import from_wire
 from isotone.values.types import AttributeValue
 
@@ -107,8 +107,8 @@ def type_of(name: str, values: Sequence[AttributeValue], taken: set[str]) -> Fie
     if not codes:
         return FieldType("Any", note="it is NULL in every item")
     if len(codes) > 1:
-        counted = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
-        return FieldType("Any", note=f"values of several types: {counted}")
+        pluralized = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+        return FieldType("Any", note=f"values of several types: {pluralized}")
     (code,) = codes
     contents = [value[code] for value in values]
     if code == "S":
@@ -159,7 +159,7 @@ def _choices(name: str, texts: Sequence[str]) -> FieldType | None:
     if not may_be_choice(name):
         return None
     listed = ", ".join(map(quoted, sorted(counts)))
-    note = f"{len(counts)} different values in {counted(len(texts), 'item')}"
+    note = f"{len(counts)} different values in {pluralized(len(texts), 'item')}"
     return FieldType(f"Literal[{listed}]", "choice", _content, note=note, is_guess=True)
 
 
@@ -246,8 +246,10 @@ def _number(name: str, numbers: Sequence[str]) -> FieldType:
         )
     if not all(map(_is_whole, numbers)):
         return FieldType("Decimal", "Decimal")
-    counted = next((unit for unit, per in _UNITS.items() if _all_since_epoch(numbers, per)), None)
-    note = f"{counted} since 1970, by its name and values" if is_time and counted else ""
+    pluralized = next(
+        (unit for unit, per in _UNITS.items() if _all_since_epoch(numbers, per)), None
+    )
+    note = f"{pluralized} since 1970, by its name and values" if is_time and pluralized else ""
     return FieldType("int", "int", lambda value: int(value["N"]), note=note)
 
 

@@ -22,7 +22,7 @@ from isotone.inference.planning import VERSION, EntityPlan, FieldPlan, Planner
 from isotone.inference.round_trip_check import Misfit, load, misfits, table_of
 from isotone.inference.sampling import Progress, Sample, is_own, read_sample
 from isotone.model import AsyncStore, Calls, FindingCount, Steps, Store, Verification
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 DEFAULT_SAMPLE: Final = 10_000
 _MOST_ROUNDS: Final = 12
@@ -339,7 +339,7 @@ class _ModelAttempt:
 
     def _introduction(self) -> list[str]:
         sample = self._sample
-        count = counted(len(sample.items), "item")
+        count = pluralized(len(sample.items), "item")
         of = f"all {count}" if sample.is_whole else f"{count}, not all of them"
         general = [f"- {note.what}" for note in self._notes if note.entity is None]
         kinds = f" Attribute {self._plan.tag!r} names their kind." if self._plan.tag else ""
@@ -379,13 +379,15 @@ class _ModelAttempt:
             found.append("other items may have other kinds, attributes and forms of keys")
         untagged = sum(self._module.tag not in item for item in sample.items)
         if untagged:
-            count = f"{counted(untagged, 'item')} {'lacks' if untagged == 1 else 'lack'}"
+            count = f"{pluralized(untagged, 'item')} {'lacks' if untagged == 1 else 'lack'}"
             count = "no item has" if untagged == len(sample.items) else count
             found.append(
                 f"{count} a tag, so Isotone adds {self._module.tag!r} to each item that it puts"
             )
         if sample.shortened:
-            found.append(f"of {counted(sample.shortened, 'large item')} only a part was looked at")
+            found.append(
+                f"of {pluralized(sample.shortened, 'large item')} only a part was looked at"
+            )
         if sample.own:
             found.append(f"Isotone's own records are left out: {sample.own}")
         if any(VERSION in item for item in sample.items):
@@ -415,7 +417,7 @@ class _ModelAttempt:
         for (entity, _), of in by_reason.items():
             where = f"{entity}: " if entity else ""
             number = len({misfit.number for misfit in of})
-            items = f"{counted(number, 'item')} {'does' if number == 1 else 'do'}"
+            items = f"{pluralized(number, 'item')} {'does' if number == 1 else 'do'}"
             found.append(f"{where}{items} not fit, such as {self._key(of[0].number)}: {of[0].what}")
         return found
 

@@ -17,7 +17,7 @@ from isotone.inference.naming import class_name, field_name, words
 from isotone.inference.planning import EntityPlan, FieldPlan, IndexPlan, ModelPlan
 from isotone.inference.sampling import Sample
 from isotone.tables.description import IndexDescription, KeyElement
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue
 
 _WIDTH: Final = 88
@@ -277,7 +277,7 @@ def _in_order(entity: EntityPlan, sample: Sample) -> list[FieldPlan]:
 def _about(entity: EntityPlan, names: EntityNames, sample: Sample) -> list[str]:
     count = len(entity.items)
     keys = [f"{part.name} {_shown(entity, part.name, names)}" for part in sample.table.key.parts]
-    paragraphs = [f"{counted(count, 'item')}: {', '.join(keys)}."]
+    paragraphs = [f"{pluralized(count, 'item')}: {', '.join(keys)}."]
     paragraphs += [f"{note[:1].upper()}{note[1:]}." for note in entity.notes]
     return [*paragraphs, "\n".join(_patterns(entity, names, sample))]
 
@@ -333,7 +333,9 @@ def _field(plan: FieldPlan, name: str, items: int, is_in_primary: bool) -> list[
     """The lines of a field: its comments, and its declaration."""
     notes = [*plan.notes]
     if plan.is_null:
-        notes.append(f"NULL in {plan.is_null} of {counted(items, 'item')}; Isotone leaves None out")
+        notes.append(
+            f"NULL in {plan.is_null} of {pluralized(items, 'item')}; Isotone leaves None out"
+        )
     text, options = plan.type.text, dict(plan.options)
     if plan.present < items and not is_in_primary:
         if text.startswith("set["):

@@ -22,7 +22,7 @@ from isotone.inference.key_recognition import Aligned, KeyFieldSource, align, is
 from isotone.inference.key_styles import is_reversed_time
 from isotone.inference.sampling import Sample
 from isotone.tables.description import IndexDescription, KeyElement
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue, Item
 
 VERSION: Final = "_v"
@@ -483,12 +483,12 @@ class _EntityPlanner:
                 if plan.condition is None:
                     self._make_plain(own)
                     self._notes.append(
-                        f"{present} of {counted(len(self._items), 'item')} are in index {shape.name}, and no field says "
+                        f"{present} of {pluralized(len(self._items), 'item')} are in index {shape.name}, and no field says "
                         "which: its keys are fields of their own, so set them as the other program does"
                     )
             if plan.condition is not None:
                 plan.note = (
-                    f"guessed: {present} of {counted(len(self._items), 'item')} are in the index"
+                    f"guessed: {present} of {pluralized(len(self._items), 'item')} are in the index"
                 )
             yield plan
 

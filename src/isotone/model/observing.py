@@ -20,7 +20,7 @@ from typing import Any, Final
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import IsotoneError, UsageError
 from isotone.tables.pace import units_of
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _line(seen: Observation) -> str:
     where = ",".join(seen.tables) + (f"/{seen.index}" if seen.index else "")
     end = (
         seen.error
-        or f"{seen.returned} of {counted(seen.scanned, 'item')}, {counted(seen.units, 'unit', form='g')}"
+        or f"{seen.returned} of {pluralized(seen.scanned, 'item')}, {pluralized(seen.units, 'unit', form='g')}"
     )
     return f"{seen.operation} {where} {seen.seconds * 1000:.1f} ms: {end}"
 

@@ -48,7 +48,7 @@ from isotone.model.writing.write import key_in, read_item, schema_of
 from isotone.tables.batch_reads import fetch
 from isotone.tables.retries import write_when_free
 from isotone.tables.steps import Call, Steps
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.json import item_from_wire
 from isotone.values.types import Item, is_same_item
 
@@ -134,9 +134,9 @@ class Rewritten:
 
     def __str__(self) -> str:
         verb = "would be rewritten" if self.is_dry_run else "rewritten"
-        parts = [f"{self.rewritten:,} of {counted(self.seen, 'item')} {verb}"]
+        parts = [f"{self.rewritten:,} of {pluralized(self.seen, 'item')} {verb}"]
         if self.conflicts:
-            parts.append(counted(self.conflicts, "conflict"))
+            parts.append(pluralized(self.conflicts, "conflict"))
         if self.invalid:
             parts.append(f"{self.invalid:,} invalid")
         text = ", ".join(parts)

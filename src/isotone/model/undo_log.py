@@ -42,7 +42,7 @@ from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
 from isotone.tables.retries import CONTENTION, Lost, write_when_free
 from isotone.tables.steps import Call, Steps
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import Item, is_same_item
 
 try:
@@ -194,7 +194,7 @@ class Undone:
         return msgspec.json.encode(self).decode()
 
     def __str__(self) -> str:
-        return f"{counted(self.restored, 'item')} restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
+        return f"{pluralized(self.restored, 'item')} restored, {self.changed:,} changed since and left, {self.unmade:,} as before"
 
 
 UndoProgress = Callable[[Undone], None]

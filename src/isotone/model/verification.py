@@ -38,7 +38,7 @@ from isotone.model.writing import uniqueness
 from isotone.model.writing.write import schema_of
 from isotone.tables.batch_reads import fetch
 from isotone.tables.steps import Steps
-from isotone.text_table import aligned, cell, counted
+from isotone.text_table import aligned, cell, pluralized
 from isotone.values.json import from_wire, item_from_wire
 from isotone.values.types import AttributeValue, Item
 
@@ -137,7 +137,7 @@ class FindingCount:
 
     def __str__(self) -> str:
         of = ".".join(filter(None, (self.entity, self.name)))
-        return f"{counted(self.count, 'item')}: {self.kind} {of}".rstrip()
+        return f"{pluralized(self.count, 'item')}: {self.kind} {of}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +190,16 @@ class Verification:
         tables = ", ".join(each["table"] for each in places) or "nothing"
         entities = ", ".join(f"{count:,} {tag}" for tag, count in sorted(self.seen.items()))
         return (
-            f"{tables}: {self._result()} in {counted(self.items, 'item')}"
-            f"{f' ({entities})' if entities else ''}, {counted(self.units, 'unit', form=',.0f')}"
+            f"{tables}: {self._result()} in {pluralized(self.items, 'item')}"
+            f"{f' ({entities})' if entities else ''}, {pluralized(self.units, 'unit', form=',.0f')}"
             f"{'' if self.is_complete else '; not complete'}"
         )
 
     def _result(self) -> str:
         wrong = sum(each.count for each in self.findings if not each.is_notice)
         notices = sum(each.count for each in self.findings if each.is_notice)
-        texts = [counted(wrong, "finding")] if wrong else []
-        texts += [counted(notices, "notice")] if notices else []
+        texts = [pluralized(wrong, "finding")] if wrong else []
+        texts += [pluralized(notices, "notice")] if notices else []
         return " and ".join(texts) or "all is as declared"
 
     def _table(self) -> str:
@@ -235,30 +235,30 @@ class _Tally:
         if before is not None:
             self.seen.update(before.seen)
             for each in before.findings:
-                counted = (each.table, each.entity, each.kind, each.name)
-                self._count(counted, each.count)
-                self._kept[counted].extend(each.examples)
+                pluralized = (each.table, each.entity, each.kind, each.name)
+                self._count(pluralized, each.count)
+                self._kept[pluralized].extend(each.examples)
 
     def add(self, table: str, finding: ItemFinding, item_key: Item) -> None:
         """Count one finding of an item."""
-        counted = (table, finding.entity, finding.kind, finding.name)
-        if counted not in self._counts and self._names[*counted[:3], None] >= _MOST_NAMES:
-            counted = (*counted[:3], _OTHERS)
-        self._count(counted, 1)
-        if len(self._kept[counted]) < self._examples:
-            self._kept[counted].append(Example(item_key, finding.found, finding.declared))
+        pluralized = (table, finding.entity, finding.kind, finding.name)
+        if pluralized not in self._counts and self._names[*pluralized[:3], None] >= _MOST_NAMES:
+            pluralized = (*pluralized[:3], _OTHERS)
+        self._count(pluralized, 1)
+        if len(self._kept[pluralized]) < self._examples:
+            self._kept[pluralized].append(Example(item_key, finding.found, finding.declared))
 
-    def _count(self, counted: _Counted, number: int) -> None:
-        if counted not in self._counts:
-            self._kept[counted] = []
-            self._names[*counted[:3], None] += 1
-        self._counts[counted] += number
+    def _count(self, pluralized: _Counted, number: int) -> None:
+        if pluralized not in self._counts:
+            self._kept[pluralized] = []
+            self._names[*pluralized[:3], None] += 1
+        self._counts[pluralized] += number
 
     def findings(self) -> tuple[FindingCount, ...]:
         """The counts: by table and entity, the most frequent first."""
         found = [
-            FindingCount(*counted, count, tuple(self._kept[counted]))
-            for counted, count in self._counts.items()
+            FindingCount(*pluralized, count, tuple(self._kept[pluralized]))
+            for pluralized, count in self._counts.items()
         ]
         found.sort(key=lambda each: (each.table, each.entity or "", -each.count, each.kind))
         return tuple(found)

@@ -31,7 +31,7 @@ from isotone.tables.pace import Pace, units_of
 from isotone.tables.progress import Estimates, Meter
 from isotone.tables.scan import ITEM_UNITS, Position, ScannedPage, Segment, segments_at
 from isotone.tables.steps import Call, Pause, Steps, Together
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import Item
 
 Visit = Callable[[list[Item]], Steps[None]]
@@ -60,7 +60,7 @@ class WalkProgress(Estimates):
         return self.seen
 
     def __str__(self) -> str:
-        return self._text(self.table, counted(self.units, "unit", form=",.0f"))
+        return self._text(self.table, pluralized(self.units, "unit", form=",.0f"))
 
 
 class _Position(msgspec.Struct):

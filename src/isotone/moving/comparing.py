@@ -27,8 +27,8 @@ import msgspec
 from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
+from isotone.moving.endpoints import opened
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     differences,
@@ -41,7 +41,7 @@ from isotone.tables.jobs import check_number, in_thread, wait_for
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter, Report
 from isotone.tables.scan import Segment, decoded, pages
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue, Item
 
 _BUCKETS: Final = 1 << 16
@@ -107,8 +107,8 @@ class TableDifference:
 
     def __str__(self) -> str:
         if self.is_equal:
-            return f"{self.table}: equal, {counted(self.source_items, 'item')}"
-        parts = [f"{self.table}: {self.source_items:,} and {counted(self.target_items, 'item')}"]
+            return f"{self.table}: equal, {pluralized(self.source_items, 'item')}"
+        parts = [f"{self.table}: {self.source_items:,} and {pluralized(self.target_items, 'item')}"]
         least = "" if self.is_counted else "at least "
         for number, text in (
             (self.only_in_source, "only in the source"),

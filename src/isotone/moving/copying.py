@@ -32,8 +32,8 @@ from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
 from isotone.errors import Unsupported, UsageError
 from isotone.moving.comparing import TableDifference, compare_table
+from isotone.moving.endpoints import opened
 from isotone.moving.following import Follower, StreamPosition, note_position
-from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     TablePlan,

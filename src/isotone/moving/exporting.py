@@ -28,6 +28,7 @@ from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.columns import FileColumns, columns_of
+from isotone.moving.endpoints import opened
 from isotone.moving.file_names import (
     TABLE_FILE,
     Place,
@@ -38,7 +39,6 @@ from isotone.moving.file_names import (
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
 from isotone.moving.parquet_files import ParquetOutput, schema_of
-from isotone.moving.sides import opened
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.moving.witnesses import check_same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole

@@ -27,10 +27,10 @@ from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, UsageError
 from isotone.moving.bad_rows import BadRows
+from isotone.moving.endpoints import opened
 from isotone.moving.file_names import Place, table_file
 from isotone.moving.input_files import Input, InputRow, check_place, open_input
 from isotone.moving.row_checks import RowChecks
-from isotone.moving.sides import opened
 from isotone.moving.table_making import (
     TableDefinition,
     TablePlan,

@@ -15,13 +15,13 @@ Answer: TypeAlias = Mapping[str, Any]
 
 
 @final
-class Later(msgspec.Struct, frozen=True):
+class Deferred(msgspec.Struct, frozen=True):
     """The rest of a long read, which needs no database any more: any thread may do it."""
 
     finish: Callable[[], Answer]
 
 
-Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Later])
+Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Deferred])
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Action(msgspec.Struct, frozen=True):
 
     name: str
     request: type[ApiStructure]
-    run: Callable[[Engine, Any], Answer | Later]
+    run: Callable[[Engine, Any], Answer | Deferred]
     grouped: bool
     starts_work: bool
 

@@ -53,7 +53,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     transfers,
     vector_search,
 )
-from isotone.operations.action import ACTIONS, Action, Later
+from isotone.operations.action import ACTIONS, Action, Deferred
 from isotone.operations.check_order import first_fault
 from isotone.operations.check_orders import order_of
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
@@ -124,7 +124,7 @@ class Api:
                 answer = action.run(self.engine, decode(action.request, body))
             except (ValidationException, ResourceNotFoundException) as error:
                 raise _reported(self.engine, action, body, error) from None
-            if type(answer) is not Later:
+            if type(answer) is not Deferred:
                 return encode_response(answer)
             if wait is _FULLY:
                 return encode_response(answer.finish())
@@ -163,7 +163,7 @@ class Api:
         try:
             try:
                 answer = action.run(self.engine, convert(action.request, request))
-                if type(answer) is Later:
+                if type(answer) is Deferred:
                     answer = answer.finish()
             except ApiError as error:
                 if isinstance(error, _EXPLAINED):
@@ -301,7 +301,7 @@ def _separate(found: Any) -> Any:
     return [*map(msgspec.Raw, found.items)] if type(found) is JsonItems else found
 
 
-def _finish(rest: Later) -> bytes:
+def _finish(rest: Deferred) -> bytes:
     with giving_way():
         return encode_response(rest.finish())
 

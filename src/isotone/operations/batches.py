@@ -15,7 +15,7 @@ from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import CompiledProjection
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Later, action
+from isotone.operations.action import Answer, Deferred, action
 from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
 from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
@@ -96,7 +96,7 @@ DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 
 @action("BatchGetItem")
-def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Later:
+def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Deferred:
     """Read items of several tables by their keys, up to 16 MB."""
     projections = _projections(request)
     answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}

@@ -10,7 +10,7 @@ from isotone import limits
 from isotone.effort import give_way
 from isotone.engine.layout import SIZE_BYTES, body_of, item_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
-from isotone.operations.action import Answer, Later
+from isotone.operations.action import Answer, Deferred
 from isotone.operations.item_writes import Outcome
 from isotone.operations.request_expressions import Values
 from isotone.values.attribute_validation import Item
@@ -57,7 +57,7 @@ Waiting = list[tuple[Any, Any, bytes, CompiledProjection]]
 """Places in a response, each a list or a dict with an index or a name, and what is to be there: a projection of a record."""
 
 
-def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
+def completed(answer: Answer, waiting: Waiting) -> Answer | Deferred:
     """The answer, or if projections of large items are missing, how to make it."""
 
     def finish() -> Answer:
@@ -66,7 +66,7 @@ def completed(answer: Answer, waiting: Waiting) -> Answer | Later:
             give_way()
         return answer
 
-    return Later(finish) if waiting else answer
+    return Deferred(finish) if waiting else answer
 
 
 def returned(

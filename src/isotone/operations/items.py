@@ -12,7 +12,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import SIZE_BYTES, size_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Later, action
+from isotone.operations.action import Answer, Deferred, action
 from isotone.operations.capacity import CapacityMeter, Charged, collection_metrics, meter_for
 from isotone.operations.item_requests import (
     NO_READ_OPTIONS,
@@ -129,12 +129,12 @@ def _execute_and_answer(
 
 
 @action("GetItem")
-def get_item(engine: Engine, request: GetItem) -> Answer | Later:
+def get_item(engine: Engine, request: GetItem) -> Answer | Deferred:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS
     if has_options or request.return_consumed_capacity is not None:
         return _get_with_options(engine, request, has_options=has_options)
-    units, record = engine.glance(_look_up, request)
+    units, record = engine.read_optimistically(_look_up, request)
     if units is not None:
         # A record is longer than the size of its item: most reads take one unit, and save the calls.
         if record is None or len(record) <= limits.READ_UNIT:
@@ -144,7 +144,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Later:
     return {} if record is None else {"Item": msgspec.Raw(record[SIZE_BYTES:])}
 
 
-def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer | Later:
+def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer | Deferred:
     """Read one item with a projection, or for a request that asks for its consumption."""
     with engine.reading:
         table = open_table(engine, request.table_name)
@@ -163,7 +163,7 @@ def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) ->
     if type(meter) is CapacityMeter:
         answer["ConsumedCapacity"] = meter.report()
     if record is not None and is_long:
-        return Later(lambda: {"Item": item_in_response(record, projection), **answer})
+        return Deferred(lambda: {"Item": item_in_response(record, projection), **answer})
     return answer
 
 

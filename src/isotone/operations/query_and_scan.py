@@ -17,7 +17,7 @@ from isotone.engine.table_indexes import SecondaryIndex, StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import CompiledCondition, CompiledProjection, KeyCondition, KeyRange
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Later, action
+from isotone.operations.action import Answer, Deferred, action
 from isotone.operations.capacity import CapacityMeter, Charged, meter_for
 from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
@@ -125,7 +125,7 @@ _check_scan: Final = checker(SCAN)
 
 
 @action("Query")
-def query(engine: Engine, request: QueryRequest) -> Answer | Later:
+def query(engine: Engine, request: QueryRequest) -> Answer | Deferred:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -133,10 +133,10 @@ def query(engine: Engine, request: QueryRequest) -> Answer | Later:
     filters = _filter(request, request.query_filter, binding) if has_options else None
     written = binding.key_condition(request.key_condition_expression)
     prepared = request, binding, filters, written, has_options
-    selection, page, bounds = engine.glance(_first_part, prepared)
+    selection, page, bounds = engine.read_optimistically(_first_part, prepared)
     if page.is_long:
         reverse = request.scan_index_forward is False
-        return Later(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
+        return Deferred(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
     return selection.answer(page)
 
 
@@ -179,7 +179,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePa
 
 
 @action("Scan")
-def scan(engine: Engine, request: ScanRequest) -> Answer | Later:
+def scan(engine: Engine, request: ScanRequest) -> Answer | Deferred:
     """Read all items of a table or an index in the order of their hashes, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -199,7 +199,7 @@ def scan(engine: Engine, request: ScanRequest) -> Answer | Later:
         selection = Selection(source, request, filters, projection, binding.values)
         page = selection.reader.read(source.records(bounds, start, expected=request.limit))
     if page.is_long:
-        return Later(partial(selection.answer_in_the_end, page, bounds, reverse=False))
+        return Deferred(partial(selection.answer_in_the_end, page, bounds, reverse=False))
     return selection.answer(page)
 
 

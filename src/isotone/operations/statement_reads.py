@@ -34,7 +34,7 @@ from isotone.expressions.partiql import (
     messages,
     plan_where,
 )
-from isotone.operations.action import Answer, Later
+from isotone.operations.action import Answer, Deferred
 from isotone.operations.capacity import CapacityMeter, meter_for
 from isotone.operations.item_responses import (
     LARGE,
@@ -78,7 +78,7 @@ def select_page(
     values: Values,
     request: ScanRequest,
     next_token: str | None,
-) -> Answer | Later:
+) -> Answer | Deferred:
     """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
 
     The checks are in the service's order. The caller holds the engine's lock.
@@ -275,7 +275,7 @@ def _missing(index: SecondaryIndex, nodes: Iterable[Any]) -> str:
 
 def _get(
     engine: Engine, table: StoredTable, select: Select, key: Item, request: ScanRequest
-) -> Answer | Later:
+) -> Answer | Deferred:
     record = engine.store.get(table.tree, requested_key(table.keyspace, key)[0])
     items: list[Any] = []
     waiting: Waiting = []
@@ -337,7 +337,7 @@ def _read(
     request: ScanRequest,
     ranges: list[Bounds],
     position: StatementPosition,
-) -> dict[str, Any] | Later:
+) -> dict[str, Any] | Deferred:
     """One page of the ranges, from a position on."""
     selection = Selection(source, request, key_plan.filter, select.columns, values)
     start = None if position.key is None else start_position(source, position.key)
@@ -362,7 +362,7 @@ def _read(
         return answer
 
     is_short = first is not None and not any(page.is_long for page in first)
-    return answer() if is_short else Later(answer)
+    return answer() if is_short else Deferred(answer)
 
 
 def _parts(

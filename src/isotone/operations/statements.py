@@ -33,7 +33,7 @@ from isotone.expressions.partiql import (
 )
 from isotone.expressions.partiql.statement_values import parameter
 from isotone.operations import transactions
-from isotone.operations.action import Answer, Later, action
+from isotone.operations.action import Answer, Deferred, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
 from isotone.operations.item_responses import (
@@ -154,7 +154,7 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 
 
 @action("ExecuteStatement", grouped=True)
-def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Later:
+def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Deferred:
     """Run one statement: read a page, or write one item."""
     statement, values = _bound(request, _parameters(request), engine)
     match statement:
@@ -289,7 +289,7 @@ class _BatchedStatement:
 
 
 @action("BatchExecuteStatement", grouped=True)
-def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Later:
+def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Deferred:
     """Run up to 25 statements, each of which succeeds or fails by itself."""
     entries = [_BatchedStatement(statement) for statement in request.statements]
     for entry in entries:
@@ -322,7 +322,7 @@ def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
 
 
 @action("ExecuteTransaction", grouped=True)
-def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Later:
+def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Deferred:
     """Run up to 100 statements, all of them or none."""
     entries = statements_of(request)
     reads = [isinstance(statement, Select) for statement, _ in entries]
@@ -408,7 +408,7 @@ def _read_together(
     engine: Engine,
     request: ExecuteTransaction,
     entries: Sequence[tuple[AnyStatement, Values]],
-) -> Answer | Later:
+) -> Answer | Deferred:
     """Read one item for each SELECT, all at one moment."""
     with engine.reading:
         readings = []

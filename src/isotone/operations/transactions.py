@@ -22,7 +22,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import CompiledProjection
-from isotone.operations.action import Answer, Later, action
+from isotone.operations.action import Answer, Deferred, action
 from isotone.operations.capacity import (
     CapacityMeter,
     add_capacity,
@@ -229,7 +229,7 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 
 @action("TransactGetItems")
-def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Later:
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Deferred:
     """Read items of several tables as they are at one moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
@@ -259,7 +259,7 @@ class TransactedRead(NamedTuple):
 
 def read_together(
     engine: Engine, readings: Sequence[TransactedRead], mode: str | None
-) -> Answer | Later:
+) -> Answer | Deferred:
     """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []

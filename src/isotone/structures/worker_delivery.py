@@ -30,7 +30,7 @@ from isotone.model import (
 )
 from isotone.structures.structure import bind_entity
 from isotone.structures.worker_leases import HeldShard, WorkerDeadLetter, WorkerEffect
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 KINDS: Final[tuple[EventKind, ...]] = ("inserted", "modified", "removed")
 _LOGGER: Final = logging.getLogger("isotone.worker")
@@ -136,7 +136,7 @@ class WorkerProgress:
         )
 
     def __str__(self) -> str:
-        shards = counted(self.shards, "shard")
+        shards = pluralized(self.shards, "shard")
         parts = [f"lag {self.lag:,.1f} s, {self.rate:,.0f}/s, {shards}, {self.outcome}"]
         if self.calling is not None and self.calling.seconds >= _REPORTED:
             parts.append(str(self.calling))
@@ -145,13 +145,13 @@ class WorkerProgress:
     @property
     def outcome(self) -> str:
         """The results as a text."""
-        parts = [counted(self.records, "record")]
+        parts = [pluralized(self.records, "record")]
         if self.dead_letters:
-            parts.append(counted(self.dead_letters, "dead letter"))
+            parts.append(pluralized(self.dead_letters, "dead letter"))
         if self.lost:
-            parts.append(f"{counted(self.lost, 'shard')} lost")
+            parts.append(f"{pluralized(self.lost, 'shard')} lost")
         if self.retries:
-            parts.append(counted(self.retries, "retry", "retries"))
+            parts.append(pluralized(self.retries, "retry", "retries"))
         return ", ".join(parts)
 
 

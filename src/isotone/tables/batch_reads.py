@@ -23,7 +23,7 @@ from isotone.errors import BatchIncomplete
 from isotone.tables.pace import Pace
 from isotone.tables.retries import SLOWED, THROTTLING
 from isotone.tables.steps import Call, Steps
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.types import Item
 
 
@@ -67,7 +67,7 @@ def fetch(
         if attempt == THROTTLING.attempts:
             raise BatchIncomplete(
                 f"{table}: after {attempt} attempts that returned nothing, {len(pending)} of "
-                f"{counted(total, 'key')} are not read; the table has too little throughput",
+                f"{pluralized(total, 'key')} are not read; the table has too little throughput",
                 list(pending),
             )
         if attempt:
@@ -116,7 +116,7 @@ def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> li
         if wanted and attempt > SLOWED.attempts:
             left = wanted[table]["Keys"]
             raise BatchIncomplete(
-                f"{table}: after {attempt} attempts that returned nothing, {counted(len(left), 'key')} of "
+                f"{table}: after {attempt} attempts that returned nothing, {pluralized(len(left), 'key')} of "
                 f"{len(keys)} are not read; the table has too little throughput",
                 left,
             )

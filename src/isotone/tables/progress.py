@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from isotone.prices import US_EAST_1
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 _WINDOW: Final = 20.0  # seconds over which the rate is measured
 _SAMPLE: Final = 0.2  # seconds between two samples
@@ -50,9 +50,9 @@ class Estimates:
 
     def _text(self, head: str, *counts: str) -> str:
         """The items that are done, other counts, the rate and the time left."""
-        done = counted(self._done, "item")
+        done = pluralized(self._done, "item")
         if not self.is_over and self.of_items:
-            done = f"{self._done:,} of about {counted(self.of_items, 'item')}"
+            done = f"{self._done:,} of about {pluralized(self.of_items, 'item')}"
         parts = [f"{head}: {done}", *filter(None, counts)]
         if self.items_per_second:
             parts.append(f"{self.items_per_second:,.0f} a second")
@@ -99,11 +99,11 @@ class Progress(Estimates):
 
     def __str__(self) -> str:
         head = f"{self.phase} {self.table}"
-        parts = [self._text(head, counted(self.changes, "change") if self.changes else "")]
+        parts = [self._text(head, pluralized(self.changes, "change") if self.changes else "")]
         if self.lag is not None:
             parts.append(f"{duration(self.lag)} behind" if self.lag else "no lag")
         if self.read_units or self.write_units:
-            writes = counted(self.write_units, "write unit", form=",.0f")
+            writes = pluralized(self.write_units, "write unit", form=",.0f")
             parts.append(f"{self.read_units:,.0f} read and {writes}")
         return ", ".join(parts)
 

@@ -18,7 +18,7 @@
         snapshot_folder   where they are
         snapshot_taking   how they are taken
         comparison        what differs, in order, in a file of its own
-        putting_back      writes, each on the condition that nobody else has written
+        restoring         writes, each on the condition that nobody else has written
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

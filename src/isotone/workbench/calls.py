@@ -184,7 +184,7 @@ class WorkbenchCalls:
         return running
 
     def _inferred(self, table: str, done: asyncio.Future[Any]) -> None:
-        """Note that the inference has ended; what went wrong is told to who asks for the model."""
+        """Note that the inference has ended; what went wrong is raised to the caller that asks for the model."""
         self._inferring.pop(table, None)
         if not done.cancelled():
             done.exception()

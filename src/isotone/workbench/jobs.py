@@ -38,7 +38,7 @@ class Job:
         """Take the progress of the work."""
         self.progress = progress
 
-    def told(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """How far it is, for the page."""
         state, progress = self.state, self.progress  # the state first: it is set last
         return {

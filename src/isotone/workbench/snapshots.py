@@ -1,7 +1,7 @@
 """The calls about snapshots: take one, list them, compare a table with one, page through what differs, put it back.
 
 Snapshots are files (`snapshot_folder`), made by `snapshot_taking`. A comparison is kept with its file until newer ones take its
-place, or the workbench ends; `putting_back` writes what it found back, and undoes that. Taking and comparing write nothing to
+place, or the workbench ends; `restoring` writes what it found back, and undoes that. Taking and comparing write nothing to
 the engine, so safe mode allows them. The page never names a path.
 """
 
@@ -37,7 +37,7 @@ from isotone.values.types import AttributeValue
 from isotone.workbench.access import WriteAccess
 from isotone.workbench.comparison import ALL, KINDS, NOW, DifferenceRow, Side, SnapshotComparison
 from isotone.workbench.jobs import Job
-from isotone.workbench.putting_back import ItemToRestore, write_changes
+from isotone.workbench.restoring import ItemToRestore, write_changes
 from isotone.workbench.snapshot_folder import (
     SnapshotFile,
     SnapshotFolder,
@@ -191,11 +191,11 @@ class Snapshots:
             raise UsageError("a snapshot is being taken already; wait for it, or stop it")
         taking = self._taking = _Taking(id=new_id(name), name=name)
         taking.start(partial(self._take, taking, tables))
-        return await _soon(taking, lambda: _told_of(taking))
+        return await _soon(taking, lambda: _status_of_taking(taking))
 
     async def taking(self, given: Mapping[str, Any]) -> Answer:
         """How far the snapshot is that is being taken, or was last."""
-        return {"taking": None if self._taking is None else _told_of(self._taking)}
+        return {"taking": None if self._taking is None else _status_of_taking(self._taking)}
 
     async def stop(self, given: Mapping[str, Any]) -> Answer:
         """Stop the snapshot that is being taken; nothing is left of it."""
@@ -231,7 +231,9 @@ class Snapshots:
             "snapshots": shown,
             "unreadable": unreadable,
             "moment": is_moment(self._source.backend),
-            "taking": None if taking is None or not taking.is_running else _told_of(taking),
+            "taking": None
+            if taking is None or not taking.is_running
+            else _status_of_taking(taking),
             "place": {
                 "path": str(folder.path),
                 "temporary": folder.is_temporary,
@@ -265,7 +267,7 @@ class Snapshots:
     async def comparison(self, given: Mapping[str, Any]) -> Answer:
         """A comparison of a table: `{"from", "to", "table"}`, where `to` is a snapshot or `now`.
 
-        It is begun with `start`, and begun anew with `again`; without them only told, if there is one.
+        `start` begins it, and `again` begins it from the start. Without them, its status is returned, if there is one.
         """
         names = (_text(given, "from"), _text(given, "to"), _text(given, "table"))
         found = self._compared.get(names)
@@ -279,7 +281,7 @@ class Snapshots:
         if found is None:
             return {"comparison": None}
         shown = found
-        return await _soon(shown, lambda: {"comparison": _told_of_comparison(shown)})
+        return await _soon(shown, lambda: {"comparison": _status_of_comparison(shown)})
 
     async def rows(self, given: Mapping[str, Any]) -> Answer:
         """A part of what differs: `{"id", "list", "at", "count"}`; a list is all, a kind, or `=ATTRIBUTE`."""
@@ -442,14 +444,14 @@ class Snapshots:
             partial(self._put_back, compared, job, numbers and sorted(set(numbers)), name),
             partial(self._written, compared.table),
         )
-        return await _soon(job, lambda: _told_of_put_back(job))
+        return await _soon(job, lambda: _status_of_put_back(job))
 
     async def put_back_progress(self, given: Mapping[str, Any]) -> Answer:
         """How far it is: `{"id"}`."""
         job = self._known(given).put_back
         if job is None:
             raise UsageError("nothing was put back in this comparison")
-        return _told_of_put_back(job)
+        return _status_of_put_back(job)
 
     def _put_back(
         self, compared: _OpenComparison, job: _PutBack, numbers: Sequence[int] | None, name: str
@@ -525,17 +527,17 @@ def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Ans
 # What the page gets
 
 
-async def _soon(job: Job, told: Callable[[], Answer]) -> Answer:
+async def _soon(job: Job, status: Callable[[], Answer]) -> Answer:
     """The answer after a while, or as soon as the job is over."""
     until = time.monotonic() + _PATIENCE
     while job.is_running and time.monotonic() < until:
         await asyncio.sleep(_LOOK)
-    return told()
+    return status()
 
 
-def _told_of(taking: _Taking) -> Answer:
+def _status_of_taking(taking: _Taking) -> Answer:
     table = "" if taking.progress is None else taking.progress.table
-    return {"id": taking.id, "name": taking.name, "table": table, **taking.told()}
+    return {"id": taking.id, "name": taking.name, "table": table, **taking.status()}
 
 
 def _described(snapshot: SnapshotFile, folder: SnapshotFolder) -> Answer:
@@ -561,17 +563,17 @@ def _account_of(table: SnapshotTable) -> str:
     return parts[4] if len(parts) > 4 else ""
 
 
-def _told_of_comparison(compared: _OpenComparison) -> Answer:
-    told = compared.told()
+def _status_of_comparison(compared: _OpenComparison) -> Answer:
+    status = compared.status()
     result = compared.result
-    counts = None if result is None or told["state"] != "done" else result.counts
+    counts = None if result is None or status["state"] != "done" else result.counts
     return {
         "id": compared.id,
         "table": compared.table,
         "from": compared.before,
         "to": compared.after,
         "at": compared.at,
-        **told,
+        **status,
         "gone": compared.is_gone,
         "notes": compared.notes,
         "keys": [] if result is None else result.key_names,
@@ -584,9 +586,9 @@ def _told_of_comparison(compared: _OpenComparison) -> Answer:
     }
 
 
-def _told_of_put_back(job: _PutBack) -> Answer:
+def _status_of_put_back(job: _PutBack) -> Answer:
     return {
-        **job.told(),
+        **job.status(),
         "undo": job.undo,
         "written": job.written,
         "refused": job.refused,

@@ -58,7 +58,7 @@ class Transfers:
     """The transfers of one workbench; `calls` are what the page asks."""
 
     def __init__(self, source: Source, access: WriteAccess, written: Callable[[str], None]) -> None:
-        """`written` is told the names of tables that got items."""
+        """`written` is called with the names of tables that got items."""
         self._source = source
         self._access = access
         self._written = written
@@ -82,7 +82,7 @@ class Transfers:
         """Begin to write a table into a file: `{"table", "ending"}`."""
         transfer = self._new("export", given)
         transfer.start(partial(self._export, transfer))
-        return self._told(transfer)
+        return self._status(transfer)
 
     async def export_part(self, given: Mapping[str, Any]) -> Answer:
         """A part of a file that is complete: `{"id", "offset"}`."""
@@ -100,7 +100,7 @@ class Transfers:
             if given.get(name):
                 transfer.options[name] = str(given[name])
         transfer.file.touch()
-        return self._told(transfer)
+        return self._status(transfer)
 
     async def import_part(self, given: Mapping[str, Any]) -> Answer:
         """Add a part to an upload: `{"id", "data"}`, in Base64."""
@@ -113,7 +113,7 @@ class Transfers:
         if transfer.state != "waiting" or transfer.size + len(data) > LARGEST:
             raise UsageError(f"a file may have {LARGEST >> 20} MB; use isotone import for larger")
         await in_thread(_append, transfer.file, data)
-        return self._told(transfer)
+        return self._status(transfer)
 
     async def import_run(self, given: Mapping[str, Any]) -> Answer:
         """Write the items of a file that is uploaded: `{"id"}`."""
@@ -122,20 +122,20 @@ class Transfers:
         if transfer.state != "waiting":
             raise UsageError("this import has begun already")
         transfer.start(partial(self._import, transfer))
-        return self._told(transfer)
+        return self._status(transfer)
 
     async def transfer(self, given: Mapping[str, Any]) -> Answer:
         """How far a transfer is: `{"id"}`."""
-        return self._told(self._known(given))
+        return self._status(self._known(given))
 
     async def end(self, given: Mapping[str, Any]) -> Answer:
         """Stop a transfer, and delete its file: `{"id"}`. Returns how far it is: it may have been complete already."""
         transfer = self._known(given)
         transfer.stop.set()
-        told = self._told(transfer)
-        if told["state"] != "running":
+        status = self._status(transfer)
+        if status["state"] != "running":
             self._drop(transfer)
-        return told
+        return status
 
     # One transfer
 
@@ -207,19 +207,19 @@ class Transfers:
         self._all.pop(transfer.id, None)
         transfer.delete_files()
 
-    def _told(self, transfer: _Transfer) -> Answer:
-        told: Answer = {
+    def _status(self, transfer: _Transfer) -> Answer:
+        status: Answer = {
             "id": transfer.id,
             "kind": transfer.kind,
             "table": transfer.table,
-            **transfer.told(),
+            **transfer.status(),
             "size": transfer.size,
             "bad": transfer.bad,
             "bad_rows": _first_lines(transfer.folder / "bad.jsonl"),
         }
-        if told["state"] in ("failed", "stopped"):
+        if status["state"] in ("failed", "stopped"):
             self._drop(transfer)
-        return told
+        return status
 
 
 def _part(file: Path, offset: int) -> bytes:

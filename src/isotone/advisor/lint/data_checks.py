@@ -16,7 +16,7 @@ from isotone.advisor.table_sample import TableSample, collections
 from isotone.inference import is_own
 from isotone.model import Calls, Read, Steps
 from isotone.tables.description import KeyDescription
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.notation import value_text
 from isotone.values.size import item_size
 from isotone.values.types import Item
@@ -286,7 +286,7 @@ def _large_partition(
         yield LintFinding(
             "ISO201",
             _place(contents, index, _partition_text(key, group)),
-            f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{counted(count, 'item')}.",
+            f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{pluralized(count, 'item')}.",
             "It bears 3,000 read and 1,000 write units per second, however large the table is.",
             "Divide it by an owner, by month, or by a shard number.",
         )
@@ -309,7 +309,7 @@ def _large_items(
         "ISO204",
         _place(contents, None, key),
         f"an item has {size // limits.KB} KB of the 400 KB that it may have{others}.",
-        f"Each read of it costs {counted(-(-size // (8 * limits.KB)), 'unit')}, each write {-(-size // limits.KB)}.",
+        f"Each read of it costs {pluralized(-(-size // (8 * limits.KB)), 'unit')}, each write {-(-size // limits.KB)}.",
         "Move what grows into items of its own, or large values into a bucket.",
     )
 
@@ -345,8 +345,8 @@ def check_query(
         LintFinding(
             "ISO401",
             place,
-            f"{explained.title} returns {cost.items_returned:,} of {counted(cost.items_read, 'item')} ({cost.hit_rate:.0%}).",
-            f"{explained.wasted_units:g} of {counted(cost.units, 'unit', form='g')} are for what the filter drops.",
+            f"{explained.title} returns {cost.items_returned:,} of {pluralized(cost.items_read, 'item')} ({cost.hit_rate:.0%}).",
+            f"{explained.wasted_units:g} of {pluralized(cost.units, 'unit', form='g')} are for what the filter drops.",
             f"{explained.advice[:1].upper()}{explained.advice[1:]}.",
         )
     ]
@@ -374,7 +374,7 @@ def check_observations(
             yield LintFinding(
                 "ISO401",
                 FindingPlace(table=table, index=index or ""),
-                f"{operation} requests with a filter have returned {returned[what]:,} of {counted(count, 'item')} ({rate:.0%}).",
-                f"{units[what] * (1 - rate):,.0f} of {counted(units[what], 'unit', form=',.0f')} were for what the filter drops.",
+                f"{operation} requests with a filter have returned {returned[what]:,} of {pluralized(count, 'item')} ({rate:.0%}).",
+                f"{units[what] * (1 - rate):,.0f} of {pluralized(units[what], 'unit', form=',.0f')} were for what the filter drops.",
                 "Declare an index whose key answers the filter, or a sparse one; isotone explain names it.",
             )

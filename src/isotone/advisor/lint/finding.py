@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from isotone.advisor.lint.catalogue import RULES
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -93,7 +93,7 @@ class LintReport:
         """The report for a terminal."""
         count = len(self.findings)
         lines = [str(finding) for finding in self.findings]
-        total = counted(count, "finding") if count else "no findings"
+        total = pluralized(count, "finding") if count else "no findings"
         hidden = f", {len(self.suppressed)} suppressed" if self.suppressed else ""
         checked = f" in {', '.join(self.checked)}" if self.checked else ""
         lines.append(f"{total}{hidden}{checked}")

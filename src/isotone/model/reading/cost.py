@@ -18,7 +18,7 @@ from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.reading.matching import find, lacking
 from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
 WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold
@@ -148,8 +148,8 @@ class Waste:
     def __str__(self) -> str:
         stats = self.stats
         return (
-            f"{self.read} read {stats.bytes // limits.KB} KB, {counted(stats.scanned, 'item')}, to return "
-            f"{stats.returned} ({stats.hit_rate:.1%}) for {counted(stats.units, 'unit', form='g')}; {self.advice}"
+            f"{self.read} read {stats.bytes // limits.KB} KB, {pluralized(stats.scanned, 'item')}, to return "
+            f"{stats.returned} ({stats.hit_rate:.1%}) for {pluralized(stats.units, 'unit', form='g')}; {self.advice}"
         )
 
 

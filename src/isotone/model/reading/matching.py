@@ -26,7 +26,7 @@ from isotone.model.reading.implication import exclude_one_another, implies
 from isotone.model.reading.index_projections import unprojected_fields
 from isotone.model.reading.key_bounds import KeyBounds, bounds, flat
 from isotone.model.reading.queries import Query, Scan, owner_of
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -210,7 +210,7 @@ def _candidate(
     equal = {each.field.name for each in asked if each.operator == "="}
     is_whole = key.index is None and key.component_names <= equal
     rank = plan.rank(len(filters), is_whole=is_whole)
-    answered = f"{len(conditions) - len(filters)} of {counted(len(conditions), 'condition')}"
+    answered = f"{len(conditions) - len(filters)} of {pluralized(len(conditions), 'condition')}"
     return _Candidate(query, rank, f"answers {answered} by its key")
 
 

@@ -53,7 +53,7 @@ from isotone.model.reading.unique_lookup import get_by_unique_value, unique_fiel
 from isotone.tables.batch_reads import FetchProgress, fetch
 from isotone.tables.scan import decoded
 from isotone.tables.steps import Call, Steps
-from isotone.text_table import counted
+from isotone.text_table import pluralized
 from isotone.values.size import item_size
 from isotone.values.types import Item
 
@@ -482,7 +482,7 @@ class Reader:
         whole = size * meter.scanned // max(scanned, 1)
         about = "more than" if start is not None else "about" if whole > size else "just"
         return TooLarge(
-            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {counted(meter.scanned, 'item')}, and at most "
+            f"{read.name} has {about} {whole / limits.MB:.1f} MB in {pluralized(meter.scanned, 'item')}, and at most "
             f"{at_most / limits.MB:.1f} MB are filtered in memory; read it by a key, or page through it",
             meter.stats(),
         )
@@ -791,7 +791,7 @@ def _spent(read: Read[Any], meter: CostMeter) -> BudgetSpent:
     """The error for a read whose bounds ended it."""
     stats = replace(meter.stats(), exhausted=True)
     return BudgetSpent(
-        f"{read.name} is not complete after {counted(stats.units, 'unit', form='g')} and {counted(stats.requests, 'request')}, which is "
+        f"{read.name} is not complete after {pluralized(stats.units, 'unit', form='g')} and {pluralized(stats.requests, 'request')}, which is "
         "the bound that it was given; raise the bound, or continue by pages",
         stats,
     )

@@ -113,17 +113,17 @@ def test_it_reads_again_only_if_another_has_committed(
             put(other, "1")
         return [*records, *(value for _, value in engine.store.range(tree, b"", None))]
 
-    one.engine.glance(read, False)
+    one.engine.read_optimistically(read, False)
     calls.clear()
-    before = one.engine.glance(read, False)
+    before = one.engine.read_optimistically(read, False)
     assert calls == [False]
     calls.clear()
-    first, second = one.engine.glance(read, True)
+    first, second = one.engine.read_optimistically(read, True)
     assert first == second != before[0]
     assert calls == [False, True]
     calls.clear()
-    one.engine.glance(read, False)
+    one.engine.read_optimistically(read, False)
     assert calls == [True]  # somebody is busy: a snapshot at once
     calls.clear()
-    one.engine.glance(read, False)
+    one.engine.read_optimistically(read, False)
     assert calls == [False]

@@ -1,6 +1,6 @@
 """Puts items back to an earlier state, each on the condition that it is still as the comparison found it.
 
-What somebody has written meanwhile is not lost: such an item is left alone and told. Undo is the same in the other direction.
+What somebody has written meanwhile is not lost: such an item is left alone and reported. Undo is the same in the other direction.
 Only the attributes that differ are written, so others that were added meanwhile stay. What is deleted, or has more changes than
 fit into an update, is read before: no condition can say that an item has no other attributes.
 """
