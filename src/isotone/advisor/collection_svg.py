@@ -241,7 +241,7 @@ def _details(item: DrawnItem) -> str:
 
 
 def _description(views: tuple[DrawnView, ...]) -> str:
-    """The drawing in words, for those who do not see it."""
+    """The drawing in words, for readers that cannot see it."""
     sentences = []
     for view in views:
         sentences.append(f"{view.title}, {view.subtitle}.")

@@ -58,7 +58,7 @@ _NOT_IN_PROBE: Final = frozenset({"ProjectionExpression", "Select", "Limit"})
 
 
 def _without_filter(request: dict[str, Any]) -> dict[str, Any]:
-    """The request without its filter, and without the placeholders of which no use is left."""
+    """The request without its filter, and without the placeholders that only the filter used."""
     kept = {name: value for name, value in request.items() if name != "FilterExpression"}
     placeholders = set(_PLACEHOLDER.findall(kept["KeyConditionExpression"]))
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
@@ -98,7 +98,7 @@ def _expected(plan: ReadPlan, contents: TableSample) -> float:
         return in_range / len(contents.items) * contents.count
     here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
     share = in_range / here if here else 1.0
-    if not sizes or here > _OUTGROWN * max(sizes):  # a giant, of which the sample has a part
+    if not sizes or here > _OUTGROWN * max(sizes):  # a giant; the sample has only a part of it
         return share * here / len(contents.items) * contents.count
     return share * max(here, sum(sizes) / len(sizes))
 

@@ -120,7 +120,7 @@ def capabilities_of(name: str) -> Capabilities:
 class EngineIdentity:
     """What answers a store's requests: known from the start, or found out by asking once.
 
-    `ask` returns what it found, or None if there was no answer; then the next one who wants to know asks again.
+    `ask` returns what it found, or None if there was no answer; then the next caller asks again.
     """
 
     __slots__ = ("_ask", "known")

@@ -465,7 +465,7 @@ CHAPTERS: Final = (
         13,
         "Filtering",
         "Two admins among hundreds of users",
-        "An item without the index's attributes is not in the index. `when=` declares who is: a promotion writes the "
+        "An item without the index's attributes is not in the index. `when=` declares which items are: a promotion writes the "
         "entry, a demotion removes it, in the same write. Reading all admins reads admins alone.",
         ("subscriptions", "Member"),
         admins_of,

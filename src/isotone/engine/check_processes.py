@@ -53,7 +53,7 @@ class _Batch(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """How many entries of which parts were read since the last report; in the last report, the findings in each part."""
+    """The number of entries read in each part since the last report; the last report has the findings of each part."""
 
     read: list[tuple[int, int]]
     found: list[tuple[int, TreeFindings]] | None = None
@@ -247,7 +247,7 @@ def _end_with_parent() -> None:
 
 
 class _Checker:
-    """Does what it is told over a connection."""
+    """Executes the commands that come over a connection."""
 
     def __init__(
         self, connection: Connection, engine: Engine, file: int, tables: tuple[str, ...]

@@ -251,7 +251,7 @@ class CheckedHistory(CheckedTree):
 
 
 class CheckedBackup(CheckedTree):
-    """A backup: a complete one has the items of which it was made."""
+    """A backup: a complete one has exactly the items it was made from."""
 
     def __init__(self, backup: Backup) -> None:
         super().__init__(backup.tree, backup.table.name)

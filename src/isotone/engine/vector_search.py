@@ -1,7 +1,7 @@
 """Searching a vector index: one read of a partition, or none if the cache has it, and one pass over its vectors.
 
 The search is exact. Reading a partition costs what reading its entries costs; a partition that is too large for
-the cache is read anew by every search, a part at a time.
+every search reads the cache again, a part at a time.
 """
 
 from __future__ import annotations

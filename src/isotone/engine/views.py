@@ -109,7 +109,7 @@ def open_table(engine: Engine, table: StoredTable, owner: str, moment: int | Non
     """Open a view of a table as of a moment (ms), or as of now; returns its id.
 
     The caller is in a transaction, and has checked that the table's history reaches back to the moment
-    (`history.earliest`). `owner` says who continues the view (`owned`).
+    (`history.earliest`). `owner` is the job that continues the view (`owned`).
     """
     tree = _history_of(engine, table)
     position = _position(engine, tree, moment)

@@ -50,7 +50,7 @@ from isotone.values.types import AttributeValue, Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 
-_FEW: Final = 8  # operands of AND or OR, of which it does not matter if one is there twice
+_FEW: Final = 8  # operands of AND or OR; a duplicate among so few costs little
 _LONG_IN: Final = 8  # values from which on a look-up is worth a compilation for each request
 
 

@@ -1,6 +1,6 @@
 """The paths of one expression as a tree; refuses two that overlap or conflict, in updates and projections.
 
-Each map and list on the way of several paths is visited once. DynamoDB refuses two paths of which one contains the
+Each map and list on the way of several paths is visited once. DynamoDB refuses two paths if one contains the
 other (they overlap), and two that take the same value for a map and for a list (they conflict). Building the tree
 finds both.
 """

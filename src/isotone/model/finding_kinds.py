@@ -36,7 +36,7 @@ OfRewrite = Literal["corrects", "attempts", "ignores", "refuses"]
 """What `store.rewrite` does about a finding.
 
 It *corrects* an item by writing it again. It *attempts* that, where a function `change=` may be needed, and counts a
-failure. It *ignores* what only a function can change. It *refuses* an item of which it is not known what it should be.
+failure. It *ignores* what only a function can change. It *refuses* an item if it is unknown what the item should be.
 Items of no entity, and markers by themselves, it does not meet.
 """
 

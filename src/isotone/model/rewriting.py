@@ -414,7 +414,7 @@ _COUNTS: Final = ("seen", "rewritten", "conflicts", "invalid")
 
 
 class _SavedRewrite(msgspec.Struct):
-    """What is saved in the table: `of` says which rewrite it is, `table` of which table."""
+    """What is saved in the table: `of` identifies the rewrite, `table` the table."""
 
     of: Any
     walk: Any

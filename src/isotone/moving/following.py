@@ -64,7 +64,7 @@ _SAVE: Final = 60.0  # seconds between two saved positions of a stream without c
 class StreamPosition(msgspec.Struct):
     """Where a stream is read on.
 
-    `after` has the last applied sequence number of each shard; `waiting` the shards of which nothing was applied yet;
+    `after` has the last applied sequence number of each shard; `waiting` the shards without any applied record;
     `done` those that need no reading any more. Every change in `waiting` shards is later than `noted`, by this
     machine's clock; it is 0 if that is not known. `written` are keys of items that were put last.
     """

@@ -225,7 +225,7 @@ class FileInput:
 
     def _learn(self, line: bytes, item: Item) -> None:
         if not self._shapes.is_over:
-            with suppress(ValueError):  # a bad row, which is told later
+            with suppress(ValueError):  # a bad row, which is reported later
                 self._shapes.learn(line, self._checks.checked(item))
 
     def _row(self, record: ChangeRecord, number: int | None = None) -> InputRow:

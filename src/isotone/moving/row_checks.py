@@ -32,7 +32,7 @@ class RowChecks:
         return {name: self.types[name] for name in self.key_names}
 
     def accepts(self, known: Known) -> bool:
-        """Whether an item fits of which the contents of the key and the size are known, and that its types fit."""
+        """Whether an item fits, given that its types do: by the contents of its key, and its size."""
         contents, size = known
         return all(contents) and size <= limits.ITEM_SIZE
 

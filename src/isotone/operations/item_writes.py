@@ -62,7 +62,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
         record = engine.store.get(self.table.tree, self.key)
         if self.matches is None and self.make is None:
             return record, None
-        # A slice is no call of a function, of which ordinary writes make none for this.
+        # Slicing avoids a call here.
         effort = self.effort
         if (record is not None and record[LARGE:]) or (effort is not None and effort.work > LARGE):
             return stored(self, record)

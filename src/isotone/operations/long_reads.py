@@ -49,7 +49,7 @@ def finish(source: OrderedSource, parts: Parts[T]) -> T:
 def page_in_parts(
     reader: RecordReader, source: OrderedSource, bounds: Bounds, page: RangePage, *, reverse: bool
 ) -> Parts[RangePage]:
-    """The rest of a page of which the first part has been read."""
+    """The rest of a page whose first part has been read."""
     while page.reached is not None:
         yield
         start = source.position(source.last_key(page.reached))

@@ -2,7 +2,7 @@
 
 Such a write does not fit into a turn of an event loop (`effort`). `evaluating_ahead` executes it in another
 thread: the first attempt finds the item, and ends. The lock is free while the condition and the update are evaluated.
-Then the request begins again. If the record is still the same, so is what was evaluated; otherwise it is evaluated anew.
+Then the request begins again. If the record is still the same, so is what was evaluated; otherwise it is evaluated again.
 """
 
 from __future__ import annotations

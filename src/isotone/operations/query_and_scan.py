@@ -370,7 +370,7 @@ class Selection:
     def answer_in_the_end(
         self, page: RangePage, bounds: Bounds, *, reverse: bool
     ) -> dict[str, Any]:
-        """The response for a page of which the first part has been read, by any thread."""
+        """The response for a page whose first part has been read, by any thread."""
         if page.reached is not None:
             parts = page_in_parts(self.reader, self.source, bounds, page, reverse=reverse)
             finish(self.source, parts)

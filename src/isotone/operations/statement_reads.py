@@ -210,7 +210,7 @@ def _check_order(select: Select, keyspace: Keyspace, key_plan: WherePlan) -> Non
 
 
 def check_overlaps(keyspace: Keyspace, key_plan: WherePlan, values: Values) -> None:
-    """Refuse reads of which two could find the same item."""
+    """Refuse reads if two of them could find the same item."""
     if not key_plan.can_overlap:
         return
     ranges = [

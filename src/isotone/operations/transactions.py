@@ -428,7 +428,7 @@ def _prepare(entry: Entry) -> MakeChange:
     """Check what does not need the table: expressions, values, and the item or key."""
     update_expression = entry.update_expression if isinstance(entry, Update) else None
     binding = (
-        Binding(None, None)  # placeholders without an expression are told by `_check_parameters`
+        Binding(None, None)  # `_check_parameters` reports placeholders without an expression
         if entry.condition_expression is None and update_expression is None
         else Binding(
             entry.expression_attribute_names, entry.expression_attribute_values, _VALUES_LEVEL

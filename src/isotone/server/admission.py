@@ -92,7 +92,7 @@ def admission_for(
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
 ) -> Admission:
-    """The admission of a server that was told to listen on `address`, and is bound to `bound`.
+    """The admission of a server that should listen on `address`, and is bound to `bound`.
 
     Beyond loopback a server has names that it cannot know, so every host is allowed unless some are listed.
     """

@@ -121,7 +121,7 @@ class Service(Protocol):
         """
 
     def has_policies(self, operation: str, region: str = "") -> bool:
-        """Whether the policy of a resource may forbid a request to a user who may do everything."""
+        """Whether the policy of a resource may forbid a request even to an unlimited user."""
 
     def start_maintenance(self) -> None: ...
 

@@ -91,7 +91,7 @@ class Door:
         return caller, found.region, found.body
 
     def asks(self, caller: Caller | None) -> bool:
-        """Whether what a caller may do is limited. Raises the service's error for one who is no user."""
+        """Whether what a caller may do is limited. Raises the service's error for an unknown user."""
         if caller is None or caller.user not in self._permissions:  # removed meanwhile
             raise UnrecognizedClientException(UNKNOWN_KEY)
         return not self._permissions[caller.user].are_all

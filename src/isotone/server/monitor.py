@@ -1,8 +1,8 @@
 """What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, and the budget for the bodies that it holds.
 
-Anybody who may connect may ask for the health. The metrics tell the names of actions and tables and how much is done, so they
-are for clients on this machine, unless the server was told to show them to all. A server with credentials names tables only if
-it was told to show its metrics: they need no signature. Hot keys are data: only clients on this machine get them, and a
+Any client may ask for the health. The metrics show the names of actions and tables and how much is done, so they are for
+clients on this machine, unless an option shows them to all. A server with credentials names tables only if an option shows
+its metrics, because they need no signature. Hot keys are data: only clients on this machine get them, and a
 server with credentials shows them to nobody.
 """
 

@@ -45,7 +45,7 @@ READING: Final = (
 """The actions of a user who may only read."""
 
 _SERVICE: Final = "dynamodb:"
-_WITHOUT_TABLE: Final = ("DescribeEndpoints", "DescribeLimits")  # tell of no table
+_WITHOUT_TABLE: Final = ("DescribeEndpoints", "DescribeLimits")  # name no table
 _TABLE_OF_ARN: Final = re.compile(
     r"arn:[^:]*:dynamodb:[^:]*:[^:]*:(?:table|global-table)/([^/]+).*"
 )

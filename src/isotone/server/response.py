@@ -90,7 +90,7 @@ class HttpRefusal(NamedTuple):
 
 LOCAL_NODES: Final = PlainResponse(
     200
-)  # its body depends on who is asked: `Dispatcher.local_nodes`
+)  # its body depends on the node that is asked: `Dispatcher.local_nodes`
 METRICS: Final = PlainResponse(200, b"metrics")  # a connection asks its server for these
 HEALTH: Final = PlainResponse(200, b"health")
 HOT_KEYS: Final = PlainResponse(200, b"hot keys")

@@ -1,6 +1,6 @@
 """OpenTelemetry: a span for each request, and what the server counts as observable instruments.
 
-A server that was not told to do this does not import it, and no request passes through here. The providers are those that the
+A server without this option does not import it, and no request passes through here. The providers are those that the
 program has configured. Nothing is counted a second time: the instruments read what `/metrics` shows. A provider has one
 instrument of each name, so all servers of a program share them, and each value has the address of its server.
 

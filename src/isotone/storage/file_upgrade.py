@@ -34,7 +34,7 @@ Judge = Callable[[str, bytes, bytes], bool]
 
 
 def begin(connection: Any) -> None:
-    """Turn a file of format 1 into one of format 2, in the open transaction; the connection reads its tables anew.
+    """Turn a file of format 1 into one of format 2, in the open transaction; the connection reads its tables again.
 
     `ALTER TABLE ADD COLUMN` would do the same, but reads every row of a STRICT table. SQLite documents this way:
     a column that is added at the end is NULL in the rows that lack it.

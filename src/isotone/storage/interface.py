@@ -221,6 +221,6 @@ def existing_tree(tree: str) -> UsageError:
 
 
 def damaged_entry(tree: str, key: bytes | None) -> DamagedItem:
-    """The error for a damaged entry, by someone who knows only the tree."""
+    """The error for a damaged entry, where only the tree is known."""
     which = "an entry" if key is None else f"entry {key.hex()}"
     return DamagedItem(f"{which} of tree {tree} is damaged")

@@ -66,7 +66,7 @@ class LostRow(NamedTuple):
 
 
 class SalvagePreview(NamedTuple):
-    """What can be told of a file before its pages are read. `notes` are losses; `rows` adds to them."""
+    """What is known of a file before its pages are read. `notes` are losses; `rows` adds to them."""
 
     trees: list[str]
     old: list[str]  # those that may have rows without checksums
@@ -128,7 +128,7 @@ def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes] | Lo
             yield LostRow(0, tree)
         else:
             return
-        with suppress(*_UNREADABLE):  # it has just been told
+        with suppress(*_UNREADABLE):  # it has just been reported
             yield from connection.execute(_WITHOUT_SUMS.format(tree, "DESC"), (reached,))
     finally:
         connection.close(True)
@@ -258,7 +258,7 @@ class _Pages:
         try:
             gaps = self._gaps(page, places[:count])
         except (_Damaged, IndexError):
-            return places[:count], True  # the row whose size is damaged is told
+            return places[:count], True  # the row whose size is damaged is reported
         if _total(gaps) <= page[7]:  # bytes between rows, too few for another one
             return places[:count], True
         more = count

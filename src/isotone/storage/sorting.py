@@ -192,5 +192,5 @@ def _errors() -> Iterator[None]:
 
 
 def _temporary_file() -> Any:
-    """A file without a buffer, of which a forked child would write its own copy."""
+    """A file without a buffer: a forked child would write its own copy of one."""
     return tempfile.TemporaryFile(buffering=0, dir=os.environ.get("SQLITE_TMPDIR"))

@@ -528,7 +528,7 @@ class SQLiteStore:
                 raise failure from error
 
     def _follow_writers(self) -> None:
-        """Open a read-only file again if somebody has written to it since: without a log, SQLite was told that nobody does."""
+        """Open a read-only file again if somebody has written to it since: without a log, it was opened on the promise that nobody does."""
         state = state_without_log(self.path)
         if state == self._as_opened:
             return

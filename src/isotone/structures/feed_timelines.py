@@ -6,7 +6,7 @@
 and in the table of timelines:
 
     FEED#site#READER#bob         ENTRY#998199999…#ann           her post, in his timeline
-    FEED#site#CHANNEL#eve        ENTRY#998199999…#eve           her post, for all who follow her
+    FEED#site#CHANNEL#eve        ENTRY#998199999…#eve           her post, for all her followers
     FEED#site#FANOUT#ann         POST#001800000…                the position of a long fan-out
     FEED#site#TOKEN#ann#form-7   TOKEN                          the post that was made with this token
 
@@ -85,7 +85,7 @@ class FeedPost(Entity):
 
 
 class FeedChannel(Entity):
-    """An author who has posts in a channel."""
+    """An author with posts in a channel."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()

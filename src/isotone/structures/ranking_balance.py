@@ -1,7 +1,7 @@
 """Keeps the tree of a ranking balanced: full nodes are split, sparse ones are joined to their neighbour.
 
 Each step is one transaction of its own. It moves keys between items and changes no rank. Its conditions are what it
-relies on: the shape of the node above, so of two who change that the first wins, and the keys or counts that it
+relies on: the shape of the node above, so the first of two writers wins, and the keys or counts that it
 moves. Others may change the rest meanwhile: other leaves, and the counts of other children.
 
 A step that another process overtook changes nothing. Whoever runs a step looks at the tree again afterwards.

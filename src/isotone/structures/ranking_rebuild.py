@@ -3,7 +3,7 @@
 Both start by putting a mark in the place of the root, and delete the root's counts. From then on nobody finds a way
 into the tree, plants a new one, or changes the root. Then everything else is deleted, in an order that leaves nothing
 behind: counts until there are none (a node is split only while those above it exist, so from then on nobody adds
-a leaf), leaves (so nobody writes any more who remembers a path to one), and shapes. A rebuild writes all leaves and
+a leaf), leaves (so no writer that remembers a path to one can write any more), and shapes. A rebuild writes all leaves and
 one level of inner nodes after the other. The root comes last, in place of the mark.
 
 If it is interrupted, the mark stays: whoever comes gets `RankingIncomplete` until it is run again.

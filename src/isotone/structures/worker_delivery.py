@@ -459,7 +459,7 @@ def _text_of(error: BaseException) -> str:
     """The text of an error, in a form that can be stored."""
     try:
         words = str(error)
-    except Exception:  # noqa: BLE001 - its type is told in any case
+    except Exception:  # noqa: BLE001 - its type is reported in any case
         words = ""
     text = f"{type(error).__name__}: {words}"[:_MAX_ERROR]
     return text.encode(errors="replace").decode()  # a file's name may have half a surrogate pair

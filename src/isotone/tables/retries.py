@@ -5,7 +5,7 @@ Every loop that repeats an attempt takes one of five policies:
     CONTENTION   one write or transaction that met another one
     CONFLICTS    a read, and a write that depends on it
     OVERTAKEN    the same, on what an object remembers of earlier reads
-    THROTTLING   batches of which the service processed nothing
+    THROTTLING   batches that the service processed no part of
     SLOWED       the same, in a job that waits for throughput
 
 Loops may be nested: `RetryPolicy.run` counts the retries that an attempt makes inside as its own. So the outermost
@@ -104,7 +104,7 @@ CONFLICTS: Final = RetryPolicy(attempts=200, first=0.005, longest=0.08)
 OVERTAKEN: Final = RetryPolicy(attempts=100, first=0.005, longest=0.5, at_once=3)
 """For what relies on earlier reads: after a failure, it reads again, which usually suffices."""
 THROTTLING: Final = RetryPolicy(attempts=10, first=0.1, longest=10.0)
-"""For batches of which the service processed nothing."""
+"""For batches that the service processed no part of."""
 SLOWED: Final = RetryPolicy(attempts=60, first=0.05, longest=10.0)
 """For requests of a job, whose pace slows down with each that is throttled (`tables/pace`)."""
 

@@ -161,7 +161,7 @@ class WorkbenchCalls:
     ) -> Answer | None:
         """What is known of each item, and the names of the model; None if the model is not there in time.
 
-        A model that cannot be inferred, as where Scan is not allowed, takes no items from those who may read them.
+        A failed inference (Scan may be denied) hides no items from callers that may read them.
         """
         if not self._recognition.is_ready(table):
             inferring = self._infer(table)

@@ -72,7 +72,7 @@ class Recognition:
         return inferred is not None and (model is None or inferred.items < _FEW)
 
     def forget(self, table: str) -> None:
-        """Infer the table's model anew when it is next asked for."""
+        """Infer the table's model again when it is next asked for."""
         self._inferred.pop(table, None)
 
     def _infer(self, table: str) -> tuple[Table | None, Inferred | None]:

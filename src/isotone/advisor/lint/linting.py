@@ -119,7 +119,7 @@ class _Linting:
             try:
                 contents = yield from read_sample(name, self._sample)
             except UsageError:
-                if name in modelled:  # a model of which the store has only a part
+                if name in modelled:  # a model that the store has only a part of
                     continue
                 raise
             if name not in self._checked:
@@ -170,7 +170,7 @@ class _Linting:
     def _is_judged(self, suppression: Suppression) -> bool:
         """Whether this run would have found what a comment suppresses: only data shows some, and others are not asked."""
         if suppression.module not in self._whole:
-            return False  # of which only some tables were checked
+            return False  # only some of its tables were checked
         asked = self._settings.select - (set() if self._settings.engines else {"ISO501"})
         return all(
             code in asked and RULES[code].where != "data"

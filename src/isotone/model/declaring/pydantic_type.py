@@ -126,7 +126,7 @@ class Adapter:
         )
 
     def json_schema_of(self, schema: Any, handler: Any) -> dict[str, Any]:
-        """The JSON schema, completed with what the declaration says: texts, and who maintains a field."""
+        """The JSON schema, completed from the declaration: texts, and what maintains a field."""
         json = _json_schema(schema, handler)
         definition = handler.resolve_ref_schema(json)
         definition |= {"title": self._entity.__name__, "additionalProperties": False}

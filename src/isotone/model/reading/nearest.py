@@ -222,7 +222,7 @@ def nearest(
 def _read_whole(
     reader: Reader, search: VectorSearch[E], found: list[tuple[Item, float]]
 ) -> Steps[list[Neighbor[E]]]:
-    """The entities of items of which the keys are known. One that was deleted meanwhile is left out."""
+    """The entities of items with known keys. One that was deleted meanwhile is left out."""
     pattern = search.pattern
     items = yield from fetch(pattern.schema.table.name, [key for key, _ in found])
     entities = [reader.entity_of(pattern.entity, item) for item in items]

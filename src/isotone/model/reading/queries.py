@@ -267,7 +267,7 @@ class Read(Generic[E_co]):
 
     @cached_property
     def selection(self) -> ItemSelection:
-        """Which of the items become entities, and of which fields."""
+        """Which items become entities, and which of their fields are read."""
         excluded = () if self.bounds is None else self.bounds.excluded
         is_only_kind = len(self.table.entities) == 1  # a class that is defined later changes it
         make: Callable[..., ItemSelection] = cached_selection

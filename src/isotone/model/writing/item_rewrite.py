@@ -70,7 +70,7 @@ def _changed(schema: EntitySchema, item: Item, change: ChangeItem) -> Item:
 class Rewrite(Write[bool]):
     """Rewrite an item; returns whether that was necessary.
 
-    `claims_values`: also write the markers of its unique values, some of which are missing. `log` is called before
+    `claims_values`: also write the missing markers of its unique values. `log` is called before
     each attempt.
     """
 

@@ -185,7 +185,7 @@ def with_entries(call: InterceptedCall, entries: Entries) -> InterceptedCall:
 
 
 def with_unprocessed(call: InterceptedCall, response: Response, entries: Entries) -> Response:
-    """The response to a batch of which these entries were not processed."""
+    """The response to a batch whose given entries were not processed."""
     writes = call.operation == "BatchWriteItem"
     member = "UnprocessedItems" if writes else "UnprocessedKeys"
     left = {**response.get(member, {})}

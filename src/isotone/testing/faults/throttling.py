@@ -80,7 +80,7 @@ _EQUALITY: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Why a request is refused: the error, what ran out, and of which resource."""
+    """Why a request is refused: the error, the resource, and what ran out there."""
 
     error: str
     kind: Kind
