@@ -311,25 +311,30 @@ def test_a_live_copy_goes_on_after_its_last_items_were_deleted() -> None:
     assert count_of("new.db") == 100
 
 
+@pytest.mark.parametrize("is_made_again", [True, False])
 @pytest.mark.parametrize("job", ["import", "export", "copy"])
-def test_a_job_whose_table_is_made_again_meanwhile_is_not_complete(
-    job: str, monkeypatch: pytest.MonkeyPatch
+def test_a_job_whose_table_is_deleted_meanwhile_is_not_complete(
+    job: str, is_made_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isotone.moving.copying._ITEMS_A_PAGE", 500)
     write_rows()
     moving.import_items("rows.jsonl", "new.db", "Orders", key="id")
     with isotone.open("new.db") as database, isotone.open() as target:
-        made: list[str] = []
+        described = database.execute("DescribeTable", {"TableName": "Orders"})["Table"]
+        deleted: list[str] = []
 
-        def make_again(_: moving.Progress) -> None:
-            if made:
-                return
-            described = database.execute("DescribeTable", {"TableName": "Orders"})["Table"]
-            database.execute("DeleteTable", {"TableName": "Orders"})
+        def make() -> None:
             names = ("TableName", "KeySchema", "AttributeDefinitions")
             request = {name: described[name] for name in names}
             database.execute("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
-            made.append("Orders")
+
+        def delete(_: moving.Progress) -> None:
+            if deleted:
+                return
+            database.execute("DeleteTable", {"TableName": "Orders"})
+            if is_made_again:
+                make()
+            deleted.append("Orders")
 
         def run(progress: Any) -> Any:
             if job == "import":
@@ -341,6 +346,8 @@ def test_a_job_whose_table_is_made_again_meanwhile_is_not_complete(
             return moving.copy(database, target, into_existing=True, progress=progress)
 
         with pytest.raises(UsageError, match=f"was deleted during this {job}"):
-            run(make_again)
-        assert made
+            run(delete)
+        assert deleted
+        if not is_made_again:
+            make()
         assert run(lambda _: None).is_complete

@@ -43,7 +43,7 @@ from isotone.moving.table_making import (
     plan_table,
     read_definition,
 )
-from isotone.moving.witnesses import check_same_table, check_witnesses
+from isotone.moving.witnesses import check_witnesses, same_table
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
@@ -461,12 +461,14 @@ class _TableCopy:
         left = [number for number, each in enumerate(entry.segments) if not each.is_over]
         if not left:
             return
-        with ThreadPoolExecutor(len(left), "isotone-copy") as pool:
+        with (
+            same_table(self._job.source, self.name, lambda: entry.source, job="copy"),
+            same_table(self._job.target, self.to, lambda: entry.target, job="copy"),
+            ThreadPoolExecutor(len(left), "isotone-copy") as pool,
+        ):
             stop = threading.Event()
             futures = [pool.submit(self._copy_segment, number, stop) for number in left]
             wait_for(futures, stop, lambda: self._job.report(self.meter.progress()))
-        check_same_table(self._job.source, self.name, entry.source, job="copy")
-        check_same_table(self._job.target, self.to, entry.target, job="copy")
 
     def _copy_segment(self, number: int, stop: threading.Event) -> None:
         job, entry = self._job, self._started

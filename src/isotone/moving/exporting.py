@@ -40,7 +40,7 @@ from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.table_making import TableDefinition, read_definition
-from isotone.moving.witnesses import check_same_table
+from isotone.moving.witnesses import same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
@@ -250,8 +250,8 @@ class _Export:
             self._meter = Meter("export", entry.table, of_items=self._definition.table.item_count)
         is_complete = False
         try:
-            self._copy(output, report)
-            check_same_table(self._backend, entry.table, entry.identity, job="export")
+            with same_table(self._backend, entry.table, lambda: entry.identity, job="export"):
+                self._copy(output, report)
             if with_table:
                 write_whole(table_file(self._target), msgspec.json.encode(self._definition))
             entry.is_over = True

@@ -40,7 +40,7 @@ from isotone.moving.table_making import (
     read_definition,
     wait_until_active,
 )
-from isotone.moving.witnesses import MOST, check_same_table, check_witnesses
+from isotone.moving.witnesses import MOST, check_witnesses, same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchWriter, Entry, delete, put
 from isotone.tables.description import KeyDescription, KeyElement, description_of
@@ -176,9 +176,8 @@ def import_items(
         pace = Pace(write_units, stop=stop)
         check_witnesses(backend, table, entry.written, pace, job="import")
         work = _Import(backend, table, job, entry, checks, pace, workers, make)
-        done = work.run(rows, bad, progress or silent)
-        if done.is_complete:
-            check_same_table(backend, table, entry.identity, job="import")
+        with same_table(backend, table, lambda: entry.identity, job="import"):
+            done = work.run(rows, bad, progress or silent)
         missing = list(described.missing) if entry.settings and described is not None else []
         if done.is_complete and entry.settings and described is not None:
             missing += apply_settings(backend, described)

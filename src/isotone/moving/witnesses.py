@@ -6,7 +6,8 @@ that went on from there would end as complete, with a gap. So would one whose ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from isotone.backends.interface import Backend
@@ -32,8 +33,23 @@ def check_witnesses(
         )
 
 
-def check_same_table(backend: Backend, table: str, identity: str, *, job: str) -> None:
-    """Raise `UsageError` at the end of a job if its table was deleted, or made again, since it began."""
+@contextmanager
+def same_table(
+    backend: Backend, table: str, identity: Callable[[], str], *, job: str
+) -> Iterator[None]:
+    """Raise `UsageError` if the table was deleted, or made again, while the items of a job moved.
+
+    Between the deletion and the new table a request finds none, so that error is replaced, too.
+    """
+    try:
+        yield
+    except ResourceNotFoundException:
+        _check_identity(backend, table, identity(), job)
+        raise
+    _check_identity(backend, table, identity(), job)
+
+
+def _check_identity(backend: Backend, table: str, identity: str, job: str) -> None:
     try:
         found = read_description(backend, table).identity
     except ResourceNotFoundException:
