@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.oracle import local
+from tests.oracle import wanted
 
 import isotone
 from isotone import ENGINES
@@ -107,9 +106,7 @@ def tried(request: pytest.FixtureRequest) -> Iterator[tuple[str, Backend]]:
             database.execute("CreateTable", TABLE)
             yield request.param, database
         return
-    if not (os.environ.get("ISOTONE_ORACLE") and local.is_here()):
-        pytest.skip("ISOTONE_ORACLE=1 compares with DynamoDB Local")
-    with local.DynamoDBLocal() as server, isotone.connect(server.url) as store:
+    with wanted.dynamodb_local() as server, isotone.connect(server.url) as store:
         store.backend.execute("CreateTable", TABLE)
         assert store.capabilities == ENGINES["dynamodb-local"]
         yield request.param, store.backend

@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 WAIT_SECONDS = 90
 # Chromium's own pages, such as the list under the address line: each window would load them anew, hidden, for half of
 # the processor time of a test.
@@ -32,6 +34,12 @@ def chromium() -> str | None:
     """The path of a browser; None if there is none."""
     named = os.environ.get("ISOTONE_CHROMIUM")
     return named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+
+
+needs_chromium = pytest.mark.skipif(
+    chromium() is None,
+    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
+)
 
 
 class Site(ThreadingHTTPServer):

@@ -8,17 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.browser.chromium import Rebinding, Site, chromium, running_site, visit
+from tests.browser.chromium import Rebinding, Site, needs_chromium, running_site, visit
 from tests.server.fakes import headers_of
 
 import isotone
 from isotone.server import running_server
 from isotone.testing import Faults
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None,
-    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
-)
+pytestmark = needs_chromium
 
 TABLE = "Secrets"
 SECRET = "what no page may read"

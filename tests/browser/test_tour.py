@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.browser.chromium import chromium
+from tests.browser.chromium import needs_chromium
 
 pytest.importorskip("playwright.sync_api", reason="there is no Playwright")
 
@@ -18,10 +18,7 @@ from isotone.demo.tour import CHAPTERS, Tour
 from isotone.server import running_server
 from isotone.workbench import Workbench
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None,
-    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
-)
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.browser.chromium import chromium
-from tests.oracle import local
+from tests.browser.chromium import needs_chromium
+from tests.oracle import wanted
 from tests.workbench.sample_tables import load, put_all
 
 import isotone
@@ -18,10 +18,7 @@ from isotone.backends.opening import open_backend
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None,
-    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
-)
+pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
 from tests.browser.workbench_page import AXE, WAIT_SECONDS, Workbench  # noqa: E402
@@ -694,9 +691,7 @@ def elsewhere(request: Any, database: isotone.Database) -> Iterator[str]:
         with running_server(database) as url:
             yield url
         return
-    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
-        pytest.skip("DynamoDB Local runs with ISOTONE_ORACLE=1, once it is fetched")
-    with local.DynamoDBLocal() as started:
+    with wanted.dynamodb_local() as started:
         yield started.url
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.browser.chromium import chromium
+from tests.browser.chromium import needs_chromium
 from tests.workbench.sample_tables import load
 
 import isotone
@@ -16,10 +16,7 @@ from isotone.server import running_server
 from isotone.structures import Queue
 from isotone.workbench import Workbench as Pages
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None,
-    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
-)
+pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
 from tests.browser.workbench_page import WAIT_SECONDS, Workbench  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.browser.chromium import chromium
+from tests.browser.chromium import needs_chromium
 from tests.workbench.sample_tables import put_all
 from tests.workbench.test_simulations import workload
 
@@ -15,10 +15,7 @@ from isotone.server import running_server
 from isotone.structures import Context, Feed, Leaderboard, Queue, SortedSet, Worker
 from isotone.workbench import Workbench as Pages
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None,
-    reason="there is no Chromium: `apt-get install chromium`, or ISOTONE_CHROMIUM",
-)
+pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
 from tests.browser.workbench_page import Workbench  # noqa: E402

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -10,7 +9,7 @@ from functools import cache
 import pytest
 from tests.cluster import Cluster
 from tests.examples.printed import Printed, run
-from tests.oracle import local
+from tests.oracle import wanted
 
 import isotone
 from isotone.server import running_server
@@ -21,7 +20,7 @@ _CLUSTERS: dict[str, Cluster] = {}
 
 
 ADDRESSES = ["memory", "file", "http", "cluster"]
-if os.environ.get("ISOTONE_ORACLE"):
+if wanted.WANTED:
     ADDRESSES.append("dynamodb-local")
 
 
@@ -42,9 +41,7 @@ def address(
             _CLUSTERS[cluster.url] = cluster
             yield cluster.url
     else:
-        if not local.is_here():
-            pytest.skip("DynamoDB Local is not here: python tests/oracle/local.py fetch")
-        with local.DynamoDBLocal() as server:
+        with wanted.dynamodb_local() as server:
             yield server.url
 
 

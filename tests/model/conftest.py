@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.oracle import local
+from tests.oracle import wanted
 
 import isotone
 from isotone.backends.interface import Request, Response
@@ -78,8 +77,6 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
-    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
-    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
-        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
-    with local.DynamoDBLocal() as server:
+    """The address of Amazon's own DynamoDB Local."""
+    with wanted.dynamodb_local() as server:
         yield server.url

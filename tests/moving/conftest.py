@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.oracle import local
+from tests.oracle import wanted
 
 
 @pytest.fixture(autouse=True)
@@ -17,10 +16,8 @@ def _states_of_the_test(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
-    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
-    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
-        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
-    with local.DynamoDBLocal() as server:
+    """The address of Amazon's own DynamoDB Local."""
+    with wanted.dynamodb_local() as server:
         yield server.url
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import isotone
+from isotone.backends import embedded
 from isotone.errors import ApiError
 
 Call = Callable[..., dict[str, Any]]
@@ -63,3 +64,9 @@ def ask() -> Iterator[Asker]:
     with isotone.open(":memory:", clock=clock, stream_shards=4) as database:
         yield Asker(database, clock)
         assert database.check() == []
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background work is done by `finish_maintenance` only."""
+    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)

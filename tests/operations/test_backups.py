@@ -47,12 +47,6 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path, by_hand: None) -> Iterat
         assert database.check() == []
 
 
-@pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Background work is done by `finish_maintenance` only."""
-    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)
-
-
 def item(number: int, **more: Any) -> dict[str, Any]:
     return {
         "p": {"S": f"p{number % 7}"},

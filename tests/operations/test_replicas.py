@@ -14,7 +14,6 @@ from tests.effort import examples
 from tests.operations.conftest import key_schema
 
 import isotone
-from isotone.backends import embedded
 from isotone.engine import replication as delivery
 from isotone.errors import ApiError
 from isotone.server import running_server
@@ -96,12 +95,6 @@ class World:
     def close(self) -> None:
         assert self.database.check() == []
         self.database.close()
-
-
-@pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Background work is done by `finish_maintenance` only."""
-    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)
 
 
 @pytest.fixture(params=["memory", "file"])

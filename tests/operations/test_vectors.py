@@ -14,7 +14,6 @@ from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
 
 import isotone
-from isotone.backends import embedded
 from isotone.engine import restores
 from isotone.errors import ApiError
 
@@ -56,12 +55,6 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path, by_hand: None) -> Iterat
     with isotone.open(path, clock=clock, durability="none") as database:
         yield Asker(database, clock)
         assert database.check() == []
-
-
-@pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Background work is done by `finish_maintenance` only."""
-    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)
 
 
 def put(ask: Asker, key: str, *elements: object, **more: Any) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 
 import pytest
-from tests.oracle import local
+from tests.oracle import wanted
 
 import isotone
 from isotone import ManualClock, Store
@@ -26,15 +25,13 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
-    """Amazon's own DynamoDB Local, where the oracle's tests are asked for."""
-    if not os.environ.get("ISOTONE_ORACLE") or not local.is_here():
-        pytest.skip("set ISOTONE_ORACLE=1 and fetch DynamoDB Local to run this")
-    with local.DynamoDBLocal() as server:
+    """The address of Amazon's own DynamoDB Local."""
+    with wanted.dynamodb_local() as server:
         yield server.url
 
 
 ADDRESSES = ["memory", "file", "http"]
-if os.environ.get("ISOTONE_ORACLE"):
+if wanted.WANTED:
     ADDRESSES.append("dynamodb-local")
 
 

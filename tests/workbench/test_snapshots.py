@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.moving.tables import NAME, create, fill, items, key_of, order
-from tests.oracle import local
+from tests.oracle import wanted
 from tests.workbench.page import Browserless
 
 import isotone
@@ -119,8 +119,6 @@ def change(database: isotone.Database) -> None:
 
 @pytest.mark.parametrize("where", ["memory", "file", "elsewhere", "dynamodb-local"])
 def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
-    if where == "dynamodb-local" and not (os.environ.get("ISOTONE_ORACLE") and local.is_here()):
-        pytest.skip("DynamoDB Local runs with ISOTONE_ORACLE=1, once it is fetched")
     is_remote = where in ("elsewhere", "dynamodb-local")
     with ExitStack() as stack:
         target = ":memory:" if where == "memory" else str(tmp_path / "shop.db")
@@ -128,7 +126,7 @@ def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
         backend = database
         if is_remote:
             there = (
-                stack.enter_context(local.DynamoDBLocal()).url
+                stack.enter_context(wanted.dynamodb_local()).url
                 if where == "dynamodb-local"
                 else stack.enter_context(running_server(database))
             )
