@@ -83,16 +83,6 @@ def base64_to_bytes(value: AttributeValue) -> AttributeValue:
     return _with_binary(value, a2b_base64)
 
 
-def item_bytes_to_base64(item: Item) -> Item:
-    """`bytes_to_base64` for all values of an item; the same object if nothing is binary."""
-    return _members_with_binary(item, _text_of_any)
-
-
-def item_base64_to_bytes(item: Item) -> Item:
-    """`base64_to_bytes` for all values of an item; the same object if nothing is binary."""
-    return _members_with_binary(item, a2b_base64)
-
-
 def _text_of_any(content: Any) -> Any:
     """Base64 of bytes; anything else is unchanged, and the database refuses it."""
     return text_of_bytes(content) if isinstance(content, BYTES_TYPES) else content

@@ -232,14 +232,6 @@ class Forecast:
             self.prices.currency,
         )
 
-    def flat_capacity(self, place: PlaceForecast) -> PartitionLoad:
-        """The provisioned units, the same all day, with which a table throttles nothing."""
-        day = self.workload.day
-        return PartitionLoad(
-            _least_capacity([hour * place.average.reads for hour in day]),
-            _least_capacity([hour * place.average.writes for hour in day]),
-        )
-
     def compare(self, measured: WorkloadSample) -> list[MeasuredFigure]:
         """This forecast at the size of another sample, beside what was measured there."""
         return list(_compared(replace(self, sizes=measured.members, shards={}), measured))
@@ -474,18 +466,6 @@ def _rounded_up(number: float) -> int:
     """The next number of two digits and zeros."""
     step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step) * step
-
-
-def _least_capacity(day: list[float]) -> float:
-    """The smallest capacity that throttles nothing of a day."""
-    low, high = 0.0, max(day)
-    for _ in range(30):
-        middle = (low + high) / 2
-        if partitions.throttled_share(day, middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _checked_shards(shards: Mapping[str, int]) -> dict[str, int]:
