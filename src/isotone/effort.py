@@ -20,7 +20,7 @@ from enum import Enum
 from heapq import merge
 from math import inf
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from isotone import limits
 from isotone.errors import ApiError
@@ -54,6 +54,10 @@ class Wait(Enum):
     """A turn of its thread; the result is a function that does what is left, in any thread."""
     GIVING_WAY = "giving way"
     """The whole answer, in a thread that gives way to others while it computes."""
+
+
+Rest: TypeAlias = Callable[[], bytes]
+"""Does what is left of a request when its turn is over, in any thread."""
 
 
 class Postponed(ApiError):

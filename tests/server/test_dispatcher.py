@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+import pytest
+
+import isotone
 from isotone.errors import InternalServerError, StorageFull, UnknownOperationException
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
+
+TABLE = {
+    "TableName": "tab",
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
 
 
 def call(operation, body=b"{}"):
@@ -136,3 +147,42 @@ def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
     run(steps)
     assert isinstance(answers[0], InternalServerError)
     assert answers[0].message == "no room left on the disk"
+
+
+class Broken:
+    """Fails in the engine's reads and writes."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, *_args, **_kwargs):
+        raise self.error
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+@pytest.mark.parametrize("error", [RuntimeError("a defect"), InternalServerError("on purpose")])
+def test_a_failure_is_answered_and_logged_in_the_same_way_for_reads_and_writes(
+    operation, error, monkeypatch, caplog
+):
+    key = {"p": {"S": "a"}}
+    body = json.dumps({"TableName": "tab", "Key": key, "Item": key}).encode()
+    answers = []
+    with isotone.open() as database:
+        database.execute("CreateTable", TABLE)
+        monkeypatch.setattr("isotone.operations.api.first_fault", lambda *_: None)
+        monkeypatch.setattr("isotone.operations.items.open_table", Broken(error))
+
+        def steps(loop):
+            dispatcher = Dispatcher(database, loop)
+            result = dispatcher.submit(call(operation, body), answers.append)
+            if result is not None:
+                answers.append(result)
+
+        run(steps)
+    (answer,) = answers
+    unexpected = "The server encountered an internal error trying to fulfill the request."
+    assert isinstance(answer, InternalServerError)
+    assert answer.message == (unexpected if isinstance(error, RuntimeError) else error.message)
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert record.name == "isotone.server"
+    assert record.message.startswith(f"{operation} failed")

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any, Final, Literal, TypeAlias, overload
 
 import msgspec
 
-from isotone.effort import A_TURN, Postponed, Wait, giving_way, this_thread
+from isotone.effort import A_TURN, Postponed, Rest, Wait, giving_way, this_thread
 from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
     ApiError,
-    InternalServerError,
     IsotoneError,
     ResourceNotFoundException,
     SerializationException,
     StorageBusy,
-    StorageError,
     UnknownOperationException,
     ValidationException,
 )
@@ -73,10 +71,8 @@ _OF_STATEMENTS: Final = frozenset(
 )
 # Actions have statements of one kind only, so the first one tells. One that is spelled with other escapes counts as a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
-Rest: TypeAlias = Callable[[], bytes]
-"""Does what is left of a request, in any thread."""
-Answered: TypeAlias = bytes | ApiError | Rest
-"""The result of one of several requests."""
+Answered: TypeAlias = bytes | Exception | Rest
+"""The result of one of several requests: its response, what `send` would raise, or what is left of it."""
 _FULLY: Final = Wait.FULLY  # looking up an attribute of an Enum takes longer
 _ONE_TURN: Final = Wait.ONE_TURN
 
@@ -239,8 +235,7 @@ class Api:
                     if self.engine.file_waits.are_forbidden:
                         raise
                     # One by one, each would wait for the same lock again.
-                    log.error("a group of %d writes failed: %s", len(requests), error)
-                    return [InternalServerError(str(error))] * len(requests)
+                    return [error] * len(requests)
                 except Exception:
                     # The whole group was undone. Run one by one, each request gets its own answer.
                     self.engine.abandon()
@@ -260,11 +255,7 @@ class Api:
             is_busy = isinstance(error, StorageBusy)
             if not is_alone or (is_busy and self.engine.file_waits.are_forbidden):
                 raise
-            if isinstance(error, StorageError):
-                log.error("%s failed: %s", operation, error)
-                return InternalServerError(str(error))
-            log.exception("%s failed", operation)
-            return InternalServerError("Internal server error")
+            return error
 
     @staticmethod
     def bound_turns(bounded: bool) -> None:

@@ -26,7 +26,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, overload
 import msgspec
 
 from isotone.daemon import Daemon
-from isotone.effort import Wait
+from isotone.effort import Rest, Wait
 from isotone.errors import (
     ApiError,
     ConnectionFailed,
@@ -39,18 +39,16 @@ from isotone.server.metrics import Metrics
 from isotone.server.policies import PolicyQuery
 from isotone.server.request import ServiceCall
 
-Rest = Callable[[], bytes]
-"""Executes what is left of a request, in any thread."""
-
 Result = bytes | ApiError | ConnectionFailed
 """What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
 
-Results = Sequence[Result | Rest]
+Results = Sequence[bytes | Exception | Rest]
+"""What came of each request of a group; a function does what is left of one, in any thread."""
 
 See = Callable[[str, bytes, str], object]
 """Sees an action, its body and its region before it runs."""
 
-Answer = Callable[[Result], None]
+Deliver = Callable[[Result], None]
 """Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
 
 Requests = Sequence[tuple[str, bytes]]
@@ -145,7 +143,7 @@ class Dispatcher:
         self._loop = loop
         self._see: See | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
-        self._group: list[tuple[ServiceCall, Answer]] = []
+        self._group: list[tuple[ServiceCall, Deliver]] = []
         self._group_size = 0
         self._long_work: Thread[Any] = Thread(loop, "isotone-long-work")
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
@@ -172,8 +170,8 @@ class Dispatcher:
         shown = [(f"[{host}]" if ":" in host else host, port) for host, port in nodes]
         return msgspec.json.encode([f"{host}:{port}" for host, port in shown])
 
-    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
-        """The result of a request; None for a grouped one, whose result the commit passes to `answer`."""
+    def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
+        """The result of a request; None for a grouped one, whose group passes the result to `deliver`."""
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._see is not None:
@@ -181,34 +179,32 @@ class Dispatcher:
         if self._service.is_grouped(call.operation, call.body):
             size = len(call.body)
             if size > _LARGE_WRITE:
-                self._do_long(self._sending(call, Wait.GIVING_WAY), call, answer)
+                self._do_long(self._sending(call, Wait.GIVING_WAY), call, deliver)
                 return None
             if not self._group and not self._waiting:
-                self._loop.call_soon(self.commit)
-            self._group.append((call, answer))
+                self._loop.call_soon(self.run_group)
+            self._group.append((call, deliver))
             self._group_size += size
             return None
         if len(call.body) > LARGE_BODY:
-            self._do_long(self._sending(call, Wait.GIVING_WAY), call, answer)
+            self._do_long(self._sending(call, Wait.GIVING_WAY), call, deliver)
             return None
         try:
             result = self._service.send(call.operation, call.body, _ONE_TURN, call.region)
-        except (ApiError, ConnectionFailed) as error:
-            return _noted(error, call.operation)
         except StorageBusy:
-            self._waiting_calls.run(partial(self.run, call), answer)
+            self._waiting_calls.run(partial(self.run, call), deliver)
             return None
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return logged_failure(error, call.operation)
         if isinstance(result, bytes):
             return result
-        self._do_long(result, call, answer)
+        self._do_long(result, call, deliver)
         return None
 
-    def _do_long(self, rest: Rest, call: ServiceCall, answer: Answer) -> None:
+    def _do_long(self, rest: Rest, call: ServiceCall, deliver: Deliver) -> None:
         """Do the rest of a request in the thread for long work."""
         self._metrics.long_work += 1
-        self.run_long(partial(_outcome, rest, call.operation), answer)
+        self.run_long(partial(_outcome, rest, call.operation), deliver)
 
     def stop(self) -> None:
         """End the threads, which need not finish."""
@@ -226,22 +222,22 @@ class Dispatcher:
     def _may_wait(self, allowed: bool) -> None:
         self._service.allow_waiting(allowed)
 
-    def commit(self) -> None:
+    def run_group(self) -> None:
         """Run the collected writes as one group, and answer them, unless a group before it waits."""
         if self._waiting or not self._group:
             return
         group = self._next_group()
         self._groups.add(len(group))
         if len(group) == 1:  # it has one region
-            self._commit_in(group[0][0].region, group)
+            self._run_in_region(group[0][0].region, group)
             return
-        by_region: dict[str, list[tuple[ServiceCall, Answer]]] = {}
+        by_region: dict[str, list[tuple[ServiceCall, Deliver]]] = {}
         for entry in group:
             by_region.setdefault(entry[0].region, []).append(entry)
         for region, part in by_region.items():
-            self._commit_in(region, part)
+            self._run_in_region(region, part)
 
-    def _next_group(self) -> list[tuple[ServiceCall, Answer]]:
+    def _next_group(self) -> list[tuple[ServiceCall, Deliver]]:
         """The collected writes. Those that are too many for this turn of the loop follow in the next one."""
         group = self._group
         if self._group_size <= _LARGE_GROUP or len(group) == 1:
@@ -254,10 +250,10 @@ class Dispatcher:
             size += len(call.body)
         self._group = group[count:]
         self._group_size -= size
-        self._loop.call_soon(self.commit)
+        self._loop.call_soon(self.run_group)
         return group[:count]
 
-    def _commit_in(self, region: str, group: list[tuple[ServiceCall, Answer]]) -> None:
+    def _run_in_region(self, region: str, group: list[tuple[ServiceCall, Deliver]]) -> None:
         requests = [(call.operation, call.body) for call, _ in group]
         try:
             results = self._results(region, requests)
@@ -268,19 +264,21 @@ class Dispatcher:
         else:
             self._answer_all(group, results)
 
-    def _answer_later(self, group: list[tuple[ServiceCall, Answer]], results: Results) -> None:
+    def _answer_later(self, group: list[tuple[ServiceCall, Deliver]], results: Results) -> None:
         """Answer a group that has waited, and run the writes that were collected meanwhile."""
         self._waiting -= 1
         self._answer_all(group, results)
-        self.commit()
+        self.run_group()
 
-    def _answer_all(self, group: list[tuple[ServiceCall, Answer]], results: Results) -> None:
+    def _answer_all(self, group: list[tuple[ServiceCall, Deliver]], results: Results) -> None:
         """Answer a group, but for the requests that take long: they are executed now."""
-        for (call, answer), result in zip(group, results, strict=True):
-            if type(result) is bytes or not callable(result):
-                answer(result)
+        for (call, deliver), result in zip(group, results, strict=True):
+            if isinstance(result, bytes):
+                deliver(result)
+            elif isinstance(result, Exception):
+                deliver(logged_failure(result, call.operation))
             else:
-                self._do_long(result, call, answer)
+                self._do_long(result, call, deliver)
 
     def _results_in_the_end(self, region: str, requests: Requests) -> Results:
         try:
@@ -294,8 +292,6 @@ class Dispatcher:
             return self._service.send_many(requests, _ONE_TURN, region)
         except StorageBusy:
             raise
-        except ApiError as error:
-            return [error] * len(requests)
         except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
             return _all_failed(requests, error)
 
@@ -344,8 +340,6 @@ def _outcome(finish: Rest, operation: str) -> Result:
     """The answer of a request, or its error, which is logged if it is the server's fault."""
     try:
         return finish()
-    except (ApiError, ConnectionFailed) as error:
-        return _noted(error, operation)
     except Exception as error:  # noqa: BLE001 - an error must not end the connection, or the thread
         return logged_failure(error, operation)
 
@@ -356,26 +350,26 @@ class ThreadedDispatcher(Dispatcher):
     def _may_wait(self, allowed: bool) -> None:
         """Do nothing: its calls run in threads, which wait."""
 
-    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """None: the answer comes later."""
         if self._see is not None:
             self._see(call.operation, call.body, call.region)
-        self._loop.run_in_executor(None, self._run_and_answer, call, answer)
+        self._loop.run_in_executor(None, self._run_and_answer, call, deliver)
         return None
 
-    def _run_and_answer(self, call: ServiceCall, answer: Answer) -> None:
-        self._loop.call_soon_threadsafe(answer, self.run(call))
+    def _run_and_answer(self, call: ServiceCall, deliver: Deliver) -> None:
+        self._loop.call_soon_threadsafe(deliver, self.run(call))
 
 
-def _noted(error: ApiError | ConnectionFailed, operation: str) -> Result:
-    """The error, which leaves a log line if it is the server's fault."""
-    if isinstance(error, ApiError) and error.status >= 500:
-        log.error("%s failed: %s", operation, error)
-    return error
+def logged_failure(error: Exception, operation: str) -> ApiError | ConnectionFailed:
+    """What a request is answered with that has failed. A failure of the server's leaves a log line.
 
-
-def logged_failure(error: Exception, operation: str) -> InternalServerError:
-    """Log an unexpected error; returns its answer. The message of an `IsotoneError` (a full disk) is passed on."""
+    The message of an `IsotoneError` (a full disk) is passed on, but nothing of an unexpected error.
+    """
+    if isinstance(error, ApiError | ConnectionFailed):
+        if isinstance(error, ApiError) and error.status >= 500:
+            log.error("%s failed: %s", operation, error)
+        return error
     if isinstance(error, IsotoneError):
         log.error("%s failed: %s", operation, error)
         return InternalServerError(str(error))

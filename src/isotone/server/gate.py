@@ -18,13 +18,13 @@ import msgspec
 
 from isotone.clock import Clock
 from isotone.effort import Postponed, giving_way, one_turn
-from isotone.errors import ApiError, UnrecognizedClientException, UsageError
+from isotone.errors import ApiError, ConnectionFailed, UnrecognizedClientException, UsageError
 from isotone.server.audit import AuditEntry, AuditLog, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
     LARGE_BODY,
     Address,
-    Answer,
+    Deliver,
     Dispatcher,
     Result,
     Service,
@@ -117,7 +117,7 @@ class Permit(NamedTuple):
     """What a request needs permission for, if that was looked up, and the error if its user lacks it."""
 
     needed: Sequence[PolicyQuery] = ()
-    refused: ApiError | None = None
+    refused: ApiError | ConnectionFailed | None = None
 
 
 class Gate:
@@ -195,25 +195,25 @@ class Gate:
 
     # As a dispatcher
 
-    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
         try:
             asks = self._asks(call)
         except ApiError as error:
-            return self._go_on(call, answer, Permit(refused=error))
+            return self._go_on(call, deliver, Permit(refused=error))
         except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
-            return self._go_on(call, answer, Permit(refused=logged_failure(error, call.operation)))
+            return self._go_on(call, deliver, Permit(refused=logged_failure(error, call.operation)))
         if not asks and self._audit is None:
-            return self._dispatcher.submit(call, answer)
+            return self._dispatcher.submit(call, deliver)
         if len(call.body) <= LARGE_BODY:
             try:
                 with one_turn():
                     permit = self._permit(call, asks)
-                return self._go_on(call, answer, permit)
+                return self._go_on(call, deliver, permit)
             except Postponed:
                 pass
         look_up = partial(self._permit_elsewhere, call, asks)
-        self._dispatcher.run_long(look_up, partial(self._go_on_later, call, answer))
+        self._dispatcher.run_long(look_up, partial(self._go_on_later, call, deliver))
         return None
 
     def _asks(self, call: ServiceCall) -> bool:
@@ -229,7 +229,7 @@ class Gate:
     def _permit(self, call: ServiceCall, asks: bool) -> Permit:
         """What a request needs permission for, and whether its user has it. Raises `Postponed` if that takes too long."""
         needed: Sequence[PolicyQuery] = ()
-        refused: ApiError | None = None
+        refused: ApiError | ConnectionFailed | None = None
         try:
             needed = self._service.accesses(call.operation, call.body, call.region)
             if asks and self._door is not None:
@@ -243,10 +243,10 @@ class Gate:
         # For the log alone it was only looked up: the service answers, with the error in its own words.
         return Permit(needed, refused if asks else None)
 
-    def _go_on(self, call: ServiceCall, answer: Answer, permit: Permit) -> Result | None:
+    def _go_on(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> Result | None:
         """Submit a request whose permit is known, or refuse it."""
         if self._audit is None:
-            return permit.refused or self._dispatcher.submit(call, answer)
+            return permit.refused or self._dispatcher.submit(call, deliver)
         caller = call.caller
         assert caller is not None
         entry = AuditEntry(
@@ -258,20 +258,20 @@ class Gate:
         )
         result: Result | None = permit.refused
         if result is None:
-            result = self._dispatcher.submit(call, partial(self._answer, entry, answer))
+            result = self._dispatcher.submit(call, partial(self._answer, entry, deliver))
         if result is not None:
             self._audit.write(entry, result)
         return result
 
-    def _go_on_later(self, call: ServiceCall, answer: Answer, permit: Permit) -> None:
-        result = self._go_on(call, answer, permit)
+    def _go_on_later(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> None:
+        result = self._go_on(call, deliver, permit)
         if result is not None:
-            answer(result)
+            deliver(result)
 
-    def _answer(self, entry: AuditEntry, answer: Answer, result: Result) -> None:
+    def _answer(self, entry: AuditEntry, deliver: Deliver, result: Result) -> None:
         assert self._audit is not None
         self._audit.write(entry, result)
-        answer(result)
+        deliver(result)
 
     def local_nodes(self, own: Address) -> bytes:
         return self._dispatcher.local_nodes(own)

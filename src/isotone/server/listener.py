@@ -164,7 +164,7 @@ class Listener:
             self._server.close()
         for connection in list(self._connections):
             connection.finish()
-        self._dispatcher.commit()
+        self._dispatcher.run_group()
         if self._visits is not None:
             self._visits.stop()
         with contextlib.suppress(TimeoutError):

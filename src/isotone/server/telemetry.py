@@ -24,7 +24,7 @@ from opentelemetry import metrics, propagate, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 
 from isotone.errors import ApiError
-from isotone.server.dispatcher import Address, Answer, Dispatcher, Result
+from isotone.server.dispatcher import Address, Deliver, Dispatcher, Result
 from isotone.server.exposition import MetricFamily, MetricSample
 from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
@@ -90,18 +90,18 @@ class Telemetry:
         """Whether headers may tell the trace; those of a client that repeats one have to be looked at."""
         return not spelled.lower or not self._fields.isdisjoint(spelled.lower)
 
-    def submit(self, call: ServiceCall, answer: Answer) -> Result | None:
+    def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it."""
         span = self._span(call.operation, call.trace)
         if not span.is_recording():
-            return self._dispatcher.submit(call, answer)
+            return self._dispatcher.submit(call, deliver)
         attributes: Attributes = {}
         if call.region:
             attributes["cloud.region"] = call.region
         tables = tables_of(call.body)
         if tables:
             attributes["aws.dynamodb.table_names"] = tables
-        result = self._dispatcher.submit(call, partial(_end_and_answer, span, attributes, answer))
+        result = self._dispatcher.submit(call, partial(_end_and_answer, span, attributes, deliver))
         if result is not None:
             _end(span, attributes, result)
         return result
@@ -183,10 +183,10 @@ def _context(headers: Mapping[bytes, bytes]) -> Any:
 
 
 def _end_and_answer(
-    span: trace.Span, attributes: Attributes, answer: Answer, result: Result
+    span: trace.Span, attributes: Attributes, deliver: Deliver, result: Result
 ) -> None:
     _end(span, attributes, result)
-    answer(result)
+    deliver(result)
 
 
 def _end(span: trace.Span, attributes: Attributes, result: Result) -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from isotone import limits
 from isotone.backends.interface import Backend, Response
-from isotone.backends.request_retries import THROTTLES, is_retryable
+from isotone.backends.request_retries import THROTTLES, is_transient
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
 from isotone.tables.pace import Pace, units_of
 from isotone.tables.retries import SLOWED, THROTTLING
@@ -128,7 +128,7 @@ class BatchWriter:
         failure: Exception | None = None
         for batch, answer in zip(batches, self._send_many(requests), strict=True):
             if isinstance(answer, Exception):
-                if not is_retryable(answer):
+                if not is_transient(answer):
                     raise answer
                 failure = answer
                 left += batch
