@@ -1,5 +1,4 @@
-"""Converts a Python program's request to plain JSON types: subclasses of str and int, other mappings, surrogates,
-bytes.
+"""Converts a Python program's request to plain JSON types: subclasses of str and int, other mappings, bytes.
 
 Hot paths pass a request through unchanged. Only a request that fails is converted here, and then executed once more or
 refused.
