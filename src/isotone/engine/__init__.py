@@ -1,7 +1,7 @@
-"""Tables, items and indexes over a store: the database without its API.
+"""The database without its API: tables, items and indexes over an ordered key-value store.
 
-`engine.Engine` is the open database. `layout` has the key and the bytes of an item, `table_indexes` its entry in
-each index; `items` writes, `pages` reads in order; `maintenance` is the background work.
+`engine.Engine` is the open database. `layout` has the keys and bytes of items, `table_indexes` the entries of an item
+in each index. `items` writes, `pages` reads in order, and `maintenance` is the background work.
 
 The engine raises no API errors: `operations` checks a request, and the engine executes it.
 """

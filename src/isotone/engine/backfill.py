@@ -1,16 +1,16 @@
-"""The backfill of a new index: the entries of the items that are older than it, added in the order of their keys.
+"""GSI backfill: adds the items that are older than a new index to it, in sorted parts, resumable after a kill.
 
-From the moment an index is recorded, every write keeps it up to date; the backfill adds the entries that are missing. It
-takes the table in parts: it reads the items of a part, sorts their entries (`storage.sorting`), adds them in that order,
-because a tree is written fastest so, and records the position. All of this is done in slices, so that other work
-continues between them. Each part is four times as long as the one before, because sorting pays more for a longer one; a
-process that is killed loses no more than its current part.
+From the moment an index is recorded, every write keeps it up to date; the backfill adds the missing entries. It works
+through the table in parts: it reads the items of a part, sorts their entries (`storage.sorting`), adds them in that
+order, which is the fastest way to write a tree, and records the position. All of this happens in slices, so that other
+work continues between them. Each part is four times as long as the one before, because sorting pays off more for longer
+parts. A process that is killed loses only its current part.
 
-An entry that is already in the index is newer than what was read, and stays. One that a write has removed since is in
-`removed_entries`, and is not added.
+An entry that is already in the index is newer than the item that was read, and stays. An entry that a write has removed
+in the meantime is in `removed_entries`, and is not added.
 
-Any process that has the file open can continue. One worker at a time has an index: it leases it, beside the progress, for
-a few seconds, and renews the lease while it works. What it does without the lease is never committed.
+Any process that has the file open can continue. Only one worker at a time fills an index: it holds a lease for a few
+seconds, stored with the progress, and renews it while it works. Work without a valid lease is never committed.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from isotone.storage.sorting import NoRoomToSort, Sorter
 
 log = logging.getLogger("isotone")
 
-FIRST_PART: Final = 1000  # items
-_GROWTH: Final = 4  # times as many items are in the next part
+FIRST_PART: Final = 1000  # items in the first part
+_GROWTH: Final = 4  # how much longer each part is than the one before
 _READ: Final = 250  # items read in one slice, at most
-_ADDED: Final = 50  # entries that are added between two looks at the clock, at most
-_BYTES: Final = 64 << 10  # after which no more entries are added at once
+_ADDED: Final = 50  # entries added between two checks of the clock, at most
+_BYTES: Final = 64 << 10  # bytes added between two checks of the clock
 _LEASE: Final = 3.0  # seconds
 _RENEWAL: Final = 1.0  # seconds after which a lease is renewed
 _TO_SORT: Final = (
-    0.00002  # seconds for each entry, added to the lease, which is not renewed meanwhile
+    0.00002  # seconds added to the lease for each entry to sort, because sorting cannot renew it
 )
-_LONGEST_LEASE: Final = 3600.0  # seconds; if one ends later, a clock was set
-_TURN: Final = 0.02  # seconds of slices, after which other work gets its turn
-_LOOK: Final = 0.01  # seconds between two looks at an index that another worker has
+_LONGEST_LEASE: Final = 3600.0  # seconds; if a lease ends later than this, a clock was changed
+_TURN: Final = 0.02  # seconds of slices before other work gets its turn
+_LOOK: Final = 0.01  # seconds between two checks of an index that another worker fills
 
 
 class _Progress(msgspec.Struct, array_like=True):
-    """All items of `table` before `reached` have their entries; `worker` has the lease until `until`."""
+    """All items of `table` before `reached` have their entries. `worker` holds the lease until `until`."""
 
     table: str
     reached: bytes = b""
@@ -82,7 +82,7 @@ def begin(engine: Engine, table: str, tree: str) -> None:
 
 
 def before_loading(schema: TableSchema, identity: str) -> TableSchema:
-    """The schema of a new table that an import fills; its indexes are filled after it."""
+    """The schema of a new table that an import fills. Its indexes are filled afterwards."""
     return msgspec.structs.replace(
         schema,
         loading=identity,
@@ -92,9 +92,9 @@ def before_loading(schema: TableSchema, identity: str) -> TableSchema:
 
 
 def after_loading(engine: Engine, table: StoredTable, loaded: LoadedEntries | None) -> bool:
-    """Do a slice of filling the indexes of a table that has all its items now; False if they are filled.
+    """Do a slice of filling the indexes of a table that now has all its items; False if they are filled.
 
-    `loaded` are the entries of all its items, if they are known.
+    `loaded` are the entries of all items, if they are known.
     """
     if all(index.filled for index in table.indexes):
         return False
@@ -103,12 +103,12 @@ def after_loading(engine: Engine, table: StoredTable, loaded: LoadedEntries | No
     with engine.home.store.background():
         begin_rest(engine, table.name)
         if not step(engine, table.name):
-            time.sleep(_LOOK)  # another worker fills them
+            time.sleep(_LOOK)  # another worker is filling them
     return True
 
 
 def begin_rest(engine: Engine, name: str) -> None:
-    """Record that the indexes of a loaded table must be filled, those that are neither filled nor being filled."""
+    """Start the backfill of those indexes of a loaded table that are neither filled nor being filled."""
     with engine.reading:
         is_done = not _not_begun(engine, name)
     if not is_done:
@@ -135,12 +135,12 @@ def drop(engine: Engine, tree: str) -> None:
 
 
 def is_filling(engine: Engine, tree: str) -> bool:
-    """Whether an index still lacks entries of items that are older than it."""
+    """Whether an index still lacks entries of items that are older than the index."""
     return _find(engine, tree) is not None
 
 
 def pending(engine: Engine) -> bool:
-    """Whether any index is still being filled, or its backfill has left notes."""
+    """Whether any index is still being filled, or notes of removed entries remain."""
     with engine.reading:
         first = next(engine.store.range(PROGRESS, b"", None), None)
         if first is None or not first[0].startswith(removed_entries.FIRST):
@@ -149,16 +149,16 @@ def pending(engine: Engine) -> bool:
 
 
 def is_leased(engine: Engine) -> bool:
-    """Whether other workers have indexes that are still being filled."""
+    """Whether other workers are filling indexes."""
     worker = _worker(engine)
     with engine.reading:
         return any(not progress.is_free_for(worker) for _, progress in _known(engine))
 
 
 def step(engine: Engine, only: str | None = None) -> bool:
-    """Work on a backfill for a moment, of the table `only` if that is given; False if there is none that is free.
+    """Do one turn of backfill work, only for the table `only` if given; False if there is none to do.
 
-    The work is in slices, each with the lock for a fraction of a millisecond.
+    A turn consists of slices. Each holds the lock for a fraction of a millisecond.
     """
     if not pending(engine):
         return False
@@ -212,7 +212,7 @@ def _save(engine: Engine, tree: str, progress: _Progress) -> None:
 
 
 class _ThreadPart(threading.local):
-    """The part that a thread is at, by engine."""
+    """The part that this thread is working on, by engine."""
 
     def __init__(self) -> None:
         self.parts: WeakKeyDictionary[Engine, _BackfillPart] = WeakKeyDictionary()
@@ -220,12 +220,12 @@ class _ThreadPart(threading.local):
 
 _of_thread: Final = _ThreadPart()
 _sorted_already: Final[WeakKeyDictionary[Engine, dict[str, Sorter]]] = WeakKeyDictionary()
-"""The entries of all items of a table, by the tree that they belong in."""
+"""The entries of all items of a table, by the index tree that they belong in."""
 _names: Final[WeakKeyDictionary[Engine, str]] = WeakKeyDictionary()
 
 
 def _name(engine: Engine) -> str:
-    """The name of an engine among all that have its file open."""
+    """A name that is unique among all engines that have the file open."""
     with engine.lock:
         name = _names.get(engine)
         if name is None:
@@ -235,13 +235,13 @@ def _name(engine: Engine) -> str:
 
 
 def _worker(engine: Engine) -> str:
-    """The name of this thread among all that may work on a file."""
+    """A name for this thread that is unique among all workers on a file."""
     return f"{_name(engine)}.{threading.get_ident()}"
 
 
 def _leave(engine: Engine, name: str) -> None:
-    """End the leases of the threads of an engine, so that others can continue at once."""
-    with suppress(IsotoneError):  # a file that cannot be used: the leases end by themselves
+    """End the leases of an engine's threads, so that other workers can continue at once."""
+    with suppress(IsotoneError):  # the file cannot be used, so the leases expire by themselves
         with engine.reading:
             left = [each for each in _known(engine) if each[1].worker.startswith(name)]
         if left:
@@ -256,7 +256,7 @@ def _known(engine: Engine) -> list[tuple[str, _Progress]]:
 
 
 def _next_part(engine: Engine, only: str | None) -> _BackfillPart | None:
-    """The part that this thread is at, or a new one; None if other workers have all indexes."""
+    """The current part of this thread, or a new one; None if other workers hold the leases of all indexes."""
     worker = _worker(engine)
     with engine.reading:
         found = next(
@@ -279,7 +279,7 @@ def _next_part(engine: Engine, only: str | None) -> _BackfillPart | None:
 
 
 def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _BackfillPart | None:
-    """Lease an index for its next part, unless another worker just did."""
+    """Take the lease of an index for its next part, unless another worker just did."""
     with engine.writing_unsynced:
         progress = _find(engine, tree)
         if progress is None or not progress.is_free_for(worker):
@@ -291,7 +291,7 @@ def _begin_part(engine: Engine, worker: str, tree: str, size: int) -> _BackfillP
 
 
 class _BackfillPart:
-    """A part of a table whose entries are added together: first it is read, then they are added in order."""
+    """A part of a table whose entries are added together: first they are read, then they are added in order."""
 
     def __init__(
         self, tree: str, progress: _Progress, size: int, entries: Sorter | None = None
@@ -307,22 +307,22 @@ class _BackfillPart:
         self._is_over = False
         self._seconds = SECONDS if entries is None else LONG
         self._entries: list[_Sorted] = []
-        self._added = 0  # of these entries
+        self._added = 0  # entries of this part that are added
         self._renewed = time.monotonic()
 
     def is_next(self, found: tuple[str, _Progress] | None) -> bool:
-        """Whether this is what is to be done. A forked process has only a copy of it, without its file."""
+        """Whether this part is still to be done here. A forked process has only a copy, without the temporary file."""
         is_whole = self._process == os.getpid() and not self._is_over
         return is_whole and found == (self.tree, self.progress)
 
     def close(self, found: tuple[str, _Progress] | None) -> int:
-        """End this part, done or not; returns how many items the next one should have."""
+        """End this part, done or not; returns how many items the next part should have."""
         self._sorter.close()
         is_next = found is not None and (found[0], found[1].reached) == (self.tree, self.position)
         return self.size * _GROWTH if is_next else FIRST_PART
 
     def step(self, engine: Engine) -> bool:
-        """Do a slice of it; False if it is over."""
+        """Do one slice of this part; False if the part is done."""
         if not self._is_read:
             self._read(engine)
         elif not self._is_added():
@@ -357,12 +357,12 @@ class _BackfillPart:
                 self._renew(engine, to_sort)
 
     def _items(self, engine: Engine, table: StoredTable) -> Iterator[tuple[bytes, bytes]]:
-        """The next items, which no variable refers to, so that their cursor is closed with the last one."""
+        """The next items. Nothing else refers to the iterator, so its cursor closes with the last item."""
         low, most = self.position, min(_READ, self._left)
         return in_time(engine.store.range(table.tree, low, None, on_damage=engine.log_damage), most)
 
     def _is_ours(self, engine: Engine) -> bool:
-        """Whether this worker still has the lease, and the index has not been dropped; if not, this part is over."""
+        """Whether this worker still holds the lease and the index still exists. If not, this part ends."""
         if _find(engine, self.tree) != self.progress:
             self._is_over = True
         return not self._is_over
@@ -373,7 +373,7 @@ class _BackfillPart:
         return table, next(index for index in table.indexes if index.tree == self.tree)
 
     def _renew(self, engine: Engine, more: float = 0.0) -> None:
-        """Renew the lease, unless it is lost, with so many seconds more than usual."""
+        """Renew the lease, unless it is lost, with `more` extra seconds."""
         if self._is_ours(engine):
             self.progress.until = time.time() + _LEASE + more
             _save(engine, self.tree, self.progress)
@@ -391,7 +391,7 @@ class _BackfillPart:
             if not self._is_ours(engine):
                 return
             _, index = self._table(engine)
-            longer = round(self._seconds / SECONDS)  # fewer looks in a longer slice
+            longer = round(self._seconds / SECONDS)  # a longer slice checks the clock less often
             groups = chunks(self._entries, _ADDED * longer, _BYTES * longer, self._added)
             for some in in_time(groups, seconds=self._seconds):
                 _add(engine, index, some)
@@ -414,7 +414,7 @@ class _BackfillPart:
 
 
 def _add(engine: Engine, index: TableIndex, entries: Sequence[_Sorted]) -> None:
-    """Add those of these entries that are neither in the index nor removed since they were made."""
+    """Add those entries that are neither in the index nor removed since they were read."""
     removed = removed_entries.between(engine, index.tree, entries[0][0], entries[-1][0])
     if removed:
         entries = [each for each in entries if each[0] not in removed]
@@ -425,7 +425,7 @@ def _add(engine: Engine, index: TableIndex, entries: Sequence[_Sorted]) -> None:
 
 
 def _add_new(engine: Engine, tree: str, entries: Sequence[_Sorted]) -> bool:
-    """Add these entries at once; False, and nothing is added, if one of them is there already."""
+    """Add new entries at once; False, with nothing added, if one of them is already there."""
     with engine.store.transaction() as attempt:
         if engine.store.add(tree, entries) < len(entries):
             attempt.rollback()

@@ -1,10 +1,10 @@
-"""Backups: the items of a table at an instant, in a tree of their own, and the table's schema.
+"""On-demand and system backups: the items of a table at one instant, in a separate tree, with the table's schema.
 
-A backup of a small table is complete when it is created. A larger one is copied in the background from a view of the
-table (`views`), so writers go on meanwhile, and the backup has none of what they write.
+The backup of a small table is complete when it is created. A larger table is copied in the background from a view of
+the table (`views`), so writers continue, and the backup contains none of their writes.
 
-Deleting a table with point-in-time recovery makes a system backup: the table's tree becomes that of the backup, so it
-costs nothing. It expires after 35 days.
+Deleting a table with point-in-time recovery makes a system backup: the backup takes over the table's tree, so it costs
+nothing. It expires after 35 days.
 
     b · id               the backup
     x · time (8) · id    when a system backup expires
@@ -29,7 +29,7 @@ _OWNER: Final = "backup"
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """One backup. While it is being made, `view` is what is still to be copied."""
+    """One backup. While it is being made, `view` has what is still to be copied."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ _decode = msgspec.json.Decoder(Backup).decode
 
 
 def create(engine: Engine, table: StoredTable, name: str) -> Backup:
-    """Begin a backup of a table as it is now, and copy its first slice."""
+    """Begin a backup of a table's present state, and copy its first slice."""
     tree = engine.catalog.new_tree("b")
     engine.store.create_tree(tree)
     created = milliseconds(engine.clock.now())
@@ -90,12 +90,12 @@ def find(engine: Engine, identity: str) -> Backup | None:
 
 
 def known(engine: Engine) -> list[Backup]:
-    """All backups, the oldest first."""
+    """All backups, oldest first."""
     return [_decode(stored) for _, stored in engine.store.range(BACKUPS, b"b", b"c")]
 
 
 def delete(engine: Engine, backup: Backup) -> None:
-    """Remove a complete backup that no restore reads."""
+    """Delete a complete backup that no restore is reading."""
     engine.store.delete(BACKUPS, b"b" + backup.id.encode())
     if backup.expires is not None:
         engine.store.delete(BACKUPS, _expiry_key(backup))
@@ -107,7 +107,7 @@ def save(engine: Engine, backup: Backup) -> None:
 
 
 def _new_id(created: int) -> str:
-    """An id in the service's form, which sorts by time: milliseconds, then a random part."""
+    """An id in the service's form, sorted by time: milliseconds, then a random part."""
     return f"{created:014d}-{os.urandom(4).hex()}"
 
 
@@ -116,11 +116,11 @@ def _expiry_key(backup: Backup) -> bytes:
     return b"x" + milliseconds(backup.expires).to_bytes(8, "big") + backup.id.encode()
 
 
-# Maintenance: copy, and drop what has expired
+# Maintenance: copies, and drops expired backups
 
 
 def pending(engine: Engine) -> bool:
-    """Whether a backup is being made, or one will expire."""
+    """Whether a backup is being made, or will expire."""
     with engine.reading:
         return views.owned(engine, _OWNER) is not None or _next_expiry(engine) is not None
 
@@ -159,7 +159,7 @@ def _next_expiry(engine: Engine) -> bytes | None:
 
 
 def _expired(engine: Engine) -> Backup | None:
-    """A backup that has expired and that no restore reads."""
+    """An expired backup that no restore is reading."""
     key = _next_expiry(engine)
     if key is None or int.from_bytes(key[1:9], "big") > milliseconds(engine.clock.now()):
         return None

@@ -1,4 +1,4 @@
-"""What the engine caches of its store: the tables, and the counts of each tree."""
+"""Caches table definitions and item counts of the store; notices changes by other processes (schema version)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _TREES: Final = b"\x00trees"
 _FIRST_NAME: Final = b"\x01"
 _COUNT: Final = struct.Struct(">qq")
 
-_MOST_CHANGES: Final = 64  # in the store; a process that has missed more reads all tables
+_MOST_CHANGES: Final = 64  # kept in the store; a process that missed more reads all tables again
 
 _Changes: TypeAlias = tuple[tuple[bytes, str], ...]
-"""Versions of the catalog in order, each with the table by which it differs from the one before it, or none."""
+"""Catalog versions, oldest first, each with the table that it changed, or an empty name."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(TableSchema).decode
@@ -45,16 +45,16 @@ _HAVE: Final[dict[Feature, Callable[[TableSchema], bool]]] = {
 
 
 class Catalog:
-    """The tables by name, read from the store and kept ready for use.
+    """The tables by name, cached from the store.
 
-    The records in the store are authoritative. Each change gives the catalog a new random version, and the store keeps the
-    latest versions, each with the name of the table that it changed. A process that meets a version other than its own
-    looks for the last one that both know, and reads the tables that either has changed since: another process made
-    changes, or its own were undone. If there is none, it reads all tables. So do older versions of Isotone, which
-    leave the list as it is: a list that does not end with the present version says nothing.
+    The records in the store are authoritative. Each change gives the catalog a new random version, and the store keeps
+    the latest versions, each with the name of the changed table. When a process finds another version than its own,
+    either other processes made changes, or its own changes were rolled back. It looks for the last version that both
+    lists contain, and reads the tables changed since on either side. If there is none, it reads all tables. Older
+    versions of Isotone do not update the list, so a list that does not end with the current version is ignored.
 
-    `tables` can be used; `creating` are tables that are still being restored or
-    imported, which only descriptions show. `units` are the counters of what requests consume, if somebody counts.
+    `tables` are usable. `creating` are tables that are still being restored or imported; only descriptions show them.
+    `units` counts the capacity that requests consume, if enabled.
     """
 
     __slots__ = ("_changes", "_having", "_store", "creating", "tables", "units")
@@ -82,11 +82,11 @@ class Catalog:
         self._drop(name)
 
     def touch(self) -> None:
-        """Record a change of the database that is in no table: every process looks for regions again."""
+        """Record a change of the database that belongs to no table: every process looks for regions again."""
         self._note("")
 
     def clear(self) -> None:
-        """Record that there are no tables. The names of their trees are not used again."""
+        """Record that there are no tables. The names of their trees are never used again."""
         number = self._store.get(CATALOG, _TREES)
         self._store.drop_tree(CATALOG)
         self._store.create_tree(CATALOG)
@@ -97,13 +97,13 @@ class Catalog:
         self._forget_units_of_others()
 
     def count_units(self, counted: bool) -> None:
-        """Count from now on what requests consume of each table, or end that."""
+        """Start or stop counting the capacity that requests consume on each table."""
         self.units = UnitsByTable() if counted else None
         for table in [*self.tables.values(), *self.creating.values()]:
             self._keep(table.schema)
 
     def having(self, feature: Feature) -> list[StoredTable]:
-        """The tables with a feature, which maintenance and permissions ask for again and again. O(those that have it)."""
+        """The tables with a feature, which maintenance and permissions need all the time. O(tables with it)."""
         return list(self._having[feature].values())
 
     @property
@@ -116,13 +116,15 @@ class Catalog:
         return self.tables.get(name) or self.creating.get(name)
 
     def new_tree(self, kind: str) -> str:
-        """A tree name that was never used before, so that stale readers cannot confuse two trees."""
+        """A new tree name that was never used, so that no stale reader mistakes another tree for its own."""
         number = int(self._store.get(CATALOG, _TREES) or b"0") + 1
         self._store.put(CATALOG, _TREES, str(number).encode())
         return f"{kind}{number}"
 
     def refresh(self) -> bool:
-        """Read what has changed if the store has another version; returns whether it has. O(1), and O(tables changed)."""
+        """Read the changed tables if the store has another version; returns whether it has. O(1) plus O(changed
+        tables).
+        """
         version = self._store.get(CATALOG, _VERSION) or b""
         if self._changes and version == self._changes[-1][0]:
             return False
@@ -181,7 +183,7 @@ class Catalog:
             tables.pop(name, None)
 
     def _note(self, name: str) -> _Changes:
-        """Record a new version, by which table it differs, and forget the oldest; returns the versions."""
+        """Record a new version and the table that it changed, and drop the oldest; returns the versions."""
         before = self._stored_changes(self._store.get(CATALOG, _VERSION) or b"")
         version = os.urandom(16)
         changes = (*before[-_MOST_CHANGES:], (version, name))
@@ -190,7 +192,7 @@ class Catalog:
         return changes
 
     def _stored_changes(self, version: bytes) -> _Changes:
-        """The versions before the present one, as far as they are known, and itself."""
+        """The known versions up to the current one, which comes last."""
         record = self._store.get(CATALOG, _CHANGES)
         if record is not None:
             changes = _decode_changes(record)
@@ -200,7 +202,7 @@ class Catalog:
 
 
 def _changed_since(known: _Changes, stored: _Changes) -> set[str] | None:
-    """The tables that differ between two states, each the last of its versions; None if no version is in both."""
+    """The tables that differ between two states, by their version lists; None if no version is in both."""
     places = {version: place for place, (version, _) in enumerate(stored)}
     for place in reversed(range(len(known))):
         common = places.get(known[place][0])
@@ -214,7 +216,7 @@ def _schema(name: bytes, record: bytes) -> TableSchema:
     try:
         return _decode(record)
     except (msgspec.MsgspecError, ValueError, LookupError) as error:
-        # Older files have no checksums, so damage can come as far as this.
+        # Older files have no checksums, so damage can get this far undetected.
         shown = name.decode(errors="replace")
         raise StorageCorrupt(
             f"the definition of table {shown!r} is damaged: `isotone check` reads the rest, and "
@@ -223,10 +225,10 @@ def _schema(name: bytes, record: bytes) -> TableSchema:
 
 
 class TreeCounts:
-    """Items and bytes of every tree, kept in the same transaction as the items.
+    """Items and bytes of every tree, committed in the same transaction as the items.
 
-    Changes are collected here and written once, just before the transaction commits: a group of a hundred
-    writes to one table costs one update of its count.
+    Changes are collected here and written once, just before the commit: a group of a hundred writes to one table
+    updates its count once.
     """
 
     __slots__ = ("_changed", "_known", "_store")
@@ -270,11 +272,11 @@ class TreeCounts:
 
     @property
     def changed(self) -> bool:
-        """Whether the open transaction has changes that are not yet written."""
+        """Whether the open transaction has changes that are not written yet."""
         return bool(self._changed)
 
     def forget(self) -> None:
-        """Forget counts that may be outdated: another process has written, or a transaction was undone."""
+        """Forget counts that may be outdated: another process has written, or a transaction was rolled back."""
         self._known.clear()
         self._changed.clear()
 

@@ -1,16 +1,16 @@
-"""Processes that check the parts of a file, each with a connection of its own.
+"""`isotone check` in several processes: each checks parts of a file over its own connection.
 
     with CheckProcesses(path, 4, ()) as processes, processes.one_snapshot(engine):
         for part, found in processes.check(region, survey, parts, step): ...
 
-Before a process checks a part, it asks the system for all pages of it, in the order of the file. So it does not wait for the
-disk a page at a time, wherever the pages are.
+Before a process checks a part, it asks the system for all pages of the part in file order. So it does not wait for the
+disk page by page, however scattered the pages are.
 
-All processes read one snapshot: they begin to read, and begin again if anybody has committed meanwhile. `one_snapshot` says
-whether they could.
+All processes read one snapshot: each begins a read transaction, and all begin again if anybody has committed meanwhile.
+`one_snapshot` tells whether that succeeded.
 
-A process ends with the one that started it, however that ends. Ctrl-C interrupts the starting process alone, which then ends
-the others. Nothing is exchanged through files.
+A process ends with the process that started it, however that ends. Ctrl-C interrupts only the starting process, which
+then ends the others. They exchange nothing through files.
 """
 
 from __future__ import annotations
@@ -35,32 +35,33 @@ from isotone.errors import IsotoneError, StorageError
 from isotone.storage.reading_ahead import read_ahead, read_through
 from isotone.storage.sqlite import SQLiteStore
 
-_ATTEMPTS: Final = 200  # to begin at one moment; each takes about a millisecond
+# attempts to begin all snapshots at one moment; each takes about a millisecond
+_ATTEMPTS: Final = 200
 _INTERVAL: Final = 0.2  # seconds between two reports of a process
 _LAST_MOMENT: Final = 10.0  # seconds that a process has to end
 
-_BEGIN: Final = "begin"  # reading a snapshot
-_END: Final = "end"  # reading it
+_BEGIN: Final = "begin"  # begin to read a snapshot
+_END: Final = "end"  # stop reading it
 _DONE: Final = "done"
 _FAILED: Final = "failed"
 
 
 class _Batch(NamedTuple):
-    """Parts that a process is to check, each with its number."""
+    """Numbered parts that a process must check."""
 
     region: str
     parts: list[tuple[int, Part]]
 
 
 class _Report(NamedTuple):
-    """The number of entries read in each part since the last report; the last report has the findings of each part."""
+    """How many entries were read in each part since the last report. The last report has the findings of each part."""
 
     read: list[tuple[int, int]]
     found: list[tuple[int, TreeFindings]] | None = None
 
 
 class CheckProcesses:
-    """Processes that check some tables of a file, or all. They exist in a `with` block."""
+    """Processes that check all or some tables of a file. They live as long as the `with` block."""
 
     def __init__(self, path: str, number: int, tables: Collection[str]) -> None:
         self._path = path
@@ -105,7 +106,7 @@ class CheckProcesses:
 
     @contextmanager
     def one_snapshot(self, engine: Engine) -> Iterator[bool]:
-        """Read the file in the block as it is at one moment: False if only the engine does, because others always write."""
+        """Make all processes read the file as it is at one moment; False if constant writes allow only the engine to."""
         with (
             closing(SQLiteStore(self._path, memory_map=0, read_only=True)) as watching,
             ExitStack() as reading,
@@ -116,7 +117,7 @@ class CheckProcesses:
             yield is_one
 
     def _have_begun(self, engine: Engine, reading: ExitStack, watching: SQLiteStore) -> bool:
-        """Whether nobody has committed while all began to read. If somebody has, all end it again."""
+        """Whether nobody committed while all processes began to read. If somebody did, all stop reading again."""
         _has_changed(watching)
         reading.enter_context(engine.reading)
         self._send_all(_BEGIN)
@@ -139,7 +140,7 @@ class CheckProcesses:
             self._receive(connection)
 
     def _send(self, connection: Connection, message: object) -> None:
-        with suppress(OSError):  # whose traceback would keep the message in a cycle
+        with suppress(OSError):  # the error's traceback would keep the message alive
             connection.send(message)
             return
         self._fail(connection)
@@ -167,7 +168,7 @@ class CheckProcesses:
     def check(
         self, region: str, survey: Survey, parts: Sequence[Part], step: Step
     ) -> Iterator[tuple[Part, TreeFindings]]:
-        """What is found in each part, in the order in which they are finished."""
+        """Yield the findings of each part, in the order in which the parts are finished."""
         batches = deque(
             _Batch(region, [(number, parts[number]) for number in group])
             for group in _grouped(parts)
@@ -190,7 +191,7 @@ class CheckProcesses:
 
 
 def _grouped(parts: Sequence[Part]) -> list[list[int]]:
-    """The numbers of the parts, small ones together; the structure is alone."""
+    """The numbers of the parts; small parts are grouped, and the structure stays alone."""
     groups: list[list[int]] = []
     room = 0
     for number, part in enumerate(parts):
@@ -211,11 +212,14 @@ def _has_changed(watching: SQLiteStore) -> bool:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Processes that are started in the block do not get Ctrl-C, which terminals send to all; this one does afterwards."""
+    """Processes started in the block ignore Ctrl-C, which terminals send to all. This process obeys it again
+    afterwards.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # otherwise the first process starts it, which lets Ctrl-C through again
+    # otherwise the first process starts it, and that would unblock Ctrl-C again
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -230,7 +234,8 @@ def _run(connection: Connection, path: str, tables: tuple[str, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        file = os.open(path, os.O_RDONLY)  # never closed: that would release SQLite's locks
+        # never closed, because closing it would release SQLite's locks
+        file = os.open(path, os.O_RDONLY)
         with closing(Engine(SQLiteStore(path, memory_map=0, read_only=True))) as engine:
             _Checker(connection, engine, file, tables).run()
     except EOFError:
@@ -247,7 +252,7 @@ def _end_with_parent() -> None:
 
 
 class _Checker:
-    """Executes the commands that come over a connection."""
+    """Executes the commands that arrive over a connection."""
 
     def __init__(
         self, connection: Connection, engine: Engine, file: int, tables: tuple[str, ...]
@@ -277,7 +282,7 @@ class _Checker:
 
     def _check(self, batch: _Batch) -> None:
         if any(part.tree is None for _, part in batch.parts):
-            read_through(self._file)  # SQLite reads all pages, in an order of its own
+            read_through(self._file)  # SQLite reads every page, in its own order
         read_ahead(self._file, chain.from_iterable(part.keys.pages for _, part in batch.parts))
         survey = self._survey(batch.region)
         read: Counter[int] = Counter()

@@ -1,11 +1,11 @@
-"""What the consistency check asks of a tree, by what it holds: items, index entries, stream records, a history, a backup.
+"""What the consistency check verifies in each kind of tree: items, index entries, stream records, histories, backups.
 
     read         the problems of each entry of a part of the tree; in `TreeFindings`, what is to be compared in the end
     conclude     the problems of the whole tree: its counts, and how many entries it should have
     look_again   the problems of the entries of a part that are in buckets that differ
 
-Parts can be read in any order and by several processes: the findings are added up. No entry is looked up while a tree is read,
-so pages are needed only in the order of the keys.
+Parts can be read in any order and by several processes; their findings are added up. No entry is looked up while a tree
+is read, so pages are read only in key order.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from isotone.values.attribute_validation import Item
 
 Entries = Iterator[tuple[bytes, bytes]]
 Suspects = Mapping[str, frozenset[int]]
-"""The buckets of each index in which entries differ from what they should be."""
+"""The buckets of each index in which the entries are not the expected ones."""
 
 
 class TreeFindings:
-    """The findings in a part of a tree, or in several.
+    """The findings in one or several parts of a tree.
 
-    `first` is the key with which a part begins, `following` the first key behind it; None if there is none. `is_whole` is
-    False if the tree could not be read to its end. `expected` has the entries that the items should have in each index.
+    `first` is the first key of a part, `following` the first key after it; None if there is none. `is_whole` is False
+    if the tree could not be read to its end. `expected` has the entries that the items should have in each index.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class TreeFindings:
         self.expected: dict[str, EntryDigests] = {}
 
     def add(self, other: TreeFindings) -> None:
-        """Add what was found in another part."""
+        """Add the findings of another part."""
         self.problems += other.problems
         self.is_whole = self.is_whole and other.is_whole
         self.items += other.items
@@ -74,11 +74,11 @@ class TreeFindings:
 
 
 FoundIn = Callable[[str], TreeFindings | None]
-"""What was found in a tree; None if that is not known."""
+"""The findings in a tree; None if they are not known."""
 
 
 class CheckedTree:
-    """A tree with contents of any kind: reading it checks the checksums."""
+    """A tree with any contents: reading it verifies the checksums."""
 
     def __init__(self, tree: str, table: str | None = None) -> None:
         self.tree = tree
@@ -97,7 +97,7 @@ class CheckedTree:
 
 
 class CheckedItems(CheckedTree):
-    """The items of a table: each has its size, and lies under its own key; their count is right."""
+    """The items of a table: each has its stored size and is under its own key, and their count is right."""
 
     def __init__(self, engine: Engine, table: StoredTable) -> None:
         super().__init__(table.tree, table.name)
@@ -154,7 +154,7 @@ class CheckedItems(CheckedTree):
                     yield f"{self._named(held[0])}: its entry in {_named(index)} is missing or outdated"
 
     def _is_there(self, tree: str, entry: IndexEntry) -> bool:
-        """Whether an index has an entry. A damaged one is met when its tree is read."""
+        """Whether an index has an entry. A damaged entry counts: it is reported when its tree is read."""
         try:
             return self._engine.store.get(tree, entry.key) == entry.record
         except DamagedItem:
@@ -162,7 +162,7 @@ class CheckedItems(CheckedTree):
 
 
 class CheckedEntries(CheckedTree):
-    """The entries of an index: those of the items of its table, and no others; their count is right."""
+    """The entries of an index: exactly those of the table's items, and their count is right."""
 
     def __init__(self, engine: Engine, table: StoredTable, index: TableIndex) -> None:
         super().__init__(index.tree, table.name)
@@ -205,7 +205,7 @@ class CheckedEntries(CheckedTree):
                 yield from self._problem(key, record)
 
     def _problem(self, key: bytes, record: bytes) -> Iterator[str]:
-        """The problem of an entry that no item has. One that is only outdated is a problem of its item."""
+        """The problem of an entry that no item should have. An outdated entry is reported with its item."""
         where = f"table {self._table.name}: {_named(self._index)} has an entry"
         item_key = self._item_key(key, record)
         if item_key is None:
@@ -215,7 +215,7 @@ class CheckedEntries(CheckedTree):
         try:
             stored = self._engine.store.get(self._table.tree, own)
         except DamagedItem:
-            return  # it is met when its tree is read
+            return  # reported when its tree is read
         held = None if stored is None else damage.item_in(stored)
         if stored is None:
             yield f"{where} of item {item_key}, which does not exist"
@@ -236,7 +236,7 @@ def _named(index: TableIndex) -> str:
 
 
 class CheckedHistory(CheckedTree):
-    """A table's history: each record in it is an item with the key that it is kept for."""
+    """A table's history: each record is an item with the key that it was recorded for."""
 
     def __init__(self, tree: str, table: StoredTable) -> None:
         super().__init__(tree, table.name)
@@ -251,7 +251,7 @@ class CheckedHistory(CheckedTree):
 
 
 class CheckedBackup(CheckedTree):
-    """A backup: a complete one has exactly the items it was made from."""
+    """A backup: a complete one has exactly the items of the table at that moment."""
 
     def __init__(self, backup: Backup) -> None:
         super().__init__(backup.tree, backup.table.name)

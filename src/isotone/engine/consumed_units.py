@@ -1,11 +1,11 @@
-"""The capacity units that requests have consumed, by table and index, since counting began.
+"""Metrics of consumed capacity units (RCU, WCU), by table and index, since counting began.
 
-A table and its indexes carry their counters (`units`), so that a request adds to them without a look-up; None while counting is
-off. Additions are made under the engine's lock, but for those of a long read, which a thread finishes: an addition to an
-attribute is not interrupted by other threads if no function is called in its statement.
+A table and its indexes hold their own counters (`units`), so a request needs no look-up to add to them; None while
+counting is off. Additions happen under the engine's lock, except those of a long read, which another thread finishes:
+adding to an attribute is atomic between threads if the statement calls no function.
 
-The number of counters is bounded. `MOST_TABLES` tables have their own, all others share one. That one also gets what
-deleted tables and indexes have consumed, so the sum of all counters never falls.
+The number of counters is limited. `MOST_TABLES` tables have their own; all others share one. The shared one also takes
+over what deleted tables and indexes have consumed, so the sum of all counters never falls.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 MOST_TABLES: Final = 500
 OTHERS: Final = "(other)"
-"""Stands for a table's name where tables share a counter; no table can have it."""
+"""Replaces the table's name for the shared counter; no table can have this name."""
 
 _WRITE_UNIT: Final = limits.WRITE_UNIT
 
 
 class Units:
-    """What was read from and written to a table, without its indexes, or to one index."""
+    """What was read from and written to a table without its indexes, or to one index."""
 
     __slots__ = ("read_units", "write_units")
 
@@ -45,7 +45,7 @@ class Units:
 
 
 class TableUnits(Units):
-    """What requests have consumed of a table and of its indexes. `factor` is that of a transaction."""
+    """The consumption of a table and its indexes. `factor` is 2 in transactions."""
 
     __slots__ = ("indexes",)
 
@@ -56,14 +56,14 @@ class TableUnits(Units):
     def read(
         self, size: int, *, consistent: bool, index: SecondaryIndex | None = None, factor: int = 1
     ) -> None:
-        """Count one read of a number of bytes from the table or from an index."""
+        """Count one read of some bytes from the table or an index."""
         units = self if index is None else index.units
         assert units is not None
         consumed = read_units(size, consistent) * factor
         units.read_units += consumed
 
     def write(self, old_size: int, new_size: int, factor: int = 1) -> None:
-        """Count a write of an item, by the larger of its old and new size."""
+        """Count a write of an item, by the larger of its old and new sizes."""
         size = old_size if old_size > new_size else new_size
         self.write_units += factor if size <= _WRITE_UNIT else write_units(size) * factor
 
@@ -74,7 +74,7 @@ class TableUnits(Units):
         after: IndexEntry | None,
         factor: int = 1,
     ) -> None:
-        """Count the change of an index entry; one of a vector index is charged by bytes, which are no units."""
+        """Count a change of an index entry. Vector indexes are charged by bytes, not units, and are not counted."""
         if index.units is not None:
             index.units.write_units += entry_units(before, after) * factor
 
@@ -87,14 +87,15 @@ def entry_units(before: IndexEntry | None, after: IndexEntry | None) -> float:
     """The units for a change of an index entry: two writes if its key changes, otherwise one."""
     if before is not None and after is not None and before.key == after.key:
         old, new = before.record, after.record
-        if len(old) <= _WRITE_UNIT and len(new) <= _WRITE_UNIT:  # a record is longer than its size
+        # a record is longer than the item's size
+        if len(old) <= _WRITE_UNIT and len(new) <= _WRITE_UNIT:
             return 1.0
         return write_units(max(size_of(old), size_of(new)))
     return sum(write_units(size_of(entry.record)) for entry in (before, after) if entry)
 
 
 class _Shared(TableUnits):
-    """The counters of many tables, with those of their indexes, in one."""
+    """One set of counters that many tables and their indexes share."""
 
     __slots__ = ()
 
@@ -112,7 +113,7 @@ class UnitsByTable:
         self._others = _Shared()
 
     def of(self, schema: TableSchema) -> TableUnits:
-        """The counters of a table. Those of indexes that it no longer has are added to the others."""
+        """The counters of a table. Counters of indexes that it no longer has are added to the shared ones."""
         found = self._by_name.get(schema.name)
         if found is None:
             if len(self._by_name) >= MOST_TABLES:
@@ -123,7 +124,7 @@ class UnitsByTable:
         return found
 
     def forget(self, name: str) -> None:
-        """A table was deleted: add its counters to the others."""
+        """A table was deleted: add its counters to the shared ones."""
         gone = self._by_name.pop(name, None)
         if gone is not None:
             for units in (gone, *gone.indexes.values()):
@@ -135,7 +136,7 @@ class UnitsByTable:
             self.forget(name)
 
     def __iter__(self) -> Iterator[tuple[str, str, Units]]:
-        """What has consumed anything: table, index ("" for the table itself), and its counters."""
+        """Yield every consumer: table, index ("" for the table itself), and its counters."""
         for name, table in [*self._by_name.items(), (OTHERS, self._others)]:
             if table.read_units or table.write_units:
                 yield name, "", table

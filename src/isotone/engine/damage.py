@@ -1,7 +1,7 @@
-"""Describes damage: to which table, item, index or stream a damaged entry belongs; and which old entries are sound.
+"""Describes damage in the user's terms: which table, item, index or stream a corrupt entry belongs to.
 
-The store notices that an entry is not as it was written (`storage.checksums`), but knows only its tree and its key. Here
-the catalog tells what they mean, as far as the catalog itself could be read.
+The store notices that an entry is not as it was written (`storage.checksums`), but knows only its tree and key. The
+catalog, if it is readable, tells here what they mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ADVICE: Final = ". `isotone check` lists all damage, `isotone repair` saves eve
 
 
 class Role(NamedTuple):
-    """What a tree holds: `table` is None for those of the database, `text` says what one of its entries is."""
+    """What a tree contains: `table` is None for the database's own trees, `text` says what one of its entries is."""
 
     text: str
     table: StoredTable | None = None
@@ -38,7 +38,7 @@ class Role(NamedTuple):
 
 
 def roles(tables: Iterable[StoredTable]) -> dict[str, Role]:
-    """What each tree of these tables holds."""
+    """The role of each tree of these tables."""
     return {tree: role for table in tables for tree, role in _roles(table)}
 
 
@@ -67,7 +67,7 @@ def _roles(table: StoredTable) -> Iterator[tuple[str, Role]]:
 
 
 def holder(role: Role | None, tree: str) -> str:
-    """What a tree holds, as the user calls it: a table, or an index of it."""
+    """The owner of a tree as the user knows it: a table, or an index of a table."""
     if role is None or role.table is None:
         return f"tree {tree}"
     table = f"table {role.table.name}"
@@ -98,12 +98,12 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
 
 
 def finding(error: Exception | str, path: str = "") -> str:
-    """What a check says of damage: without the name of the file, and without the advice to run a check."""
+    """The text for damage in a check: without the name of the file, and without the advice to run a check."""
     return str(error).removesuffix(_ADVICE).removeprefix(f"{path}: ")
 
 
 def item_key(role: Role, key: bytes) -> Item | None:
-    """The key attributes of the item that an entry is of."""
+    """The key attributes of the item that an entry belongs to."""
     assert role.table is not None
     keys: Keyspace = role.table.keyspace
     if role.of_index is None:
@@ -120,7 +120,7 @@ def item_key(role: Role, key: bytes) -> Item | None:
 
 
 def _table_key_size(key: bytes, length: int) -> int:
-    """How many bytes at the end of a key are its last components. The hash before them can look like anything."""
+    """How many bytes at the end of a key are the item's own key. The hash before it can have any bytes."""
     for start in range(len(key)):
         try:
             if len(decode_components(key[start + HASH_SIZE :])) == length:
@@ -131,14 +131,14 @@ def _table_key_size(key: bytes, length: int) -> int:
 
 
 def log_once(known: set[str], error: StorageCorrupt) -> None:
-    """Log damage that background work has met and leaves alone, the first time."""
+    """Log damage that background work has met and skips; once for each entry."""
     if str(error) not in known:
         known.add(str(error))
         log.error("%s", error)
 
 
 def item_in(record: bytes) -> tuple[Item, int] | None:
-    """The item in a record, and its size; None if there is none. One that has its checksum has one; an old one may not."""
+    """The item in a record, and its size; None if there is no item. Only an old record without a checksum can lack one."""
     try:
         item = item_of(record)
         return item, item_size(item)
@@ -147,9 +147,9 @@ def item_in(record: bytes) -> tuple[Item, int] | None:
 
 
 def is_sound(role: Role | None, key: bytes, value: bytes) -> bool:
-    """Whether an entry that has no checksum can be what was written. Costs as much as to parse it.
+    """Whether an entry without a checksum can be what was written. Costs as much as parsing it.
 
-    Only of items and their copies in indexes it is known how they must look.
+    Only items and their copies in indexes have a known form.
     """
     if role is None or role.table is None or not role.has_items:
         return True
@@ -162,7 +162,7 @@ def is_sound(role: Role | None, key: bytes, value: bytes) -> bool:
         return False
 
 
-# What an item raises that was changed before it had a checksum.
+# Errors from an item that was damaged before it had a checksum.
 _NO_ITEM: Final = (
     msgspec.DecodeError,
     ArithmeticError,

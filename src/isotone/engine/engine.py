@@ -1,16 +1,16 @@
-"""The database without its API: a store, the tables in it, the clock, and one lock.
+"""The open database: store, tables, clock, the lock, and group commit (`engine.reading`, `engine.writing`).
 
 Rules that every caller keeps:
 
-- Work happens inside `with engine.reading:` or `with engine.writing:`. Both hold the lock and first
+- Work happens inside `with engine.reading:` or `with engine.writing:`. Both take the lock and first
   check for changes by other processes. `writing` nests: the outermost block is the transaction, and
   everything inside it is committed together (group commit).
-- An action checks everything before its first write. So an `ApiError` leaves nothing to undo, and any
-  other exception undoes the outermost block.
-- Background work that is done again after a power cut uses `writing_unsynced`: then nobody waits for its commits.
+- An action checks everything before its first write. So an `ApiError` leaves nothing to undo. Any
+  other exception rolls back the outermost block.
+- Background work that can be repeated after a power cut uses `writing_unsynced`, so nobody waits for its commits.
 
-While another process writes to the file, `writing` waits without holding the lock, so that other threads go on reading.
-A thread that may not wait, such as a server's event loop, says so in `engine.file_waits.are_forbidden`.
+While another process writes to the file, `writing` waits without holding the lock, so other threads can read. A thread
+that must not wait, such as a server's event loop, sets `engine.file_waits.are_forbidden`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 PROGRESS = "progress"  # the position of each backfill
 TOKENS = "tokens"  # tokens of answered transactions
 STREAMS = "streams"  # the streams and their shards
-VIEWS = "views"  # tables as of a moment, while they are being read
+VIEWS = "views"  # snapshots of tables that are being read
 BACKUPS = "backups"  # the backups, apart from their items
 TRANSFERS = "transfers"  # exports, imports and bulk operations
 R = TypeVar("R")
@@ -58,19 +58,19 @@ T = TypeVar("T")
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _REGION_PREFIX = "region_"
-_PAUSE = 0.0005  # seconds between two attempts to take the lock of a file, at first
+_PAUSE = 0.0005  # seconds between the first two attempts to take the lock of a file
 _LONGEST_PAUSE = 0.005
-_LENGTHENED = 1.02  # by each attempt
+_LENGTHENED = 1.02  # factor from one pause to the next
 
 
 class Engine:
-    """One open database, or one further region of it. Closing it closes its store.
+    """An open database, or one of its further regions. Closing it closes its store.
 
-    A database has one region, its `home`, until another is opened: for a replica, or because a caller asks for it. Each
-    further region is an engine of its own over a part of the store, with the lock and the transaction of its home.
+    A database has one region, its `home`, until another is opened for a replica or for a caller. Each further region is
+    a separate engine over a part of the store, with the home's lock and transaction.
 
-    After a fork the child's engine is in the state between two requests: a store in memory continues
-    as a copy, a file must be opened again.
+    After a fork, the child's engine is in the state between two requests. A store in memory continues as a copy; a file
+    must be opened again.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Engine:
         self.replication_paused = False
         self.outdated = False
         self._is_calm = not store.read_only  # no other process has just committed
-        self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the sweep leaves alone
+        self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the TTL sweep skips
         self._logged_damage: set[str] = set()
         if home is None:
             store.describe_damage = self._describe_damage
@@ -113,7 +113,8 @@ class Engine:
             self.catalog.count_units(True)
         self.counts = TreeCounts(store)
         self.vectors = VectorCache()
-        self.watched_streams: dict[str, Watched] | None = (  # by tree; None while nobody watches
+        # by tree; None if stream lag is not measured
+        self.watched_streams: dict[str, Watched] | None = (
             None if home is None or home.watched_streams is None else {}
         )
         self.reading: AbstractContextManager[Any] = (
@@ -125,7 +126,7 @@ class Engine:
         self.writing = _Writing(self, synced=True)
         self.writing_unsynced = _Writing(self, synced=False)
         _OPEN.add(self)
-        self.regions[region] = self  # when it is whole: other threads see it from now on
+        self.regions[region] = self  # last, because other threads can see it from here on
         self._open_stored_regions()
 
     def open_region(self, region: str) -> Engine:
@@ -153,14 +154,14 @@ class Engine:
             )
 
     def _make_region(self, store: OrderedStore) -> None:
-        """Make the trees of a region if it has none, so that other processes notice."""
+        """Create the trees of a region that has none; other processes notice."""
         if _missing_trees(store):
             with store.transaction(wait=False):
                 _make_system_trees(store)
                 self.home.catalog.touch()
 
     def _open_stored_regions(self) -> None:
-        """Open the regions that the store has: those that this or another process has created."""
+        """Open the regions in the store that this or another process has created."""
         if self.home is not self:
             return
         ending = "__" + CATALOG
@@ -171,16 +172,16 @@ class Engine:
 
     @property
     def prefix(self) -> str:
-        """What the names of the region's trees begin with in the file."""
+        """The prefix of the region's trees in the file."""
         return "" if self.home is self else _region_prefix(self.region)
 
     def role_of(self, tree: str) -> tuple[str, damage.Role | None]:
-        """A tree of the file as its region calls it, and what it holds; None for those of the database."""
+        """The region's name for a tree of the file, and its role; None for the database's own trees."""
         for engine in self.home.regions.values():
             prefix = engine.prefix
             if tree.startswith(prefix) and is_of_region(tree) == bool(prefix):
                 name = tree.removeprefix(prefix)
-                # The catalog may be what is damaged: then nothing is known yet.
+                # The catalog may be the damaged part: then nothing is known yet.
                 catalog = getattr(engine, "catalog", None)
                 if catalog is None:
                     return name, None
@@ -188,7 +189,7 @@ class Engine:
         return tree, None
 
     def log_damage(self, error: StorageCorrupt) -> None:
-        """Log damage that background work has met and leaves alone; once for each."""
+        """Log damage that background work has met and skips; once for each entry."""
         damage.log_once(self.home._logged_damage, error)
 
     def _describe_damage(self, tree: str, key: bytes | None) -> DamagedItem:
@@ -196,7 +197,7 @@ class Engine:
         return damage.describe(role, getattr(self.store, "path", "the database"), name, key)
 
     def refresh(self) -> None:
-        """Drop cached state if another process has made it stale."""
+        """Drop cached state that another process has made stale."""
         changed = self.store.changed_elsewhere()
         self._is_calm = not changed and not self.store.read_only
         if changed or self.outdated:
@@ -208,7 +209,8 @@ class Engine:
                 try:
                     found = read(self, request)
                 except IsotoneError:
-                    pass  # perhaps only because the catalog is outdated; otherwise it is raised again
+                    # perhaps only because the catalog is outdated; otherwise it is raised again
+                    pass
                 else:
                     if self.store.is_current():
                         return found
@@ -220,7 +222,7 @@ class Engine:
             return read(self, request)
 
     def forget(self) -> None:
-        """Read catalogs and counts again: another process has written, or a transaction was undone."""
+        """Read catalogs and counts again: another process has written, or a transaction was rolled back."""
         family = list(self.regions.values())
         for engine in family:
             engine.outdated = True
@@ -232,18 +234,17 @@ class Engine:
             except NoSuchTree:
                 if engine.home is engine:
                     raise
-                del self.regions[engine.region]  # its creation was undone
+                del self.regions[engine.region]  # its creation was rolled back
                 continue
             engine.outdated = False
             if changed and engine.home is engine and not self.store.exclusive:
                 engine._open_stored_regions()
 
     def abandon(self) -> None:
-        """Undo the transaction that this thread left open, if any, after an unexpected exception.
+        """Roll back the transaction that this thread left open, if any, after an unexpected exception.
 
-        A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in
-        the middle of one. Then the block has ended, but the transaction has not. The lock shows it:
-        it is released last.
+        A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in the middle of
+        one. Then the block has ended, but the transaction has not. The lock, which is released last, shows it.
         """
         if not self.lock._is_owned():
             return
@@ -259,7 +260,7 @@ class Engine:
 
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
-        """Undo all writes inside the block, in time proportional to their number."""
+        """Roll back all writes inside the block, in time proportional to their number."""
         with self.lock:
             transaction = self.store.transaction()
             transaction.__enter__()
@@ -275,7 +276,9 @@ class Engine:
                     self.lock.release()
 
     def clear(self) -> None:
-        """Delete all tables, streams, backups, tokens and jobs of the region, in one transaction; the home's are those of all."""
+        """Delete all tables, streams, backups, tokens and jobs of the region in one transaction. The home region clears
+        all regions.
+        """
         with self.writing:
             self.catalog.clear()
             self.counts.forget()
@@ -291,12 +294,12 @@ class Engine:
 
     def close(self) -> None:
         if not self._lock_at_last():
-            return  # the file is as after a kill: what was acknowledged is in it
+            return  # like a kill: the file has everything that was acknowledged
         try:
             for engine in self.regions.values():
                 engine.at_close.close()
             self.store.close()
-            # From now on no request may be answered from cached state.
+            # From here on, cached state must not answer any request.
             self.outdated = True
             self.reading = _ReadLock(self)
             self.read_optimistically = self._read_beside_writers
@@ -304,7 +307,7 @@ class Engine:
             self.lock.release()
 
     def _lock_at_last(self) -> bool:
-        """Take the lock; False if a thread has it that the interpreter has stopped at its end."""
+        """Take the lock; False if a thread holds it that the interpreter has already stopped while exiting."""
         taken: bool = self.lock.acquire(blocking=not sys.is_finalizing())
         return taken
 
@@ -351,12 +354,12 @@ def _make_system_trees(store: OrderedStore) -> None:
             f"there is no tree {', '.join(sorted(missing))}: `isotone check` says what is wrong"
         )
     with store.transaction():
-        for tree in sorted(_missing_trees(store)):  # another process may have created some
+        for tree in sorted(_missing_trees(store)):  # another process may have created some of them
             store.create_tree(tree)
 
 
 class FileWaits:
-    """Waits while another process has the lock of the file, without the lock of the engine, and counts how long."""
+    """Waits without the engine's lock while another process holds the file's lock, and measures the wait."""
 
     def __init__(self, lock: Any, store: OrderedStore) -> None:
         self.count = 0
@@ -367,7 +370,7 @@ class FileWaits:
 
     @property
     def are_forbidden(self) -> bool:
-        """Whether this thread gets a `StorageBusy` at once where another would wait."""
+        """Whether this thread gets `StorageBusy` at once instead of waiting."""
         return getattr(self._thread, "forbidden", False)
 
     @are_forbidden.setter
@@ -375,9 +378,9 @@ class FileWaits:
         self._thread.forbidden = forbidden
 
     def until_taken(self, take: Callable[[], object], error: StorageBusy) -> None:
-        """Call `take` again, which has raised the error, until it succeeds or `busy_timeout` is over.
+        """Repeat `take`, which raised the error, until it succeeds or `busy_timeout` is over.
 
-        The lock of the engine is held at each call and at the end, and free in between.
+        Each call, and the return, hold the engine's lock; the pauses do not.
         """
         if self.are_forbidden:
             raise error
@@ -407,23 +410,24 @@ class FileWaits:
 
 
 class OptimisticRead(Protocol):
-    """`engine.read_optimistically(read, request)`: what `read(engine, request)` finds, which changes nothing and may be called twice.
+    """`engine.read_optimistically(read, request)` returns `read(engine, request)`. `read` must not change anything, and
+    may be called twice.
 
-    It must have read something from the store if it succeeds: that is how commits of others are noticed.
+    A successful `read` must have read something from the store, since that is how other processes' commits are noticed.
 
-    A snapshot costs as much as a lookup, so the first call has none. If another process has committed since the catalog
-    was read, what was found may be of two moments: then it is read again, in a snapshot. While others keep committing,
-    that is the only call. If no other process can write, the lock alone is enough.
+    A snapshot costs as much as a lookup, so the first call runs without one. If another process has committed since the
+    catalog was read, the result may mix two moments, and `read` is repeated in a snapshot. While other processes keep
+    committing, only the call in the snapshot is made. If no other process can write, the lock alone is enough.
     """
 
     def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
 
 
 class _ReadLock:
-    """`with engine.reading:` the lock, and a snapshot that includes the last commit.
+    """`with engine.reading:` takes the lock, and a snapshot that includes the last commit.
 
-    The catalog and the items are of the same moment: no other process can drop a table in between. If
-    no other process can write, the lock alone is enough.
+    The catalog and the items come from the same moment: no other process can drop a table in between. If no other
+    process can write, the lock alone is enough.
     """
 
     __slots__ = ("_engine", "_lock", "_snapshot")
@@ -452,7 +456,7 @@ class _ReadLock:
 
 
 class _Writing:
-    """`with engine.writing:` the lock and one transaction, shared by the blocks nested inside."""
+    """`with engine.writing:` takes the lock, and one transaction that nested blocks share."""
 
     __slots__ = ("_depth", "_engine", "_exclusive", "_lock", "_synced", "_transaction")
 
@@ -513,7 +517,7 @@ class _Writing:
         home = engine.home
         if kind is not None:
             self._undo()
-            # An action on items raises an ApiError before it has changed anything.
+            # Item actions raise an ApiError only before they have changed anything.
             if not issubclass(kind, ApiError) or engine.counts.changed or len(home.regions) > 1:
                 engine.forget()
             else:

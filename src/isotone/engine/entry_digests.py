@@ -1,9 +1,9 @@
-"""Compares the entries of an index with those that its table's items should have, by sums of digests of a few kilobytes.
+"""Compares an index with its table in the consistency check: sums of hashes in buckets, a few kilobytes for any size.
 
-The check reads the table in its order and adds up the expected entries, then reads the index in its own order and adds up the
-actual ones. Sums do not depend on the order, so several processes can make them in parts, and nothing is looked up. Each entry
-is in a bucket by its digest: if an entry is missing, outdated or superfluous, the sums of its bucket differ, and the check looks
-up the entries of that bucket alone.
+The check reads the table in its order and adds up the expected entries, then reads the index in its order and adds up
+the actual ones. Sums do not depend on the order, so several processes can compute parts of them, and nothing is looked
+up. Each entry is in a bucket by its digest. If an entry is missing, outdated or superfluous, the sums of its bucket
+differ, and the check looks up only the entries of that bucket.
 
 Digests have 64 bits (BLAKE2b). The chance that a difference in a bucket goes unnoticed is one in 2⁵⁴.
 """
@@ -18,7 +18,7 @@ _BUCKETS: Final = 1024
 
 
 class EntryDigests:
-    """The digests of any number of entries, each of which is a key and its record."""
+    """The digests of any number of entries. An entry is a key and its record."""
 
     __slots__ = ("count", "sums")
 
@@ -40,7 +40,7 @@ class EntryDigests:
             self.sums[bucket] = self.sums.get(bucket, 0) + amount
 
     def differing(self, others: EntryDigests) -> frozenset[int]:
-        """The buckets that do not have the same entries in both."""
+        """The buckets whose entries differ."""
         buckets = self.sums.keys() | others.sums.keys()
         return frozenset(each for each in buckets if self.sums.get(each) != others.sums.get(each))
 
@@ -51,5 +51,5 @@ def bucket_of(key: bytes, record: bytes) -> int:
 
 
 def _digest(key: bytes, record: bytes) -> int:
-    # The size of the key says where the record begins.
+    # The size of the key marks where the record begins.
     return int.from_bytes(blake2b(key + record, digest_size=_SIZE).digest()) ^ len(key)

@@ -1,4 +1,4 @@
-"""The consistency check of a whole file, all its regions, or of some of its tables; by several processes if it is large."""
+"""Runs the consistency check (`isotone check`) on a file or some of its tables, in one or several processes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from isotone.engine.integrity import Part, Step, Survey
 from isotone.errors import UsageError
 from isotone.text_table import pluralized
 
-_LARGE: Final = 64 << 20  # bytes of a file from which on processes are worth their start
-_MOST: Final = 8  # processes, unless more are asked for
+_LARGE: Final = 64 << 20  # bytes from which on several processes are worth starting
+_MOST: Final = 8  # processes, by default
 
 
 class CheckProgress(NamedTuple):
-    """How far a check has come: the items and all entries that it has read, and how many entries there are.
+    """Progress of a check: items read, entries read, and the total number of entries.
 
-    All entries are the items with the entries of their indexes.
+    "Entries" are the items and the entries of their indexes.
     """
 
     items: int
@@ -33,7 +33,7 @@ class CheckProgress(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a check has found: the problems, none if all is well, and the number of items that can be read."""
+    """The result of a check: the problems (none if all is well), and the number of readable items."""
 
     problems: list[str]
     items: int
@@ -48,7 +48,7 @@ class Checkers(Protocol):
     def check(
         self, region: str, survey: Survey, parts: Sequence[Part], step: Step
     ) -> Iterator[tuple[Part, TreeFindings]]:
-        """Check the parts of a region, and give what was found in each, in any order."""
+        """Check the parts of a region, and yield the findings of each, in any order."""
 
 
 def check(
@@ -60,8 +60,8 @@ def check(
 ) -> Checked:
     """Check the file of an engine, or some of its tables.
 
-    Without `processes`, a large file gets one for each core, at most eight; a small one is checked in this process, as with
-    `processes=1`. Raises `UsageError` for a table that does not exist, and for less than one process.
+    Without `processes`, a large file gets one process per core, at most eight; a small one is checked in this process,
+    as with `processes=1`. Raises `UsageError` for an unknown table, and for less than one process.
     """
     _check_names(engine, tables)
     if processes is not None and processes < 1:
@@ -71,7 +71,7 @@ def check(
     if processes == 1 or (processes is None and not is_large):
         with engine.reading:
             return _check(engine, tables, watch, _Here())
-    from isotone.engine.check_processes import CheckProcesses  # which most checks do not need
+    from isotone.engine.check_processes import CheckProcesses  # most checks do not need it
 
     number = processes or min(_cores(), _MOST)
     with CheckProcesses(str(path), number, tables) as others, others.one_snapshot(engine) as is_one:
@@ -111,14 +111,14 @@ def _check(
 
 
 class _ReadCounter:
-    """Adds up what is read."""
+    """Adds up the entries that are read, for the progress."""
 
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch
         self._items = self._entries = self._of_entries = 0
 
     def of(self, survey: Survey, parts: Sequence[Part]) -> Step:
-        """What counts the entries of these parts."""
+        """A function that counts the entries of these parts."""
         self._of_entries += survey.size(parts)
 
         def step(part: Part, count: int) -> None:

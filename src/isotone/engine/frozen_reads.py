@@ -1,7 +1,7 @@
-"""Tables as they are at one moment, read from end to end while others write: a page at a time, in the order of keys.
+"""Snapshot reads: whole tables as they are at one moment, in pages, while others write.
 
-A file is read in one read transaction of SQLite's, over a connection of its own. Nothing is written to it, so a killed
-process leaves nothing; until the read ends, the file's log grows. A database in memory is read by views, which end with
+A file is read in one SQLite read transaction over a separate connection. Nothing is written, so a killed process leaves
+nothing behind; the file's log grows until the read ends. A database in memory is read through views, which close with
 the block.
 """
 
@@ -17,20 +17,20 @@ from isotone.engine.layout import body_of, size_of, size_prefix
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ResourceNotFoundException, UsageError
 
-ITEMS: Final = 2000  # of a page, at most
+ITEMS: Final = 2000  # items in a page, at most
 _BYTES: Final = 4 << 20
-_ITEMS_LOCKED: Final = 500  # that are read from memory while its lock is held
+_ITEMS_LOCKED: Final = 500  # items read from memory while its lock is held
 
 Entry: TypeAlias = tuple[bytes, bytes, int]
-"""The bytes that an item sorts by in its table, its DynamoDB JSON, and its size."""
+"""The bytes that order an item in its table, its DynamoDB JSON, and its size."""
 
 PagesOf: TypeAlias = Callable[[str], Iterator[list[Entry]]]
-"""The name of a table → its items, page by page in the order of a Scan."""
+"""The name of a table → its items in pages, in Scan order."""
 
 
 @contextmanager
 def in_file(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
-    """Read tables of an engine that nobody else uses: its lock is held for the length of the block."""
+    """Read tables of an engine that nobody else uses: the block holds its lock throughout."""
     with engine.reading:
         tables = _tables(engine, names)
 
@@ -42,7 +42,7 @@ def in_file(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
 
 @contextmanager
 def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
-    """Read tables in memory. Each page takes the lock for some milliseconds, and writers go on in between."""
+    """Read tables in memory. Each page takes the lock for some milliseconds; writers continue in between."""
     with engine.writing:
         opened = {
             name: views.open_table(engine, table, f"reader:{name}")
@@ -65,7 +65,7 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
 
 
 def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
-    """Put entries of a table with the same keys, in their order, into one that has none of them and nothing but items."""
+    """Add sorted entries to an empty table with the same keys and no indexes or streams."""
     (table,) = _tables(engine, [name]).values()
     new = [(key, size_prefix(size) + json) for key, json, size in entries]
     has_more = table.indexes or table.stream or table.history or table.replication
@@ -87,7 +87,7 @@ def _tables(engine: Engine, names: Sequence[str]) -> dict[str, StoredTable]:
 
 
 def _pages(records: Iterable[tuple[bytes, bytes]]) -> Iterator[list[Entry]]:
-    """Records in pages of bounded size."""
+    """Records in pages of limited size."""
     page: list[Entry] = []
     size = 0
     for key, record in records:

@@ -1,4 +1,4 @@
-"""Whether a database can be read and written now, and what it measures of itself."""
+"""Health check (can the database be read and written now?) and Prometheus metrics of the database."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from isotone.engine import stream_lag
 from isotone.engine.engine import Engine
 from isotone.errors import IsotoneError, StorageBusy
 
-_LEAST_ROOM: Final = 64 << 20  # bytes of the disk below which writes will soon fail
+_LEAST_ROOM: Final = 64 << 20  # bytes of free disk; with less, writes will soon fail
 _LOG: Final = "-wal"
 
 Series = tuple[str, tuple[tuple[str, str], ...], float]
-"""A name, labels, and a value."""
+"""The name, labels and value of a metric."""
 
 
 def health(engine: Engine) -> str:
-    """Why the database cannot be read or written; empty if it can. That another process is writing is no reason."""
+    """Why the database cannot be read or written; empty if it can. Another process that is writing does not count."""
     try:
         with engine.reading:
             engine.store.trees()
@@ -43,7 +43,7 @@ def health(engine: Engine) -> str:
 
 
 def gauges(engine: Engine) -> dict[str, float]:
-    """Sizes, counts and waits, by the names of Prometheus."""
+    """Sizes, counts and waits, by their Prometheus names."""
     found = {
         "isotone_tables": float(
             sum(len(each.catalog.tables) for each in list(engine.regions.values()))
@@ -60,7 +60,7 @@ def gauges(engine: Engine) -> dict[str, float]:
 
 
 def measure(engine: Engine, measured: bool = True) -> None:
-    """Count from now on what requests consume of each table, and notice how far streams are read; or end that."""
+    """Start or stop measuring consumed capacity and stream lag."""
     with engine.lock:
         for each in list(engine.regions.values()):
             if measured == (each.catalog.units is not None):
@@ -73,7 +73,9 @@ def measure(engine: Engine, measured: bool = True) -> None:
 
 
 def series(engine: Engine) -> list[Series]:
-    """What `measure` has found, by the names of Prometheus: the consumed units by table and index, the lag of each shard."""
+    """The measurements that `measure` enables, by their Prometheus names: consumed units by table and index, and the
+    lag of each shard.
+    """
     found: list[Series] = []
     for region, each in sorted(engine.regions.items()):
         for table, index, units in each.catalog.units or ():
@@ -89,7 +91,7 @@ def series(engine: Engine) -> list[Series]:
 def _lags(engine: Engine) -> list[tuple[str, str, float]]:
     try:
         return stream_lag.lags(engine)
-    except IsotoneError:  # the counters can be shown all the same, and `health` gives the reason
+    except IsotoneError:  # the counters can still be shown, and `health` reports the reason
         return []
 
 

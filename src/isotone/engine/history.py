@@ -1,15 +1,15 @@
-"""The history of a table: what each change replaced, so that the table can be read as it was.
+"""History for point-in-time recovery (PITR): the old record of every change, so that a table can be read as it was.
 
     key     time in ms (8 bytes) · sequence number (8)
     value   length of the item's key (4) · the item's key · its record before the change, empty if there was none
 
-A change writes its entry in its own transaction, at the end of the tree. Keys rise even if the clock is set
-back: no time is less than the one before. So a *position*, the key of an entry, divides the history. The table as
-of a position is the present table, except that every key with a later change has the record that the first of these
-replaced (`views` reads it so).
+A change writes its entry in its own transaction, at the end of the tree. Keys rise even if the clock is set back: a
+time is never less than the one before. So a *position*, the key of an entry, divides the history. The table as of a
+position is the present table, except that each key with a later change has the record that the first of these changes
+replaced. `views` reads it this way.
 
-A table has a history while point-in-time recovery is enabled, and while a view of it is open. Entries that neither
-needs are trimmed. A write to a table without one pays a comparison with None.
+A table has a history while point-in-time recovery is enabled, and while a view of it is open. Entries that neither of
+them needs are trimmed. Without a history, a write only compares a field with None.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class ReplacedRecord(NamedTuple):
 
 
 def keep_old(engine: Engine, tree: str, key: bytes, old: bytes | None) -> None:
-    """Record that a change replaced `old`, in the open transaction. Costs one more write.
+    """Record in the open transaction that a change replaced `old`. Costs one more write.
 
-    The sequence number and the latest time are stored with the counts of trees: written once per
-    transaction, and undone with it.
+    The sequence number and the latest time are stored with the tree counts, so they are written once per transaction,
+    and rolled back with it.
     """
     sequence, latest = engine.counts.of(tree)
     now = max(latest, milliseconds(engine.clock.now()))
@@ -56,14 +56,14 @@ def keep_old(engine: Engine, tree: str, key: bytes, old: bytes | None) -> None:
 
 
 def position_at(engine: Engine, tree: str, moment: int) -> bytes:
-    """The last change at or before a moment (ms). Changes that are still to come are after it."""
+    """The position of the last change at or before a time (ms). Later changes come after it."""
     high = _POSITION.pack(moment + 1, 0)
     entry = next(engine.store.range(tree, b"", high, reverse=True), None)
     return BEGINNING if entry is None else entry[0]
 
 
 def changes_after(engine: Engine, tree: str, position: bytes, most: int) -> list[ReplacedRecord]:
-    """The next changes after a position, the oldest first."""
+    """The next changes after a position, oldest first."""
     entries = islice(engine.store.range(tree, position + b"\x00", None), most)
     return [change_in(position, value) for position, value in entries]
 
@@ -74,12 +74,12 @@ def time_of(position: bytes) -> int:
 
 
 def milliseconds(seconds: float) -> int:
-    """A time as histories have it."""
+    """A time in milliseconds, as histories store it."""
     return int(seconds * 1000)
 
 
 def change_in(position: bytes, value: bytes) -> ReplacedRecord:
-    """The change in an entry."""
+    """Decode the change in an entry."""
     key_end = _LENGTH.size + _LENGTH.unpack_from(value)[0]
     return ReplacedRecord(position, value[_LENGTH.size : key_end], value[key_end:])
 
@@ -106,12 +106,12 @@ def end_if_unused(engine: Engine, table: StoredTable) -> None:
 
 
 def earliest(engine: Engine, recovery: Recovery) -> int:
-    """The earliest moment (ms) to which a table can be restored."""
+    """The earliest time (ms) to which a table can be restored."""
     return max(recovery.since, milliseconds(engine.clock.now()) - recovery.days * DAY)
 
 
 def pin(engine: Engine, view: str, tree: str, position: bytes) -> None:
-    """Keep the changes after a position, for a view, until `unpin`."""
+    """Keep the changes after a position for a view, until `unpin`."""
     engine.store.put(VIEWS, _pin_key(tree, view), position)
 
 
@@ -121,7 +121,7 @@ def unpin(engine: Engine, view: str, tree: str) -> None:
 
 
 def pins(engine: Engine, tree: str) -> list[bytes]:
-    """The positions that views of a history need."""
+    """The positions that open views need."""
     low = _pin_key(tree, "")
     return [position for _, position in engine.store.range(VIEWS, low, low[:-1] + b"\x01")]
 
@@ -130,7 +130,7 @@ def _pin_key(tree: str, view: str) -> bytes:
     return b"p" + tree.encode() + b"\x00" + view.encode()
 
 
-# Maintenance: drop what can no longer be restored
+# Maintenance: drops what can no longer be restored
 
 
 def exists(engine: Engine) -> bool:
@@ -139,7 +139,7 @@ def exists(engine: Engine) -> bool:
 
 
 def trim(engine: Engine) -> bool:
-    """Drop a slice of the changes that are too old; False if there were none."""
+    """Drop a slice of changes that are too old; False if there were none."""
     with engine.reading:
         histories = engine.catalog.having("history")
         due = [table.name for table in histories if next(_old(engine, table), None)]
@@ -155,13 +155,13 @@ def trim(engine: Engine) -> bool:
 
 
 def _old(engine: Engine, table: StoredTable) -> Iterator[bytes]:
-    """The positions of the changes that nobody needs any more."""
+    """The positions of changes that nobody needs any more."""
     if table.history is None:
         return iter(())
     needed = pins(engine, table.history)
     recovery = table.schema.recovery
     if recovery is not None:
-        # An export may begin at the earliest moment, and has the changes of that millisecond.
+        # An export may begin at the earliest moment, and includes the changes of that millisecond.
         needed.append(_POSITION.pack(earliest(engine, recovery), 0))
     high = min(needed, default=BEGINNING) + b"\x00"
     return (position for position, _ in engine.store.range(table.history, b"", high))

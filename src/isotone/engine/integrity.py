@@ -1,9 +1,10 @@
-"""The consistency check: nothing is damaged, items are under their keys, and indexes, counts and streams are right.
+"""The consistency check: finds damaged entries, items under wrong keys, and wrong indexes, counts and streams.
 
-It reads every entry once and keeps none, so it needs little memory for a file of any size. Damage does not end it: it is
-one more problem, and the check continues with the next entry or, where a tree cannot be read on, with the next part.
+It reads every entry once and keeps none, so it needs little memory for a file of any size. Damage does not stop it: it
+becomes one more problem, and the check continues with the next entry or, if a tree cannot be read further, with the
+next part.
 
-The work is in parts, each a range of the keys of one tree (`checked_trees` says what is checked in it):
+The work is split into parts, each a range of keys of one tree (`checked_trees` has the checks of each kind):
 
     survey = Survey(engine)
     for parts in survey.rounds():           what one round finds may need another
@@ -11,7 +12,7 @@ The work is in parts, each a range of the keys of one tree (`checked_trees` says
             survey.add(part, survey.check(part))
     survey.problems()
 
-Here they are checked one after the other. `check_processes` has several processes check the parts of a file.
+Here they are checked one after the other. `check_processes` distributes the parts of a file among several processes.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ Progress = Callable[[str, int], None]
 
 T = TypeVar("T")
 
-PART_SIZE: Final = 4096  # pages
+PART_SIZE: Final = 4096  # pages of a part
 _EVERY: Final = 10_000  # entries between two calls of `Step`
 
 
 class Part(NamedTuple):
-    """A range of the keys of a tree; without a tree, the structure of the file.
+    """A range of the keys of a tree. Without a tree, it is the structure of the file.
 
-    With `suspects` it is read again, for the entries in those buckets.
+    With `suspects`, it is read again for the entries in those buckets.
     """
 
     tree: str | None
@@ -59,16 +60,16 @@ class Part(NamedTuple):
 
 
 Step = Callable[[Part, int], object]
-"""Called with a part and the number of its entries that were read since the last call; also at its end."""
+"""Called with a part and the number of entries read in it since the last call; also at its end."""
 
 Note = Callable[[Exception | str], object]
-"""Called with each problem that is met."""
+"""Called with each problem that is found."""
 
 
 def check(engine: Engine, progress: Progress | None = None) -> list[str]:
     """The problems, one message each; empty if there are none. Reads every item and every index entry.
 
-    Reads a snapshot, so other processes may continue to write.
+    Reads a snapshot, so other processes can continue to write.
     """
     with engine.reading:
         survey = Survey(engine)
@@ -86,7 +87,7 @@ def check(engine: Engine, progress: Progress | None = None) -> list[str]:
 
 
 def check_entries(store: OrderedStore) -> list[str]:
-    """The problems of a store whose tables are not known: of its structure, and of each entry. Reads everything."""
+    """The problems of a store whose tables are not known: in its structure and in each entry. Reads everything."""
     problems = store.check()
 
     def note(error: DamagedItem) -> None:
@@ -104,14 +105,14 @@ def check_entries(store: OrderedStore) -> list[str]:
 class Survey:
     """The check of a region of a database, or of some of its tables.
 
-    All methods are called in one `engine.reading`. Surveys of the same snapshot in several processes have the same trees,
-    so one can check a part for another.
+    All methods must be called within one `engine.reading`. Surveys of the same snapshot in several processes have the
+    same trees, so one can check a part for another.
     """
 
     def __init__(self, engine: Engine, tables: Collection[str] = ()) -> None:
         self._engine = engine
         self._chosen = tables
-        self._listing: list[str] = []  # problems of what lists the trees
+        self._listing: list[str] = []  # problems of the lists of trees
         self._structure: list[str] = []
         self._there = set(engine.store.trees())
         catalog = engine.catalog
@@ -125,13 +126,13 @@ class Survey:
         self._trees |= {tree: CheckedTree(tree) for tree in self._others()}
         self._found = {tree: _InTree() for tree in self._trees}
 
-    # What there is
+    # The trees
 
     def _has(self, table: str) -> bool:
         return not self._chosen or table in self._chosen
 
     def _listed(self, known: Callable[[Engine], Iterable[T]]) -> list[T]:
-        """What the database lists in a tree of its own; nothing if that is damaged, which is a problem."""
+        """The trees that the database lists in its own tree; none if that list is damaged, which is a problem."""
         try:
             return list(known(self._engine))
         except StorageCorrupt as error:
@@ -139,7 +140,7 @@ class Survey:
             return []
 
     def _known(self) -> Iterator[CheckedTree]:
-        """The trees whose contents are known, in the order in which their problems are reported."""
+        """The trees with known contents, in the order in which their problems are reported."""
         for table in self._tables:
             yield CheckedItems(self._engine, table)
             complete = [index for index in table.indexes if index.filled]
@@ -150,7 +151,7 @@ class Survey:
         yield from (CheckedBackup(backup) for backup in self._backups if backup.view is None)
 
     def _others(self) -> list[str]:
-        """All other trees of the region. Those of a region that cannot be opened belong to the home."""
+        """All other trees of the region. The home also has those of regions that cannot be opened."""
         if self._chosen:
             of_tables = {tree for table in self._tables for tree in table.trees}
             return sorted((of_tables & self._there) - self._trees.keys())
@@ -161,14 +162,14 @@ class Survey:
         return sorted(own - self._trees.keys())
 
     def _out_of_place(self) -> Iterator[str]:
-        """The problems of trees that are not there, or belong to nothing."""
+        """Trees that are missing, and trees that belong to nothing."""
         known = {tree for table in self._tables for tree in table.trees}
         known.update(stream.tree for stream in self._streams)
         if not self._chosen:
             known.update(SYSTEM_TREES, (backup.tree for backup in self._backups))
             known.update(tree for view in self._views for tree in views.trees(view))
             there = {tree for tree in self._there if not is_of_region(tree)}
-            # Where a list of trees is damaged, it is not known to what a tree belongs.
+            # If a list of trees is damaged, the owner of a tree may be unknown.
             for tree in sorted(there - known) if not self._listing else ():
                 yield f"tree {tree} belongs to no table"
         for tree in sorted(known - self._there):
@@ -177,7 +178,7 @@ class Survey:
     # The parts
 
     def rounds(self) -> Iterator[list[Part]]:
-        """The parts to check, and after these have been added those that are to be checked again."""
+        """The parts to check and, after their findings are added, the parts to check again."""
         cut = self._engine.store.parts(list(self._trees), PART_SIZE)
         yield [Part(None), *(Part(tree, keys) for tree in self._trees for keys in cut[tree])]
         torn = [tree for tree, found in self._found.items() if found.is_torn]
@@ -211,7 +212,7 @@ class Survey:
         return tree.table if isinstance(tree, CheckedItems) else None
 
     def size(self, parts: Iterable[Part]) -> int:
-        """How many entries there are in the trees of these parts, as far as they are counted."""
+        """How many entries the trees of these parts have, as far as they are counted."""
         try:
             return sum(
                 self._engine.counts.of(tree)[0] for tree in {part.tree for part in parts} if tree
@@ -259,9 +260,10 @@ class Survey:
     def _entries(
         self, part: Part, tree: str, found: TreeFindings, note: Note, step: Step
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The sound entries of a part; the others are noted.
+        """The sound entries of a part; damage is passed to `note`.
 
-        It ends at a sound key, not at any that seems to be behind the part: it may have changed, and others follow.
+        Stops only at a sound key beyond the part. A damaged key may only seem to be beyond it, and more entries may
+        follow.
         """
         low, high, _ = part.keys
         count = 0
@@ -277,17 +279,17 @@ class Survey:
             yield key, record
         step(part, count % _EVERY)
 
-    # What was found
+    # The findings
 
     def add(self, part: Part, found: TreeFindings) -> None:
-        """Take over what was found in a part, here or in another process."""
+        """Add the findings of a part that was checked here or in another process."""
         if part.tree is None:
             self._structure += found.problems
         else:
             self._found[part.tree].add(part, found)
 
     def problems(self) -> list[str]:
-        """All problems, each once: also an entry both of whose checksums are wrong is damaged once."""
+        """All problems, each once. An entry with two wrong checksums is one problem."""
         engine = self._engine
         found = [*self._structure, *self._listing, *self._noted(self._out_of_place())]
         of_trees = {
@@ -309,7 +311,7 @@ class Survey:
         return None if found is None or not found.total.is_whole else found.total
 
     def _noted(self, problems: Iterator[str]) -> list[str]:
-        """Problems up to where the file cannot be read on, which is one more."""
+        """Problems until the file cannot be read any further, which is one more problem."""
         noted: list[str] = []
         try:
             noted.extend(problems)
@@ -326,13 +328,13 @@ class Survey:
         return f"{self._holder(tree)} is missing"
 
     def _holder(self, tree: str) -> str:
-        """The table or the index that is in a tree."""
+        """The table or the index that a tree belongs to."""
         catalog = self._engine.catalog
         return damage.holder(damage.roles([*catalog, *catalog.creating.values()]).get(tree), tree)
 
 
 class _InTree:
-    """What was found in the parts of one tree so far."""
+    """The findings in the parts of one tree so far."""
 
     def __init__(self) -> None:
         self.total = TreeFindings()
@@ -351,13 +353,13 @@ class _InTree:
 
     @property
     def is_torn(self) -> bool:
-        """Whether a part does not begin where the one before it has ended: damage has led a search astray."""
+        """Whether a part does not begin where the part before it ended: damage has misled a search in the tree."""
         ends = [ends for _, ends in sorted(self._ends.items())]
         return self.total.is_whole and any(one[1] != other[0] for one, other in pairwise(ends))
 
 
 def _of_cached_vectors(engine: Engine, holder: Callable[[str], str]) -> Iterator[str]:
-    """The problems of vectors in memory: each is that of the entry, and no entry is missing."""
+    """The problems of cached vectors: each must equal its index entry, and none may be missing."""
     for tree, rows in engine.vectors.kept():
         stored = {
             key: rows.index.vector_of(record)
@@ -368,7 +370,7 @@ def _of_cached_vectors(engine: Engine, holder: Callable[[str], str]) -> Iterator
 
 
 def _of_shards(engine: Engine, stream: Stream) -> Iterator[str]:
-    """The problems of a stream: its open shards cover all hashes once, and its table knows them."""
+    """The problems of a stream: its open shards must cover all hashes once, and match the table's list."""
     opened = streams.open_shards(engine, stream)
     if stream.disabled is not None:
         if opened:

@@ -1,4 +1,4 @@
-"""Writes one item together with its index entries, its counts, its stream record and its history."""
+"""PutItem and DeleteItem in the engine: writes an item with its index entries, counts, stream record and history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isotone.values.size import value_size
 
 
 class WriteMeter(Protocol):
-    """Counts the cost of writes, if a request asks for it."""
+    """Counts the cost of writes for requests that ask for it."""
 
     def write(self, old_size: int, new_size: int) -> None:
         """Called with an item's sizes before and after; 0 if there was none."""
@@ -51,8 +51,8 @@ def put(
 ) -> None:
     """Set the item at a key. The caller has validated it.
 
-    `old` is the current record, `old_item` the same parsed, if the caller has it. `stamp` is that of a write which was
-    made in another region.
+    `old` is the current record; `old_item` is the same record parsed, if the caller has it. `stamp` is given for a
+    write from another region.
     """
     if table.replication is not None and stamp is None:
         stamp = replica_log.next_stamp(engine, table, key)
@@ -74,9 +74,9 @@ def put(
 
 
 def add(engine: Engine, table: StoredTable, new: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Put many records at once, in the order of their keys, into a table without a stream or a history.
+    """Add many records at once, in key order, to a table without a stream or a history.
 
-    It writes all or none; False if a key is taken. Its indexes, if it has any, are filled later. Costs a tenth of `put`.
+    Adds all or none; False if a key is taken. The caller fills the indexes later. Costs a tenth of `put`.
     """
     with engine.store.transaction() as attempt:
         if engine.store.add(table.tree, new) < len(new):
@@ -97,7 +97,9 @@ def delete(
     expired: bool = False,
     stamp: Stamp | None = None,
 ) -> None:
-    """Remove the item at a key, with `old`, `old_item` and `stamp` as for `put`; `expired` is for the stream."""
+    """Delete the item at a key, with `old`, `old_item` and `stamp` as for `put`. `expired` marks a TTL deletion in the
+    stream.
+    """
     old_size = size_of(old)
     if old is not None:
         engine.store.delete(table.tree, key)
@@ -123,7 +125,7 @@ def charge(
     item: Item | None,
     size: int,
 ) -> None:
-    """Count a write. An indexed vector counts four bytes for each dimension, whatever digits its numbers have."""
+    """Count a write. An indexed vector counts four bytes per dimension, however many digits its numbers have."""
     old_size = size_of(old)
     if table.vectors:
         if old is not None:
@@ -134,7 +136,7 @@ def charge(
 
 
 def _vector_difference(table: StoredTable, item: Item) -> int:
-    """How many bytes more the indexed vectors of an item are charged for than they have."""
+    """How many bytes the charge for an item's indexed vectors differs from their real size."""
     difference = 0
     for name, index in {each.schema.attribute: each for each in table.vectors}.items():
         value = item.get(name)
@@ -153,9 +155,9 @@ def _update_entries(
     new_item: Item | None,
     meter: WriteMeter | None,
 ) -> None:
-    """Bring every index entry of an item up to date, and the size of its collection.
+    """Update every index entry of an item, and the size of its collection.
 
-    Only a table with indexes has collections: those of its local indexes.
+    Only tables with local indexes have collection sizes.
     """
     if old_record is not None and old_item is None:
         old_item = item_of(old_record)
@@ -187,7 +189,7 @@ def _update_entries(
 def replace_entry(
     engine: Engine, index: TableIndex, before: IndexEntry | None, after: IndexEntry | None
 ) -> None:
-    """Replace an index entry with another; either may be missing."""
+    """Replace an index entry with another; either may be None."""
     items = size = 0
     if before is not None:
         items, size = -1, -size_of(before.record)
@@ -202,7 +204,7 @@ def replace_entry(
 
 
 def _resize_collection(engine: Engine, table: StoredTable, item: Item, change: int) -> None:
-    """Update the size of an item collection, which a table with local indexes reports."""
+    """Update the size of an item collection, which DynamoDB reports for tables with local indexes."""
     assert table.collections is not None
     prefix = table.keyspace.prefix([item[table.schema.keys.partition[0].name]])
     size = collection_size(engine, table, prefix) + change

@@ -1,17 +1,16 @@
-"""The physical layout: the keys of items and index entries, and the bytes of their records.
+"""Physical layout: encodes the keys of items and index entries (hash, partition, sort) and their records.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
 
-Here is which components a key has, and in which order; the bytes of each component are in `codec.key_bytes`.
+This file decides which components a key has, and in which order; `codec.key_bytes` encodes each component.
 
-Each component delimits itself and sorts like its value. So a Scan comes
-in hash order, a parallel segment is a range of hashes, an item collection is one contiguous range, and
-entries with equal index keys are neighbours.
+Each component delimits itself and sorts like its value. So a Scan returns items in hash order, a parallel segment is a
+range of hashes, an item collection is one contiguous range, and entries with equal index keys are neighbours.
 
-A record is four bytes of size, then the item's DynamoDB JSON. The size is the item's by DynamoDB's
-accounting, stored so that it need not be computed again. The JSON is canonical and is spliced into
-responses unchanged: an item that no expression touches is never parsed.
+A record is the item's size in four bytes, then its DynamoDB JSON. The size follows DynamoDB's rules, and is stored so
+that it need not be computed again. The JSON is canonical and is spliced into responses unchanged, so an item that no
+expression touches is never parsed.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.size import value_size
 
 Bounds: TypeAlias = tuple[bytes, bytes | None]
-"""`low <= key < high`; None is the end of the tree."""
+"""`low <= key < high`; None means the end of the tree."""
 
 SHORT = limits.SORT_KEY_SIZE // 4
-"""Characters that are within the limits of every key in any encoding."""
+"""Keys with up to this many characters are within all size limits, in any encoding."""
 
 
 class Keyspace:
@@ -85,7 +84,7 @@ class Keyspace:
         self._text_sort = schema.sort[0].name if is_text and schema.sort else None
 
     def plain_key(self, item: Mapping[str, AttributeValue]) -> bytes | None:
-        """The key of an item if it is of short strings only, as most keys are: they must fit. Values may be unchecked."""
+        """The key of an item if it has only short strings, as most keys do; None otherwise. Values may be unvalidated."""
         if not self._text_names:
             return None
         try:
@@ -107,7 +106,7 @@ class Keyspace:
         return key + encode_text(text)
 
     def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether an item that was validated has a `plain_key`. Costs less than to make the key."""
+        """Whether a validated item has a `plain_key`. Cheaper than making the key."""
         for name in self._text_names:
             value = item.get(name)
             if value is None or "S" not in value or not 0 < len(value["S"]) <= SHORT:
@@ -115,7 +114,7 @@ class Keyspace:
         return self._text_names != ()
 
     def fits(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether an item has every key attribute with its type, neither empty nor too long."""
+        """Whether an item has every key attribute with the right type, neither empty nor too long."""
         for name, kind, _, limit in self._components:
             value = item.get(name)
             text = None if value is None else value.get(kind)
@@ -135,9 +134,9 @@ class Keyspace:
         return partition_prefix(head) + tail
 
     def key_of(self, contents: Sequence[bytes]) -> bytes | None:
-        """The key of an item whose key attributes have these contents, in normal form; None if they may not fit."""
+        """The key of an item from the contents of its key attributes, in normal form; None if they may not fit."""
         if self._text_names:
-            # What is too long to be sure of is as if it did not fit.
+            # Long contents, which might be too long, are treated as not fitting.
             if not 0 < len(contents[0]) <= SHORT:
                 return None
             key = partition_prefix(b"\x20" + contents[0] + b"\x00")
@@ -155,7 +154,7 @@ class Keyspace:
         return self.key(item) if self.fits(item) else None
 
     def item_key(self, key: bytes) -> Item | None:
-        """The key attributes in a key, of a table or of an index entry (those of the index); None if it has others."""
+        """The attributes in the key of a table or an index entry; None if it is not such a key."""
         try:
             values = decode_components(key[HASH_SIZE:])
         except MalformedKey:
@@ -195,7 +194,7 @@ _encode_binary: Callable[[str], bytes] = encoder_for("B")
 
 
 def _text_of(content: bytes) -> bytes:
-    """The component of a text that has no control characters."""
+    """The component of a text without control characters."""
     return b"\x20" + content + b"\x00"
 
 
@@ -209,7 +208,7 @@ _OF_CONTENT: dict[str, Callable[[bytes], bytes]] = {
     "N": _number_of,
     "B": lambda content: _encode_binary(content.decode()),
 }
-"""From the content of an attribute in JSON, which needs no escapes, to its component."""
+"""From an attribute's content in JSON (without escapes) to its component."""
 
 _Component = tuple[str, str, Callable[[str], bytes], int]  # name, type, encoder, largest size
 
@@ -232,16 +231,16 @@ _BOUNDS: dict[str, Callable[[bytes, list[bytes]], Bounds]] = {
 _SIZE = Struct(">I")
 SIZE_BYTES = _SIZE.size
 size_prefix: Callable[[int], bytes] = _SIZE.pack
-"""The first bytes of a record, which give its size."""
+"""The first bytes of a record, which contain the item's size."""
 _unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
-# Values stay plain dicts: naming their types here would make msgspec check each one again.
+# Values stay plain dicts: if their types were named here, msgspec would validate each one again.
 _decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
 
 
 def decode_item(body: bytes) -> Item:
-    """The item of its JSON. In a thread for long work a large one is parsed in pieces."""
+    """Parse an item's JSON. A worker thread for long tasks parses a large one in pieces."""
     if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
         item: Item = decode_in_pieces(body)
         return item
@@ -264,7 +263,8 @@ _SIZE_DIGITS = [(itemgetter(place), 256 ** (SIZE_BYTES - 1 - place)) for place i
 def total_size(records: Sequence[bytes]) -> int:
     """The size of the items of these records.
 
-    It adds up the bytes at each place of the sizes, so that it makes no number for each record. No item needs the first byte.
+    Adds up each byte position of the sizes separately, so it creates no integer per record. No item needs the first
+    byte.
     """
     return sum([weight * sum(map(digit, records)) for digit, weight in _SIZE_DIGITS])
 
@@ -282,14 +282,14 @@ def item_of(record: bytes) -> Item:
 
 
 _SUM = 0xFFFF
-"""The half of an Adler-32 that is the sum of the bytes, modulo 65,521."""
+"""The half of an Adler-32 checksum that is the sum of the bytes modulo 65,521."""
 
 
 def hold_equal_items(old: bytes, new: bytes, new_item: Item | None = None) -> bool:
-    """Whether two records hold equal items. Attributes and the members of sets have no order.
+    """Whether two records contain equal items. The order of attributes and of set members does not matter.
 
-    Parses only records that have the same length and the same sum of bytes, which no order changes; `new_item` is `new`,
-    parsed, if the caller has it.
+    Parses only records with the same length and the same sum of bytes, which reordering does not change. `new_item` is
+    `new` parsed, if the caller has it.
     """
     if old == new:
         return True

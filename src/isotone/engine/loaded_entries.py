@@ -1,10 +1,10 @@
-"""The index entries of the items that an import reads, kept until all items are there.
+"""Index entries of an import: collected while items load, then sorted and added to the indexes at the end.
 
-They are sorted by their keys then, and added to the indexes (`backfill`). An import that was interrupted has lost them; then
-the backfill makes them of the stored items.
+At the end they are sorted by key and added to the indexes (`backfill`). An interrupted import loses them; the backfill
+then makes them from the stored items.
 
-Most lines of a file are never parsed: what is known of them are the contents of their key attributes, and an entry with
-nothing but keys, or with the whole item, can be made of these.
+Most lines of a file are never parsed: only the contents of their key attributes are known. That is enough for entries
+that have only keys, or the whole item.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _EXCESS: Final[dict[str, Callable[[bytes], int]]] = {
     "N": _excess_of_number,
     "B": lambda content: binary_size(content.decode()) - len(content),
 }
-"""How much larger the size of a content is than its length, by its type. That of a text is equal."""
+"""How many bytes a content's size exceeds its length, by type. For a text, both are equal."""
 
 
 _KnownItem = tuple[Sequence[bytes], bytes, bytes]
-"""The contents of some attributes, the key and the record of an item."""
+"""The contents of some attributes, and the key and the record of an item."""
 
 
 class LoadedEntries:
-    """The entries of the items that were loaded into a table, for each of its indexes.
+    """The entries of the items loaded into a table, for each of its indexes.
 
-    `optional` are the names and types of the attributes whose contents must be known besides the table's keys, in
-    this order, to make the entries of an item that is not parsed. `needs_items` is whether that is not enough, and
-    `are_all` whether these are the entries of the table's items.
+    `optional` are the names and types of the attributes that the entries of an unparsed item need besides the table's
+    keys, in this order. `needs_items`: that is not enough for some index. `are_all`: these are the entries of all items
+    of the table.
     """
 
     __slots__ = (
@@ -75,7 +75,9 @@ class LoadedEntries:
         self._known: list[_KnownItem] = []
 
     def add_known(self, contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
-        """Add the entries of an item by the contents of the table's keys and of `optional`; False if it must be parsed."""
+        """Add the entries of an item from the contents of the table's keys and of `optional`; False if it must be
+        parsed.
+        """
         if len(record) > SHORT and max(map(len, contents)) > SHORT:
             return False  # it may not fit
         self._known.append((contents, key, record))
@@ -89,9 +91,9 @@ class LoadedEntries:
                 made.append((entry.key, entry.record))
 
     def sort(self) -> None:
-        """Hand over to the sorters what was added since the last call.
+        """Pass everything that was added since the last call to the sorters.
 
-        If there is no room to sort it, everything is forgotten: then the backfill makes the entries, fewer at once.
+        If there is no room to sort, all entries are dropped; the backfill then makes them in smaller parts.
         """
         for made, maker in zip(self._made, self._makers, strict=False):
             made += maker.entries(self._known)
@@ -107,18 +109,18 @@ class LoadedEntries:
             self.close()
 
     def close(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         for sorter in self.sorters.values():
             sorter.close()
 
 
 def _can_be_made(index: TableIndex) -> bool:
-    """Whether an entry has nothing but keys, or the whole item."""
+    """Whether the entries of an index have only keys, or the whole item."""
     return isinstance(index, SecondaryIndex) and index.schema.projection.kind != "INCLUDE"
 
 
 class _Maker:
-    """Makes the entries of one index of the contents of some attributes, whose types are given."""
+    """Makes the entries of one index from the contents of attributes with known types."""
 
     __slots__ = ("_contents", "_excess", "_key", "_keyspace", "_overhead", "_template")
 
@@ -137,17 +139,18 @@ class _Maker:
             json = encode_item({name.replace("%", "%%"): value for name, value in members.items()})
             self._template = json
             empty = json % ((b"",) * len(kept))
-            self._overhead = len(empty) - sum(map(text_size, kept))  # bytes without a size
+            # bytes of JSON that do not count towards the size
+            self._overhead = len(empty) - sum(map(text_size, kept))
 
     def entries(self, known: Sequence[_KnownItem]) -> list[Entry]:
-        """The entries of those of these items that belong in the index. Their contents are short, so all of them fit."""
-        # One loop with few calls of ours: this is what an index costs.
+        """The entries of those items that belong in the index. Their contents are short, so all of them fit."""
+        # A loop with few Python calls: an import spends its time per index here.
         own_of, key_of, contents_of = self._key, self._keyspace.key_of, self._contents
         template = self._template
         made: list[Entry] = []
         for contents, key, record in known:
             own_key = key_of(own_of(contents))
-            if own_key is None:  # it lacks a key attribute of the index: that content is empty
+            if own_key is None:  # the content of a key attribute is empty: the item lacks it
                 continue
             if template is not None:
                 kept = contents_of(contents)
@@ -161,7 +164,7 @@ class _Maker:
 
 
 def _getter(places: Sequence[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
-    """A function that returns the contents at some places, as a tuple however many there are."""
+    """A function that returns the contents at some positions, always as a tuple."""
     if len(places) > 1:
         return itemgetter(*places)
     return itemgetter(slice(places[0], places[0] + 1))

@@ -1,7 +1,7 @@
-"""Background work in slices: index fills, expiry (TTL), streams, backups, restores, history, replication, upgrades.
+"""Background work in slices: TTL expiry, GSI backfill, streams, backups, restores, history, replication, upgrades.
 
-Items expire as on the service: an item may still be read for a while after its expiry; the attribute must be
-a number of seconds; an item that expired more than five years ago is taken for a mistake and not deleted.
+Items expire as on the service. An item can still be read for a while after its expiry; the attribute must be a number
+of seconds; an item that expired more than five years ago is considered a mistake and is not deleted.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from isotone.engine.layout import body_of
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import DamagedItem, StorageCorrupt
 
-EXPIRY_SLICE = 100  # expired items of a table that are deleted in one transaction
+EXPIRY_SLICE = 100  # expired items of one table that are deleted in one transaction
 EXPIRY_INTERVAL = 1.0  # seconds between checks for expired items
-LOOK_INTERVAL = 0.05  # seconds between two looks at an index that another worker fills
-_SHORT = 0.01  # the same, for a caller that does nothing else
+LOOK_INTERVAL = 0.05  # seconds between checks of an index that another worker fills
+_SHORT = 0.01  # the same, for a caller with nothing else to do
 IDLE_INTERVAL = 5.0  # seconds between checks for work that another process left
 
 
 def is_wanted(engine: Engine) -> bool:
-    """Whether there is an index to fill, a backup or a restore, a replica, or anything that expires or is trimmed."""
+    """Whether there is an index to fill, a backup or restore to copy, a replica, or anything that expires or is
+    trimmed.
+    """
     return replication.is_wanted(engine) or any(map(_is_wanted, list(engine.home.regions.values())))
 
 
@@ -54,7 +56,7 @@ def _is_wanted(engine: Engine) -> bool:
 
 
 def step(engine: Engine) -> float:
-    """Do one slice of the work that is due in each region; returns the seconds after which to call again."""
+    """Do one slice of the work that is due in each region; returns the seconds until the next call."""
     with engine.home.store.background():
         return _step_of_all(engine)
 
@@ -80,7 +82,9 @@ def _step(engine: Engine, corrupt: list[StorageCorrupt]) -> float:
 
 
 def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[StorageCorrupt]) -> bool:
-    """Do a slice of one kind of work; whether there is more. What is corrupt is noted, and keeps nothing else waiting."""
+    """Do a slice of one kind of work; returns whether there is more. Corrupt data is logged and does not block other
+    work.
+    """
     try:
         return work(engine)
     except DamagedItem as error:
@@ -91,7 +95,7 @@ def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[Stora
 
 
 def finish(engine: Engine) -> None:
-    """Do all work that is due now, and wait for the indexes that others fill."""
+    """Do all work that is due now, and wait for indexes that other workers fill."""
     while not (delay := step(engine)) or _is_filling(engine):
         if delay:
             time.sleep(_SHORT)
@@ -102,7 +106,7 @@ def _is_filling(engine: Engine) -> bool:
 
 
 def upgrade(engine: Engine) -> bool:
-    """Give a slice of the entries that an older Isotone wrote their checksums; False if there are none."""
+    """Add checksums to a slice of the entries that an older Isotone wrote; False if there are none."""
     if not _is_upgrading(engine):
         return False
     with engine.writing:
@@ -122,7 +126,7 @@ def _is_upgrading(engine: Engine) -> bool:
 
 
 def sweep(engine: Engine) -> int:
-    """Delete up to 100 expired items of each table, and return how many were deleted."""
+    """Delete up to 100 expired items of each table (TTL); returns how many were deleted."""
     with engine.reading:
         expiring = engine.catalog.having("expiry")
         tables = [table for table in expiring if _expired(engine, table, 1)]
@@ -146,11 +150,11 @@ def _sweep(engine: Engine, name: str) -> int:
             raise
         engine.log_damage(error)
         engine.skipped.add((tree, key))
-        return EXPIRY_SLICE  # the slice was undone: do it again without this item
+        return EXPIRY_SLICE  # the slice was rolled back; repeat it without this item
 
 
 def _expired(engine: Engine, table: StoredTable, most: int) -> list[bytes]:
-    """The keys of expired items, the longest expired first. Reads only what it returns."""
+    """The keys of expired items, longest expired first. Reads only what it returns."""
     assert table.schema.ttl is not None
     now = int(engine.clock.now())
     low = encode_number(str(max(0, now - limits.TTL_OLDEST)))

@@ -1,11 +1,11 @@
-"""Pages of a Query or Scan: where one ends (Limit, 1 MB), its LastEvaluatedKey, where the next starts, segments.
+"""Pagination of Query and Scan: where a page ends (Limit, 1 MB), LastEvaluatedKey, ExclusiveStartKey, segments.
 
-The service's rules: a page ends after `Limit` items have been read, or when it has read more
-than 1 MB, both counted before the filter. A page that ended early has the position (`last`); a page that
-reached the end of the range does not.
+The service's rules: a page ends after `Limit` items, or when it has read more than 1 MB, both counted before the
+filter. A page that ended early has a position (`last`); a page that reached the end of the range has none.
 
-A page of many small items is read in parts (`RecordReader.read` again), between which others may read and write. Each part is
-of one moment, and none is read twice; as on the service, the page as a whole is of no one moment.
+A page of many small items is read in parts (`RecordReader.read` called repeatedly); other threads may read and write
+between them. Each part is a snapshot, and no item is read twice. The page as a whole is not a snapshot, as on the
+service.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from isotone.values.attribute_validation import Item
 _body: Callable[[bytes], bytes] = itemgetter(
     slice(SIZE_BYTES, None)
 )  # faster than a loop of slices
-_QUICK_RECORDS = 100  # that are filtered or cut down in at most some milliseconds
-_QUICK_NODES = 5000  # of a filter, evaluated for all records together
-_QUICK_SIZE = 16 * limits.KB  # bytes of them
-_QUICK_COPIES = 2000  # records that are copied as they are in some milliseconds
-_PART = 2000  # records that are read at once, in some milliseconds
-_FETCHED_PART = 200  # the same, if each is fetched from the table
+_QUICK_RECORDS = 100  # records that are filtered or projected within some milliseconds
+_QUICK_NODES = 5000  # nodes of a filter, over all those records
+_QUICK_SIZE = 16 * limits.KB  # bytes of those records
+_QUICK_COPIES = 2000  # records that are copied unchanged within some milliseconds
+_PART = 2000  # records that are read at once, within some milliseconds
+_FETCHED_PART = 200  # the same, if each record must be fetched from the table
 
 
 class OrderedSource:
-    """A table, or one of its indexes, that can be read in order.
+    """A table or one of its indexes, readable in key order.
 
     `key_names` are the attributes that identify an entry: the index's keys, then the table's.
     """
@@ -63,7 +63,7 @@ class OrderedSource:
         self.key_names = entries.key_names
 
     def is_current(self) -> bool:
-        """Whether the table and its index are still those that they were."""
+        """Whether the table and its index still have the same definitions."""
         table = self.engine.catalog.tables.get(self.table.name)
         if table is None or self.index is None:
             return table is not None and table.tree == self.tree
@@ -76,7 +76,7 @@ class OrderedSource:
         return {name: item[name] for name in self.key_names}
 
     def position(self, start: Item) -> bytes:
-        """The key of the entry that a `LastEvaluatedKey` names."""
+        """The key of the entry that a `LastEvaluatedKey` identifies."""
         key = self.table.keyspace.key(start)
         return key if self.index is None else self.index.key(start, key)
 
@@ -88,7 +88,9 @@ class OrderedSource:
         reverse: bool = False,
         expected: int | None = None,
     ) -> Iterator[Sequence[bytes]]:
-        """The records within bounds, from just after `start`, in key order or in reverse, in sequences; `expected` at most, if given."""
+        """The records within bounds, from just after `start`, in key order or in reverse, in sequences; at most
+        `expected`, if given.
+        """
         low, high = bounds
         if start is not None:
             if reverse:
@@ -96,29 +98,31 @@ class OrderedSource:
             else:
                 low = max(low, start + b"\x00")
         if high is not None and low >= high:
-            self.engine.store.get(self.tree, low)  # reads, so that commits of others are noticed
+            # a read, so that other processes' commits are noticed
+            self.engine.store.get(self.tree, low)
             return iter(())
         return self.engine.store.values(self.tree, low, high, reverse=reverse, expected=expected)
 
     def whole_item(self, record: bytes) -> bytes:
-        """The table's record of the item of an index entry. Reads one item."""
+        """The table's record of an index entry's item. Reads one item."""
         key = self.table.keyspace.key(item_of(record))
         return self.engine.store.get(self.table.tree, key) or record
 
 
 def segment_bounds(segment: int | None, total: int | None) -> Bounds:
-    """The part of a table or index that one worker of a parallel scan reads."""
+    """The part of a table or index that one worker of a parallel Scan reads."""
     if segment is None or total is None:
         return b"", None
     return segment_range(segment, total)
 
 
 class RangePage(msgspec.Struct):
-    """The result of reading a range. `size` is the bytes read (at most, if the reader is not `sizing`), `last` the record at
-    which it stopped.
+    """The result of reading a range. `size` is the bytes read (an upper bound unless the reader is `sizing`), `last`
+    the record at which it stopped.
 
-    `items` are in JSON. `records` are those that are not items yet: `RecordReader.evaluate` makes items of them, which may take more than some
-    milliseconds if `is_long`. `reached` is the record after which the page goes on, if not all of it has been read.
+    `items` are in JSON. `records` are not items yet: `RecordReader.evaluate` converts them, which may take more than
+    some milliseconds if `is_long`. `reached` is the record after which the page continues, if it has not been read
+    completely.
     """
 
     records: list[bytes] = []
@@ -132,11 +136,11 @@ class RangePage(msgspec.Struct):
 
 
 class RecordReader(msgspec.Struct, frozen=True, gc=False):
-    """How to convert the records of a page.
+    """How to read and convert the records of a page.
 
-    `expand` turns an entry's record into the item's own (for a local index that lacks attributes);
-    `matches` is the filter, `project` cuts the item down, `counting` keeps no items at all.
-    `effort` is how many nodes the filter has. `sizing` is whether anybody asks for the exact size of the page.
+    `expand` turns an index entry's record into the full item (for a local index that lacks attributes); `matches` is
+    the filter, `project` reduces the item to the projection, `counting` returns no items. `effort` is the number of
+    nodes in the filter. `sizing`: the caller needs the exact size of the page.
     """
 
     limit: int | None = None
@@ -148,7 +152,7 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
     sizing: bool = True
 
     def page(self, stored: Iterator[Sequence[bytes]]) -> RangePage:
-        """Read one page of these records, and make items of it."""
+        """Read one page of these records, and convert them to items."""
         page = self.read(stored, part=limits.QUERY_PAGE)
         self.evaluate(page)
         return page
@@ -160,7 +164,9 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
         *,
         part: int | None = None,
     ) -> RangePage:
-        """Read a part of a page, the first or the next: all that needs the store. More follow if it has `reached` one."""
+        """Read the first or the next part of a page: everything that needs the store. If `reached` is set, more parts
+        follow.
+        """
         if page is None:
             page = RangePage()
         if part is None:
@@ -185,9 +191,9 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
         return page
 
     def evaluate(self, page: RangePage) -> None:
-        """Make items of the records of a page. Parses an item only if the filter or projection needs it.
+        """Convert the records of a page to items. Parses an item only if the filter or projection needs it.
 
-        It uses neither the store nor the engine, so any thread may do it, without the engine's lock.
+        Uses neither the store nor the engine, so any thread may call it without the engine's lock.
         """
         records = page.records
         if self.matches is None:
@@ -205,7 +211,7 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
             page.items = items
 
     def _matching(self, records: list[bytes], matches: Callable[[Item], bool]) -> list[bytes]:
-        """The items that pass the filter, in the form of the response."""
+        """The items that pass the filter, as they appear in the response."""
         items = []
         for record in records:
             item = _parsed(record)
@@ -225,14 +231,14 @@ def _parsed(record: bytes) -> Item:
 def _read(
     stored: Iterator[Sequence[bytes]], page: RangePage, limit: int | None, part: int, sizing: bool
 ) -> tuple[list[bytes], int, bool]:
-    """Records of a page from where it is on; its size with them; whether the page goes on after them.
+    """The next records of a page, their size, and whether the page continues after them.
 
-    An item is never larger than its JSON. So as long as the records have less than 1 MB, their exact sizes do not matter
-    unless somebody asks for them.
+    An item is never larger than its JSON. So exact sizes do not matter while the records have less than 1 MB, unless
+    the caller needs the size.
     """
     records: list[bytes] = []
     size = page.size
-    # Without a limit: more cannot fit, because no record is empty.
+    # No record is empty, so the page cannot hold more than this, even without a limit.
     wanted = (limit or limits.QUERY_PAGE) - page.scanned
     is_part = part < wanted
     left = part if is_part else wanted

@@ -1,10 +1,11 @@
-"""Entries that writes have removed from an index while it is filled: its backfill must not bring them back.
+"""Tombstones for a GSI backfill: entries that writes removed during the backfill, which must not bring them back.
 
-A backfill reads items, sorts their entries, and adds them later. Until then an item may have been changed or deleted. The
-write puts its new entry into the index at once, and notes the key of the old one here, in its transaction. The
-key of an entry names its item, so a note is about this item alone. After the backfill the notes are deleted.
+A backfill reads items, sorts their entries, and adds them later. Meanwhile an item may be changed or deleted. That
+write puts its new entry into the index at once, and in the same transaction notes here the key of the old entry. The
+key of an entry includes that of its item, so a note concerns only this item. After the backfill the notes are deleted.
 
-They are in the tree of the backfills' progress, behind it:     ff · tree · 0 · key of the entry  → nothing
+They are stored behind the backfill's progress, in the same tree:
+    ff · tree · 0 · key of the entry  → nothing
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from isotone.engine.slices import in_time
 
 FIRST: Final = b"\xff"
 """The first byte of all notes."""
-_MOST: Final = 250  # that are read at once
+_MOST: Final = 250  # notes read at once
 
 
 def note(engine: Engine, tree: str, key: bytes) -> None:
@@ -26,14 +27,14 @@ def note(engine: Engine, tree: str, key: bytes) -> None:
 
 
 def between(engine: Engine, tree: str, first: bytes, last: bytes) -> set[bytes]:
-    """The keys of the entries that were removed from an index, from the first to the last, both included."""
+    """The keys of the removed entries of an index, from the first to the last, both inclusive."""
     prefix = _prefix(tree)
     notes = engine.store.range(PROGRESS, prefix + first, prefix + last + b"\x00")
     return {key[len(prefix) :] for key, _ in notes}
 
 
 def are_old(engine: Engine) -> bool:
-    """Whether there are notes of an index that is filled, or was dropped. The caller holds the lock."""
+    """Whether there are notes of an index that is already filled or dropped. The caller holds the lock."""
     return _next_old(engine) is not None
 
 

@@ -1,9 +1,9 @@
-"""Repairs a damaged file: saves each row that can be trusted into a new file, and rebuilds the rest.
+"""`isotone repair`: copies every trustworthy row of a damaged file into a new file, and rebuilds indexes and counts.
 
-The source is never opened for writing: it is copied first, with its log, beside the new file. The rows of the copy are read
-page by page (`storage.salvage`). Items, streams, histories and backups stay as they are. Indexes, sizes of
-collections and counts follow from items, so they are deleted and made again. Last, the new file is checked and gets its
-name. What is interrupted leaves no new file.
+The source is never opened for writing: it is first copied, with its log, next to the new file. The rows of the copy are
+read page by page (`storage.salvage`). Items, streams, histories and backups are kept as they are. Indexes, collection
+sizes and counts follow from the items, so they are deleted and made again. Finally the new file is checked and gets its
+name. An interrupted repair leaves no new file.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from isotone.storage.sqlite import SQLiteStore
 _LOGS: Final = (
     "-wal",
     "-journal",
-)  # what SQLite has beside a file, and takes over when it opens it
+)  # files that SQLite keeps next to a database, and would apply when it opens it
 _INDEX: Final = ("-shm",)
 _ATTEMPTS: Final = 20
-_TICKS: Final = 0.02  # seconds; several ticks of the clock by which a file system notes changes
+_TICKS: Final = 0.02  # seconds; several ticks of a file system's time stamps
 
 Lost = dict[str, Any]
-"""Something that could not be saved, as the report shows it: `what`, and `table`, `key`, `page`, … as far as known."""
+"""What could not be saved, for the report: `what`, and `table`, `key`, `page`, … as far as they are known."""
 
 
 class Repaired(msgspec.Struct):
-    """The result of a repair: the items that were saved, by table, what was lost, and what is still wrong.
+    """The result of a repair: the number of saved items by table, what was lost, and what is still wrong.
 
-    `rebuilt` are damaged entries of indexes, sizes and counts: nothing is lost with them.
+    `rebuilt` counts damaged entries of indexes, sizes and counts; they are made again, so nothing is lost.
     """
 
     items: dict[str, int] = {}
@@ -63,9 +63,10 @@ class Repaired(msgspec.Struct):
 def repair(
     file: str, target: str, progress: Callable[[int, int], object] | None = None
 ) -> Repaired:
-    """Save what can be read of a damaged file into a new one; the source is not changed.
+    """Save the readable contents of a damaged file in a new file; the source is not changed.
 
-    Raises `UsageError` if the source is missing or the target exists. `progress` is called with pages.
+    Raises `UsageError` if the source is missing or the target exists. `progress` is called with the pages read and
+    their total number.
     """
     if not Path(file).is_file():
         raise UsageError(f"there is no file {file}")
@@ -96,10 +97,10 @@ def repair(
 
 
 def _copy(file: str, copy: str) -> None:
-    """Copy a file as it is at one moment, its logs, and if nobody has it open the index of its log.
+    """Copy a file as it is at one moment, with its logs and, if nobody has it open, the index of its log (-shm).
 
-    Closing that would end SQLite's locks on it. Raises `StorageBusy` if others write to the file all the time: its pages and
-    those of its logs would be of different moments.
+    If the file is open in this process, closing the index would release SQLite's locks. Raises `StorageBusy` if others
+    keep writing to the file: its pages and its logs would then come from different moments.
     """
     source = target_of(file)
     for _ in range(_ATTEMPTS):
@@ -117,9 +118,9 @@ def _copy(file: str, copy: str) -> None:
 
 
 def _state_at_rest(source: str) -> list[tuple[int, ...]] | None:
-    """What is different when a file or its logs are written from now on; None if they are being written."""
+    """A fingerprint of a file and its logs that any later write changes; None if they are being written now."""
     before = _state(source)
-    time.sleep(_TICKS)  # in one tick of the clock, a second write may leave the same time
+    time.sleep(_TICKS)  # within one tick, a second write may get the same time stamp
     return before if before == _state(source) else None
 
 
@@ -130,7 +131,7 @@ def _state(source: str) -> list[tuple[int, ...]]:
 
 
 def _check_is_free(target: str) -> None:
-    """Raise `UsageError` if a new file is there already, or a log that SQLite would apply to it."""
+    """Raise `UsageError` if the new file already exists, or a log that SQLite would apply to it."""
     for taken in (target, *(f"{target}{end}" for end in _LOGS)):
         if os.path.lexists(taken):
             raise UsageError(f"{taken} exists; give the path of a file that does not")
@@ -147,13 +148,13 @@ def _work_folder(target: str) -> Iterator[Path]:
 
 
 def _publish(made: str, target: str) -> None:
-    """Make the new file durable, and give it its name."""
+    """Make the new file durable and give it its name."""
     descriptor = os.open(made, os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    _check_is_free(target)  # somebody may have put a file there meanwhile
+    _check_is_free(target)  # somebody may have created a file there meanwhile
     Path(made).rename(target)
     sync_folder(Path(target).absolute().parent)
 
@@ -165,9 +166,9 @@ def _save_rows(
     progress: Callable[[int, int], object] | None,
     result: Repaired,
 ) -> list[salvage.LostRow]:
-    """Write each row that can be trusted to a new file; returns those that are damaged.
+    """Write each trustworthy row to a new file; returns the damaged rows.
 
-    `source` is the file to name in an error, `copy` the one to read.
+    `source` is the file that errors name, `copy` the one that is read.
     """
     lost: list[salvage.LostRow] = []
     found = salvage.prepare(copy)
@@ -218,7 +219,7 @@ def _write(store: SQLiteStore, batch: dict[str, list[tuple[bytes, bytes]]]) -> N
 
 
 def _is_rebuilt(engine: Engine, row: salvage.LostRow) -> bool:
-    """Whether a damaged row followed from items: that of an index, a size of a collection, or a count."""
+    """Whether a damaged row can be rebuilt from items: an index entry, a collection size, or a count."""
     if row.what is not None or row.tree is None:
         return False
     name, role = engine.role_of(row.tree)
@@ -228,7 +229,7 @@ def _is_rebuilt(engine: Engine, row: salvage.LostRow) -> bool:
 
 
 def _described(engine: Engine, row: salvage.LostRow) -> Lost:
-    """A lost row as the report shows it."""
+    """A lost row for the report."""
     where: Lost = {"page": row.page} if row.page else {}
     if row.what is not None:
         return {"what": row.what, **where}
@@ -254,12 +255,12 @@ _NUMBER = re.compile(r"[a-z](\d+)")
 
 
 def _rebuild(engine: Engine, result: Repaired) -> None:
-    """Rebuild everything that follows from items, and note what is missing."""
+    """Rebuild everything that follows from items, and report what is missing."""
     _drop_unclaimed(engine, result)
     with engine.writing:
         _take_numbers(engine)
         for tree, _ in list(engine.store.range(PROGRESS, b"", None)):
-            engine.store.delete(PROGRESS, tree)  # no backfill is left to be done
+            engine.store.delete(PROGRESS, tree)  # no backfill remains to be done
     for table in [*engine.catalog, *engine.catalog.creating.values()]:
         before = engine.counts.of(table.tree)[0]
         saved = _rebuild_table(engine, table)
@@ -276,7 +277,7 @@ def _rebuild(engine: Engine, result: Repaired) -> None:
 
 
 def _drop_unclaimed(engine: Engine, result: Repaired) -> None:
-    """Drop the trees that no table, stream or backup has. Items whose table is lost are in the report."""
+    """Drop the trees that belong to no table, stream or backup. Items of a lost table are reported."""
     known = {*SYSTEM_TREES, *(stream.tree for stream in streams.known(engine))}
     for table in (*engine.catalog, *engine.catalog.creating.values()):
         known.update(table.trees)
@@ -299,7 +300,7 @@ def _drop_unclaimed(engine: Engine, result: Repaired) -> None:
 
 
 def _correct_backup(engine: Engine, backup: backups.Backup, result: Repaired) -> None:
-    """Say in a backup how many items it has now."""
+    """Correct the number of items of a backup."""
     if backup.tree not in engine.store.trees():
         engine.store.create_tree(backup.tree)
     if backup.view is not None:
@@ -314,7 +315,7 @@ def _correct_backup(engine: Engine, backup: backups.Backup, result: Repaired) ->
 
 
 def _take_numbers(engine: Engine) -> None:
-    """Never give the name of a tree again that is there."""
+    """Make sure that names of existing trees are not used again."""
     there = [int(name[1]) for tree in engine.store.trees() if (name := _NUMBER.match(tree))]
     taken = max([int(engine.store.get(CATALOG, b"\x00trees") or b"0"), *there])
     engine.store.put(CATALOG, b"\x00trees", str(taken).encode())
@@ -373,7 +374,7 @@ def _rebuild_slice(engine: Engine, table: StoredTable, low: bytes) -> tuple[byte
 
 
 def _set_history_count(engine: Engine, tree: str) -> None:
-    """The count of a history is its latest sequence number and time."""
+    """The count of a history stores its latest sequence number and time."""
     latest = next(engine.store.range(tree, b"", None, reverse=True), None)
     if latest is None:
         return
@@ -383,7 +384,7 @@ def _set_history_count(engine: Engine, tree: str) -> None:
 
 
 def _set_sequence(engine: Engine, stream: streams.Stream) -> None:
-    """The count of a stream is its latest sequence number, which must never be given again."""
+    """The count of a stream stores its latest sequence number, which must never be used again."""
     if stream.tree not in engine.store.trees():
         engine.store.create_tree(stream.tree)
     numbers = [position_of(key)[1] for key, _ in engine.store.range(stream.tree, b"", None)]

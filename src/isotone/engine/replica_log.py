@@ -1,14 +1,14 @@
-"""Which of two writes of an item wins (later time, then greater region), and what regions still have to be sent.
+"""Global tables: last-writer-wins stamps (later time, then greater region), and the outbox of writes to other regions.
 
     stamps   item key                             → time in µs (8) · region
     outbox   region · 0 · number (8)              → time sent in µs (8) · stamp time (8) · length of key (4) · key · record
              0 · region                           → the key that the copy of a new replica has reached
 
-A stamp orders the writes of an item over all regions: the later time wins, and of equal times the greater region. A local
-write always gets a later stamp than the one it replaces. The stamp of a deleted item stays, so that an older write that
-arrives late does not bring the item back. An entry of the outbox without a record is a deletion.
+A stamp orders the writes of an item over all regions: the later time wins, and of equal times the greater region. A
+local write always gets a later stamp than the write it replaces. The stamp of a deleted item stays, so that an older
+write that arrives late does not bring the item back. An outbox entry without a record is a deletion.
 
-Part of the transaction of the write; `replication` delivers the outbox.
+All of this is written in the transaction of the write; `replication` delivers the outbox.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CURRENT: Final = "2019.11.21"
 
 
 class Stamp(NamedTuple):
-    """When and where an item was last written; stamps compare as the writes win."""
+    """When and where an item was last written; the greater stamp wins."""
 
     time: int
     region: str
@@ -40,7 +40,9 @@ NEVER: Final = Stamp(0, "")
 
 
 class OutboundWrite(NamedTuple):
-    """One write to send: the key of the outbox, when it was made, its stamp's time, and the item's key and record."""
+    """A write to send: its key in the outbox, its time of sending, the time of its stamp, and the item's key and
+    record.
+    """
 
     place: bytes
     sent: int
@@ -50,7 +52,7 @@ class OutboundWrite(NamedTuple):
 
 
 def stamp_of(engine: Engine, table: StoredTable, key: bytes) -> Stamp:
-    """The stamp of the last write of an item; `NEVER` if it was not written since the table has replicas."""
+    """The stamp of an item's last write; `NEVER` if it was not written since the table has replicas."""
     assert table.replication is not None
     stored = engine.store.get(table.replication.stamps, key)
     if stored is None:
@@ -59,12 +61,12 @@ def stamp_of(engine: Engine, table: StoredTable, key: bytes) -> Stamp:
 
 
 def wins(engine: Engine, table: StoredTable, key: bytes, stamp: Stamp) -> bool:
-    """Whether a write of another region replaces the last write of its item in this one."""
+    """Whether a write of another region wins over the last write in this region."""
     return stamp > stamp_of(engine, table, key)
 
 
 def next_stamp(engine: Engine, table: StoredTable, key: bytes) -> Stamp:
-    """The stamp of a local write that is made now."""
+    """The stamp for a local write now."""
     return Stamp(max(now(engine), stamp_of(engine, table, key).time + 1), engine.region)
 
 
@@ -74,7 +76,7 @@ def now(engine: Engine) -> int:
 
 
 def shown(table: StoredTable, item: Item, size: int, stamp: Stamp) -> tuple[Item, int]:
-    """The item as it is stored: with the attributes of replication, which the version of 2017 shows."""
+    """An item as version 2017.11.29 shows it: with the attributes of replication."""
     assert table.replication is not None
     if table.replication.version != LEGACY:
         return item, size
@@ -90,7 +92,7 @@ def shown(table: StoredTable, item: Item, size: int, stamp: Stamp) -> tuple[Item
 
 
 def record(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp: Stamp) -> None:
-    """Remember a write; if it was made here, other regions are sent it. `record` is empty for a deletion."""
+    """Record the stamp of a write; a local write is also sent to the other regions. `record` is empty for a deletion."""
     replication = table.replication
     assert replication is not None
     stamped = _TIME.pack(stamp.time) + stamp.region.encode()
@@ -100,7 +102,7 @@ def record(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp:
     entry = _HEAD.pack(now(engine), stamp.time, len(key)) + key + record
     for region in replication.regions:
         if region != engine.region:
-            # Of the count of an outbox, the items are the waiting entries, and the size is the last number.
+            # In the count of an outbox, the items are the waiting entries, and the size is the last number.
             engine.counts.add(replication.outbox, 1, 1)
             number = engine.counts.of(replication.outbox)[1]
             place = _outbox(region) + _TIME.pack(number)
@@ -109,7 +111,7 @@ def record(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp:
 
 
 def waiting(engine: Engine, table: StoredTable, region: str) -> Iterator[OutboundWrite]:
-    """The writes that a region was not sent yet, in order."""
+    """The writes that a region has not received yet, in order."""
     assert table.replication is not None
     low = _outbox(region)
     for place, value in engine.store.range(table.replication.outbox, low, low[:-1] + b"\x01"):
@@ -119,7 +121,7 @@ def waiting(engine: Engine, table: StoredTable, region: str) -> Iterator[Outboun
 
 
 def forget(engine: Engine, table: StoredTable, entries: list[OutboundWrite]) -> None:
-    """Remove entries that were sent."""
+    """Remove entries that have been sent."""
     assert table.replication is not None
     for entry in entries:
         engine.store.delete(table.replication.outbox, entry.place)
@@ -135,7 +137,7 @@ def count(engine: Engine, table: StoredTable) -> int:
 
 
 def set_copied(engine: Engine, table: StoredTable, region: str, key: bytes | None) -> None:
-    """Record the key that the copy to a region has reached; None when all items were copied."""
+    """Record the key that the copy to a region has reached; None when all items are copied."""
     assert table.replication is not None
     if key is None:
         engine.store.delete(table.replication.outbox, b"\x00" + region.encode())
@@ -144,7 +146,7 @@ def set_copied(engine: Engine, table: StoredTable, region: str, key: bytes | Non
 
 
 def copying(engine: Engine, table: StoredTable) -> dict[str, bytes]:
-    """The regions that items are still copied to, with the keys that were reached."""
+    """The regions that items are still being copied to, with the keys reached."""
     if table.replication is None:
         return {}
     copied = engine.store.range(table.replication.outbox, b"\x00", b"\x01")

@@ -1,11 +1,11 @@
-"""Delivers writes to the other replicas of a table, in the region's order, after the lag.
+"""Global tables: delivers writes to a table's replicas in other regions, in order, after the replication lag.
 
-Without a lag, a write is delivered in its own transaction, just before the commit. With one, or while delivery is paused,
-entries wait in the outbox, which is part of the file: maintenance delivers them when they are due, in slices, in this
-process or the next. A delivered write is applied if its stamp wins over that of the item there, so that replicas agree
-in whatever order writes arrive.
+Without a lag, a write is delivered in its own transaction, just before the commit. With a lag, or while delivery is
+paused, entries wait in the outbox, which is part of the file. Maintenance delivers them in slices when they are due, in
+this process or a later one. A delivered write is applied if its stamp is greater than that of the item there, so
+replicas agree whatever the order of arrival.
 
-Applied writes update indexes, history and the replica's own stream as any write does. They are not sent on.
+Applied writes update indexes, history and the replica's own stream like any write. They are not sent on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Replication, TableSchema
 
 SLICE: Final = 500  # writes delivered, or items copied, in one transaction
-_SOONEST: Final = 0.01  # seconds between two looks at an outbox
+_SOONEST: Final = 0.01  # seconds between two checks of an outbox
 
 
 def deliver(engine: Engine) -> bool:
@@ -56,7 +56,7 @@ def _deliver_to(source: Engine, table: StoredTable, region: str) -> int:
 
 
 def _due(source: Engine, table: StoredTable, region: str) -> Iterator[replica_log.OutboundWrite]:
-    """The entries whose time has come, the first first."""
+    """The entries that are due, oldest first."""
     home, replication = source.home, table.replication
     assert replication is not None
     is_strong = replication.consistency == "STRONG"
@@ -70,7 +70,7 @@ def _due(source: Engine, table: StoredTable, region: str) -> Iterator[replica_lo
 
 
 def _apply(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp: Stamp) -> None:
-    """Write what another region wrote, unless the item was written later here."""
+    """Apply another region's write, unless a later write of the item happened here."""
     if not replica_log.wins(engine, table, key, stamp):
         return
     old = engine.store.get(table.tree, key)
@@ -94,7 +94,7 @@ def _replicated(home: Engine) -> list[tuple[Engine, StoredTable]]:
 
 
 def pending(engine: Engine) -> bool:
-    """Whether writes wait to be delivered, or items to be copied. Reads the store: the caller holds the lock."""
+    """Whether writes wait for delivery, or items to be copied. Reads the store; the caller holds the lock."""
     return any(
         replica_log.count(source, table) or replica_log.copying(source, table)
         for source, table in _replicated(engine.home)
@@ -117,7 +117,7 @@ def step(engine: Engine) -> bool:
 
 
 def delay(engine: Engine) -> float | None:
-    """The seconds until something may be due; None while nothing waits."""
+    """The seconds until something may be due; None if nothing waits."""
     home = engine.home
     if home.replication_paused or not _replicated(home):
         return None
@@ -132,7 +132,7 @@ def delay(engine: Engine) -> float | None:
 
 
 def members(engine: Engine, schema: TableSchema) -> Iterator[tuple[Engine, TableSchema]]:
-    """A table in each region that has it, this one first."""
+    """The table in each region that has it, this one first."""
     yield engine, schema
     if schema.replication is None:
         return
@@ -146,7 +146,7 @@ def members(engine: Engine, schema: TableSchema) -> Iterator[tuple[Engine, Table
 def create(engine: Engine, schema: TableSchema, region: str, replication: Replication) -> None:
     """Create an empty replica of a table in a region, and begin to copy the items to it.
 
-    `replication` is the state of the group with the new region; the caller has saved it in all other regions.
+    `replication` is the group's state including the new region; the caller has saved it in all other regions.
     """
     target = engine.open_region(region)
     with target.writing:
@@ -176,7 +176,7 @@ def create(engine: Engine, schema: TableSchema, region: str, replication: Replic
 
 
 def own_trees(engine: Engine, replication: Replication) -> Replication:
-    """The state of the group with trees of its own for a region; the caller creates them."""
+    """The group's state with separate trees for a region; the caller creates them."""
     new = engine.catalog.new_tree
     return msgspec.structs.replace(replication, stamps=new("m"), outbox=new("q"))
 
@@ -194,7 +194,7 @@ def _copy(home: Engine) -> bool:
                 continue
             records = list(islice(source.store.range(table.tree, reached, None), SLICE))
             with target.writing:
-                # What was there before the replica is not in its stream.
+                # Items from before the replica do not appear in its stream.
                 silent = StoredTable(msgspec.structs.replace(replica.schema, stream=None))
                 for key, record in records:
                     stamp = replica_log.stamp_of(source, table, key)

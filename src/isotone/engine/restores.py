@@ -1,8 +1,8 @@
-"""Restores: a new table is filled from a view of a backup, or of a table as of a moment (`views`).
+"""Restores a table from a backup or to a point in time (PITR): fills a new table from a view, in slices.
 
-The table is in the catalog from the start, as one that is being created: no request can use it. Each slice writes items
-with their index entries and counts, so the last slice has nothing left to do but to open the table. A small table is
-complete when the restore is created.
+The table is in the catalog from the start with status CREATING, so no request can use it. Each slice writes items with
+their index entries and counts, so the last slice only opens the table. A small table is complete when the restore is
+created.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def create(engine: Engine, schema: TableSchema, restored: Restored, view: str) -
 
 
 def owner(table: str) -> str:
-    """The owner of the view from which a table is restored."""
+    """The owner of the view that a table is restored from."""
     return f"{_OWNER}:{table}"
 
 

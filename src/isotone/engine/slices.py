@@ -1,8 +1,8 @@
-"""Slices: how long background work may hold the lock of the engine.
+"""Time slices: how long background work may hold the engine's lock before it lets requests in.
 
-Every other thread that writes, and every one that reads, waits as long. So a slice is bounded by time: it takes entries as
-long as it has time for them, and always one, however large. Its commit comes on top, with about 0.2 ms. The time is that
-of the processor, because a thread that had to wait for one gains nothing by a shorter slice.
+Every other thread that reads or writes waits for that long. So a slice is limited by time: it processes entries while
+time remains, and at least one, however large. Its commit takes about 0.2 ms more. The time is processor time, because
+waiting for a processor is no reason to do less in a slice.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final, TypeVar
 
 SECONDS: Final = 0.0002
 LONG: Final = 0.001
-"""For work whose table nobody can read yet."""
+"""For work on a table that nobody can read yet."""
 
 T = TypeVar("T")
 
 
 def in_time(entries: Iterable[T], most: int | None = None, seconds: float = SECONDS) -> Iterator[T]:
-    """The first of these entries that a slice has time for, and no more than `most`."""
+    """Yield entries while the slice has time for them, at most `most`."""
     ends = thread_time() + seconds
     for number, entry in enumerate(entries, start=1):
         yield entry
@@ -32,7 +32,7 @@ def in_time(entries: Iterable[T], most: int | None = None, seconds: float = SECO
 def chunks(
     entries: Sequence[tuple[bytes, bytes]], most: int, size: int, begin: int = 0
 ) -> Iterator[Sequence[tuple[bytes, bytes]]]:
-    """These entries from a place on, in groups of no more than `most`, each of which ends as soon as it has `size` bytes."""
+    """Entries from a position on, in groups of at most `most` entries; a group ends when it has `size` bytes."""
     while begin < len(entries):
         group = entries[begin : begin + most]
         if sum(map(len, chain.from_iterable(group))) > size:

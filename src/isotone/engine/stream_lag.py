@@ -1,10 +1,10 @@
-"""Stream lag: for each shard, the age of the oldest record that nobody has read.
+"""Metric of stream lag: for each shard, the age of the oldest unread record.
 
-A record counts as read once a GetRecords of this process has returned it to any reader. What other processes read from the
-same file is not known, nor what was read before this one began to watch, so only records from then on count.
+A record counts as read once a GetRecords of this process has returned it to any reader. Reads by other processes of the
+same file are not known, nor reads from before this process began to watch; so only later records count.
 
-A reader starts a shard after it has finished its parent, or skipped it. So a shard is finished if any of its descendants has
-been read.
+A reader begins a shard after it has finished its parent, or has skipped it. So a shard counts as finished if any of its
+descendants has been read.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from isotone.engine.streams import Stream, StreamShard
 from isotone.errors import StorageCorrupt
 
 MOST_STREAMS: Final = 200
-"""Streams that are looked at; each costs a few reads."""
+"""How many streams are measured; each costs a few reads."""
 
-_MOST_WATCHED: Final = 4096  # streams whose positions are kept
+_MOST_WATCHED: Final = 4096  # streams whose reading positions are kept
 
 
 class Watched(msgspec.Struct):
-    """Where the readers of a stream are: the number after the last record that was read, by shard.
+    """Reading positions in a stream: for each shard, the number after the last record that was read.
 
-    A shard that nobody has read counts from `begun` on.
+    A shard that nobody has read counts from number `begun` on.
     """
 
     begun: int = 0
@@ -38,7 +38,7 @@ class Watched(msgspec.Struct):
 
 
 def watch(engine: Engine) -> None:
-    """Notice from now on what is read from the streams of a region."""
+    """Start to track reads of a region's streams."""
     with engine.reading:
         engine.watched_streams = {
             stream.tree: Watched(last_sequence(engine, stream.tree) + 1)
@@ -47,21 +47,21 @@ def watch(engine: Engine) -> None:
 
 
 def note(engine: Engine, stream: Stream, shard: StreamShard, following: int | None) -> None:
-    """A reader got the records of a shard before `following`; None: all of a closed one."""
+    """A reader received the records of a shard before `following`; None means all records of a closed shard."""
     known = engine.watched_streams
     if known is None:
         return
     watched = known[stream.tree] = known.pop(stream.tree, Watched())
     if len(known) > _MOST_WATCHED:
-        del known[next(iter(known))]  # the one that was read the longest time ago
+        del known[next(iter(known))]  # the one that was last read the longest time ago
     end = (shard.last or 0) + 1 if following is None else following
     watched.positions[shard.number] = max(end, watched.positions.get(shard.number, 0))
 
 
 def lags(engine: Engine) -> list[tuple[str, str, float]]:
-    """The lag of each shard that is open, or has records that nobody has read: table, shard, seconds.
+    """The lag of each shard that is open or has unread records: table, shard, seconds.
 
-    Of the first `MOST_STREAMS` enabled streams, by their tables' names.
+    Covers the first `MOST_STREAMS` enabled streams by table name.
     """
     found: list[tuple[str, str, float]] = []
     known = engine.watched_streams
@@ -69,7 +69,8 @@ def lags(engine: Engine) -> list[tuple[str, str, float]]:
         return found
     with engine.reading:
         enabled = list(islice(_enabled(engine), MOST_STREAMS))
-    for stream in enabled:  # each by itself, so that requests need not wait for all of them
+    # the lock is taken for each separately, so that requests do not wait for all of them
+    for stream in enabled:
         try:
             with engine.reading:
                 watched = known.get(stream.tree) or Watched()
@@ -96,12 +97,12 @@ def _enabled(engine: Engine) -> Iterator[Stream]:
 
 
 def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[StreamShard]:
-    """The shards without those that are finished, and forgets the positions of shards that are gone."""
+    """The shards that are not finished. Also forgets the positions of shards that no longer exist."""
     known = streams.shards(engine, stream)
     numbers = {shard.number for shard in known}
     for number in watched.positions.keys() - numbers:
         del watched.positions[number]
-    begun: set[str | None] = set()  # shards of which a child has been read
+    begun: set[str | None] = set()  # shards with a child that has been read
     unfinished = []
     for shard in reversed(known):
         if shard.number in watched.positions or shard.id in begun:
@@ -112,7 +113,7 @@ def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[St
 
 
 def _time_at(engine: Engine, stream: Stream, shard: StreamShard, start: int) -> int | None:
-    """When the first record from a number on was made, in milliseconds; None if there is none."""
+    """The time (ms) of the first record from a number on; None if there is none."""
     low, high = record_key(shard.number, start), record_key(shard.number + 1, 0)
     first = next(engine.store.range(stream.tree, low, high, on_damage=engine.log_damage), None)
     return None if first is None else time_of(first[1])

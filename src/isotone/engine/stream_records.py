@@ -1,15 +1,14 @@
-"""Stream records: whether a change writes one, with which images; their bytes, and how a shard is read.
+"""DynamoDB Streams records: whether a change writes one, its images (view type), bytes, and GetRecords pages.
 
     key     shard number (4 bytes) · sequence number (8 bytes)
     value   time in ms (8) · event (1) · size (4) · length of keys (4) · length of new image (4)
             · keys · new image · old image, each as DynamoDB JSON; an image that is not kept is empty
 
-A record is read without parsing its content: keys and images are spliced into responses unchanged.
+A record is read without parsing its contents: keys and images are spliced into responses unchanged.
 
-The service's rules: a write that changes nothing writes no record; the order of attributes and of set
-members does not count as a change. A record has the images that the stream's view type
-names. A page has at most 1,000 records and 1 MB; after the last page of a closed shard there is no next page; an
-open shard always has one, which may be empty.
+The service's rules: a write that changes nothing writes no record; the order of attributes and of set members does not
+count as a change. A record has the images of the stream's view type. A page has at most 1,000 records and 1 MB. After
+the last page of a closed shard there is no next page; an open shard always has one, which may be empty.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from isotone.values.size import item_size
 INSERT: Final = 0
 MODIFY: Final = 1
 REMOVE: Final = 2
-EXPIRE: Final = 3  # a removal by the expiry of the item
+EXPIRE: Final = 3  # a deletion by TTL
 
 _KEY: Final = struct.Struct(">IQ")
 _HEAD: Final = struct.Struct(">QBIII")
@@ -38,7 +37,7 @@ _KEEPS_OLD: Final[frozenset[StreamView]] = frozenset({"OLD_IMAGE", "NEW_AND_OLD_
 
 
 class StreamRecord(NamedTuple):
-    """One record. `size` is that of its keys and images by DynamoDB's accounting."""
+    """One record. `size` is that of its keys and images by DynamoDB's rules."""
 
     time: int
     event: int
@@ -49,7 +48,7 @@ class StreamRecord(NamedTuple):
 
 
 def record_key(shard: int, sequence: int) -> bytes:
-    """The store's key of a record."""
+    """The key of a record in the store."""
     return _KEY.pack(shard, sequence)
 
 
@@ -83,15 +82,15 @@ def time_of(value: bytes) -> int:
 def next_sequence(engine: Engine, tree: str) -> int:
     """Take the next sequence number of a stream, in the open transaction.
 
-    The counter is stored with the counts of tables: written once per transaction, however many
-    numbers it takes, and undone with it.
+    The counter is stored with the tree counts: it is written once per transaction, however many numbers are taken, and
+    rolled back with it.
     """
     engine.counts.add(tree, 1, 0)
     return last_sequence(engine, tree)
 
 
 def last_sequence(engine: Engine, tree: str) -> int:
-    """The latest sequence number that was taken; 0 before the first."""
+    """The latest sequence number taken; 0 before the first."""
     return engine.counts.of(tree)[0]
 
 
@@ -105,10 +104,9 @@ def record_change(
     *,
     expired: bool = False,
 ) -> None:
-    """Record that an item's record `old` was replaced with `new`; either may be missing.
+    """Record that an item's record `old` was replaced by `new`; either may be empty.
 
-    Part of the transaction of the change. `item` is `new`, parsed, if the caller has it. Costs one more
-    write.
+    Happens in the transaction of the change. `item` is `new` parsed, if the caller has it. Costs one more write.
     """
     stream = table.stream
     assert stream is not None
@@ -138,9 +136,9 @@ def _event(old: bytes | None, new: bytes | None, *, expired: bool) -> int:
 
 
 def first_since(engine: Engine, tree: str, shard: int, start: int, time: int) -> int | None:
-    """The number of the first record of `time` (milliseconds) or later. Reads from `start` up to it.
+    """The number of the first record from `time` (ms) or later. Reads from `start` up to it.
 
-    A clock can be set back, so times need not rise with the numbers.
+    The clock can be set back, so times may fall while numbers rise.
     """
     records = engine.store.range(tree, record_key(shard, start), record_key(shard + 1, 0))
     return next((position_of(where)[1] for where, value in records if time_of(value) >= time), None)

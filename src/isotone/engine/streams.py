@@ -1,15 +1,14 @@
-"""DynamoDB Streams: the streams, their shards, and how shards are split and removed.
+"""DynamoDB Streams: enabling and disabling, shards, shard splits, and trimming after 24 hours.
 
-A stream records the changes of a table for 24 hours (`stream_records`). It is identified by its table and its
-label, the instant at which it was enabled. It remains when it is disabled or its table is deleted.
+A stream records the changes of a table for 24 hours (`stream_records`). It is identified by its table and its label,
+the time at which it was enabled. It remains when it is disabled or its table is deleted.
 
-Each shard has a range of the hashes of partition keys, so all changes of one item are in one
-shard, in order. Sequence numbers count the records of one stream, over all shards; closing a shard takes
-a number, too, so a child begins after everything in its parent.
+Each shard has a range of the hashes of partition keys, so all changes of an item are in one shard, in order. Sequence
+numbers count the records of one stream over all shards. Closing a shard takes a number, too, so a child begins after
+everything in its parent.
 
-As on the service, a shard is closed after some hours and replaced by one child or, if the stream has received
-many records, by two children with half of the hashes each. A reader must finish a shard before it
-reads its children.
+As on the service, a shard is closed after some hours and replaced by one child, or by two children with half of the
+hashes each if the stream has received many records. A reader must finish a shard before it reads its children.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from isotone.engine.table_schema import KeySchema, Policy, StreamSchema, StreamV
 from isotone.storage.interface import OnDamage
 
 HASHES: Final = 1 << 16  # a shard is a range of the first two bytes of a key
-SHARD_LIFETIME: Final = 4 * 3600  # seconds for which a shard stays open
+SHARD_LIFETIME: Final = 4 * 3600  # seconds that a shard stays open
 SHARD_RECORDS: Final = 100_000  # average records per shard above which a stream's shards are split
-OPEN_SHARDS: Final = 16  # a stream with this many open shards does not split them
+OPEN_SHARDS: Final = 16  # a stream with this many open shards does not split any more
 SLICE: Final = 500  # records dropped in one transaction
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """One stream; times are in seconds, `disabled` is None while the stream is enabled."""
+    """One stream. Times are in seconds; `disabled` is None while the stream is enabled."""
 
     table: str
     label: str
@@ -121,7 +120,7 @@ def find(engine: Engine, table: str, label: str) -> Stream | None:
 def known(
     engine: Engine, table: str | None = None, *, on_damage: OnDamage | None = None
 ) -> Iterator[Stream]:
-    """All streams, or those of one table, in the order of tables and labels; `on_damage` is that of `Store.range`."""
+    """All streams, or those of one table, ordered by table and label; `on_damage` is that of `Store.range`."""
     low = b"s" if table is None else _stream_key(table, "")
     high = b"t" if table is None else low[:-1] + b"\x01"
     entries = engine.store.range(STREAMS, low, high, on_damage=on_damage)
@@ -129,7 +128,7 @@ def known(
 
 
 def recording(stream: Stream, opened: list[StreamShard]) -> StreamSchema:
-    """The entry in a table's schema for a stream with these open shards."""
+    """The part of a table's schema for a stream with these open shards."""
     return StreamSchema(
         stream.label,
         stream.view,
@@ -147,7 +146,7 @@ def _drop(engine: Engine, stream: Stream) -> None:
 
 
 def _new_label(engine: Engine, table: str) -> tuple[float, str]:
-    """Now, as a label that no earlier stream of the table has."""
+    """The current time as a label that no earlier stream of the table has."""
     milliseconds = int(round(engine.clock.now(), 3) * 1000)
     while find(engine, table, _label(milliseconds)) is not None:
         milliseconds += 1
@@ -155,7 +154,7 @@ def _new_label(engine: Engine, table: str) -> tuple[float, str]:
 
 
 def _label(milliseconds: int) -> str:
-    """The label of a stream: the instant at which it was enabled."""
+    """The label of a stream: the time at which it was enabled."""
     seconds, rest = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}"
 
@@ -168,14 +167,14 @@ def _stream_key(table: str, label: str) -> bytes:
 
 
 def shards(engine: Engine, stream: Stream) -> list[StreamShard]:
-    """The shards of a stream, the oldest first."""
+    """The shards of a stream, oldest first."""
     low = _shard_key(stream, 0)
     high = b"h" + stream.tree.encode() + b"\x01"
     return [_shard(stored) for _, stored in engine.store.range(STREAMS, low, high)]
 
 
 def open_shards(engine: Engine, stream: Stream) -> list[StreamShard]:
-    """The open shards, in the order of their hashes."""
+    """The open shards, ordered by hash."""
     opened = [shard for shard in shards(engine, stream) if shard.last is None]
     return sorted(opened, key=lambda shard: shard.low)
 
@@ -214,7 +213,7 @@ def _split(
 
 
 def _divided(low: int, high: int, parts: int) -> Iterator[tuple[int, int]]:
-    """A range of hashes in equal parts."""
+    """Split a range of hashes into equal parts."""
     return pairwise(low + (high - low) * part // parts for part in range(parts + 1))
 
 
@@ -225,8 +224,7 @@ def _save(engine: Engine, stream: Stream, shard: StreamShard) -> None:
 def _shard_id(stream: Stream, number: int, now: float) -> str:
     """An id in the service's form: the time in milliseconds, then eight digits.
 
-    The number makes ids sort as the shards were opened, so that the same keys are in the same place of a
-    list of shards in every run.
+    The number makes ids sort in the order of opening, so that a list of shards has the same order in every run.
     """
     name = f"{stream.table}/{stream.label}".encode()
     digits = f"{number & 0xFFFF:04x}{blake2b(name, digest_size=2).hexdigest()}"
@@ -275,7 +273,7 @@ def _keep_up(engine: Engine, stream: Stream) -> bool:
 
 
 def _roll(engine: Engine, stream: Stream) -> bool:
-    """Replace the open shards of a stream, if it is time."""
+    """Replace the open shards of a stream, if they have been open long enough."""
     opened = open_shards(engine, stream)
     parts = _parts(engine, stream, opened)
     if not parts:
@@ -300,7 +298,7 @@ def _parts(engine: Engine, stream: Stream, opened: list[StreamShard]) -> int:
 
 
 def _trim(engine: Engine, stream: Stream, shard: StreamShard) -> bool:
-    """Drop records that are too old, and closed shards without any others."""
+    """Drop records that are too old, and then closed shards without records."""
     old = _old(engine, stream, shard, SLICE)
     for key in old:
         engine.store.delete(stream.tree, key)
@@ -315,7 +313,7 @@ def _trim(engine: Engine, stream: Stream, shard: StreamShard) -> bool:
 
 
 def _old(engine: Engine, stream: Stream, shard: StreamShard, most: int) -> list[bytes]:
-    """The keys of the records that are too old, the oldest first."""
+    """The keys of the records that are too old, oldest first."""
     before = _horizon(engine) * 1000
     oldest = islice(_entries(engine, stream, shard), most)
     return [key for key, _ in takewhile(lambda entry: time_of(entry[1]) <= before, oldest)]

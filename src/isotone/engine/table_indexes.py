@@ -1,7 +1,7 @@
-"""A table at run time: its schema, and its indexes, which have an entry for each item that belongs in them.
+"""A table at run time (`StoredTable`), and its local, global and TTL indexes: which items have entries, projections.
 
-An index is sparse: an item without the index's key attributes has no entry. The expiry index of a table
-with a TimeToLive attribute is one more index, which only the sweep of expired items reads.
+An index is sparse: an item without the index's key attributes has no entry. A table with a TimeToLive attribute has one
+more index, the expiry index, which only the TTL sweep reads.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class SecondaryIndex:
             return None
         if entry is None or not is_same_key:
             return self.entry(old_item, key, old)
-        # Most writes do not change the keys of an index, so the entry keeps its key.
+        # Most writes do not change the keys of an index, so the new entry reuses the old key.
         return IndexEntry(
             entry.key, old if self._kept is None else self._projected_record(old_item)
         )
 
     def key(self, item: Item, key: bytes) -> bytes:
-        """The key of the entry of an item that fits and is stored at `key` in its table."""
+        """The key of an item's entry. The item fits, and is stored at `key` in its table."""
         return self.keyspace.key(item) + key[HASH_SIZE:]
 
     def are_equal(self, before: IndexEntry, after: IndexEntry) -> bool:
@@ -91,15 +91,15 @@ class SecondaryIndex:
         return {name: item[name] for name in self._names if name in item}
 
     def covers(self, names: frozenset[str]) -> bool:
-        """Whether entries carry all these attributes."""
+        """Whether entries contain all these attributes."""
         return self._kept is None or names <= self._kept
 
     def missing(self, names: frozenset[str]) -> list[str]:
-        """Which of these attributes the entries do not carry."""
+        """Which of these attributes the entries lack."""
         return [] if self._kept is None else sorted(names - self._kept)
 
     def entry_size(self, item: Item, size: int) -> int:
-        """The size of the entry of an item of some size; 0 if it has none."""
+        """The size of an item's entry, by the size of the item; 0 if it has no entry."""
         if not self.keyspace.fits(item):
             return 0
         return size if self._kept is None else item_size(self._projected(item))
@@ -109,7 +109,7 @@ _NO_SIZE = bytes(SIZE_BYTES)
 
 
 class ExpiryIndex:
-    """Items with an expiry, in the order in which they expire; a record's body is the item's key."""
+    """Items with a TTL, ordered by expiry. The body of a record is the item's key."""
 
     searched = False
 
@@ -133,7 +133,7 @@ class ExpiryIndex:
 
 
 def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | None:
-    """The attributes that an index's entries carry; None for all."""
+    """The attributes that an index's entries contain; None for all."""
     if index.projection.kind == "ALL":
         return None
     names = frozenset(index.keys.names) | frozenset(table.keys.names)
@@ -141,9 +141,9 @@ def projected_names(index: IndexSchema, table: TableSchema) -> frozenset[str] | 
 
 
 class StoredTable:
-    """One table's keyspace and indexes. Immutable: a changed schema makes a new `StoredTable`.
+    """A table's keyspace and indexes. Immutable: a changed schema makes a new `StoredTable`.
 
-    `units` counts what requests consume of it; None while nobody counts.
+    `units` counts consumed capacity; None while nobody counts.
     """
 
     __slots__ = (
@@ -197,7 +197,7 @@ class StoredTable:
         return next((index for index in self.vectors if index.name == name), None)
 
     def weight(self, item: Item, size: int) -> int:
-        """The size that counts against the limit of an item: the item and its entries in local indexes."""
+        """The size that counts towards the item size limit: the item and its entries in local indexes."""
         return size + sum([index.entry_size(item, size) for index in self.local])
 
     @property

@@ -1,7 +1,6 @@
-"""The schema of a table as it is stored: keys, indexes, throughput, expiry, stream, recovery.
+"""The stored schema of a table: keys, indexes, throughput, TTL, stream, point-in-time recovery, replicas, settings.
 
-These structs are the catalog's record of a table, stored as JSON in the file. How the API describes a
-table is in `operations/descriptions.py`.
+The catalog stores these structs as JSON in the file. `operations/descriptions.py` describes a table as the API does.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class KeyPart(msgspec.Struct, frozen=True):
 
 
 class KeySchema(msgspec.Struct, frozen=True):
-    """The key of a table or an index: attributes that group items, and attributes that order them in a group.
+    """The key of a table or an index: attributes that group items, and attributes that order them within a group.
 
     A table and a local index have one partition attribute and at most one sort attribute; a global
     index has up to four of each.
@@ -48,14 +47,14 @@ class KeySchema(msgspec.Struct, frozen=True):
 
 
 class IndexProjection(msgspec.Struct, frozen=True):
-    """Which attributes an index entry carries besides the keys."""
+    """Which attributes an index entry contains besides the keys."""
 
     kind: ProjectionKind = "ALL"
     names: tuple[str, ...] = ()
 
 
 class TableThroughput(msgspec.Struct, frozen=True):
-    """Provisioned units per second, and when they were last changed."""
+    """Provisioned units per second, and when they last changed."""
 
     read: int = 0
     write: int = 0
@@ -65,7 +64,7 @@ class TableThroughput(msgspec.Struct, frozen=True):
 
 
 class IndexSchema(msgspec.Struct, frozen=True):
-    """One secondary index; while it is CREATING, its backfill's progress is kept in the store."""
+    """One secondary index. While it is CREATING, the store has the progress of its backfill."""
 
     name: str
     kind: IndexKind
@@ -86,7 +85,7 @@ class SearchPart(msgspec.Struct, frozen=True):
 
 
 class VectorSchema(msgspec.Struct, frozen=True):
-    """One vector index: the attribute that holds the vectors, and how they are compared and filtered."""
+    """One vector index: the attribute with the vectors, and how they are compared and filtered."""
 
     name: str
     attribute: str
@@ -99,7 +98,7 @@ class VectorSchema(msgspec.Struct, frozen=True):
 
     @property
     def partition(self) -> SearchPart | None:
-        """The attribute by whose value the index is divided, if any."""
+        """The attribute whose value partitions the index, if any."""
         return next((part for part in self.search if part.role == "HASH"), None)
 
     @property
@@ -112,7 +111,7 @@ IndexOrVector = TypeVar("IndexOrVector", IndexSchema, VectorSchema)
 
 
 class TimeToLive(msgspec.Struct, frozen=True):
-    """The attribute that holds an item's expiry, and the index that finds expired items."""
+    """The attribute with an item's expiry, and the index that finds expired items."""
 
     attribute: str
     tree: str
@@ -120,10 +119,9 @@ class TimeToLive(msgspec.Struct, frozen=True):
 
 
 class StreamSchema(msgspec.Struct, frozen=True):
-    """A table's latest stream: the part that writes need (`streams` has the rest).
+    """A table's latest stream, as far as writes need it (`streams` has the rest).
 
-    `shards` are the open ones, in the order of their hashes, and `lows` where each begins;
-    a disabled stream has none.
+    `shards` are the open shards ordered by hash, and `lows` their first hashes; a disabled stream has none.
     """
 
     label: str
@@ -134,14 +132,14 @@ class StreamSchema(msgspec.Struct, frozen=True):
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """Point-in-time recovery: a table can be restored to any moment of some days, not before `since` (ms)."""
+    """Point-in-time recovery: a table can be restored to any moment of the last days, but not before `since` (ms)."""
 
     days: int
     since: int
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The resource policy of a table or a stream: its JSON, and a number that rises with each change."""
+    """The resource policy of a table or a stream: its JSON, and a number that each change increases."""
 
     document: str
     revision: str
@@ -164,7 +162,7 @@ class Insights(msgspec.Struct, frozen=True):
 
 
 class Replication(msgspec.Struct, frozen=True):
-    """The replicas of a table: their regions, that of the table among them, and the trees of `replica_log`."""
+    """The replicas of a table: their regions, including the table's own, and the trees of `replica_log`."""
 
     version: str
     regions: tuple[str, ...]
@@ -172,13 +170,13 @@ class Replication(msgspec.Struct, frozen=True):
     consistency: str | None = None
     witnesses: tuple[str, ...] = ()
     overrides: dict[str, dict[str, Any]] = {}
-    """What was given for a region when its replica was created or updated."""
+    """The settings of each region's replica when it was created or updated."""
     stamps: str = ""
     outbox: str = ""
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What a table was restored from; `view` (in `views`) is what is still to be copied, None when all is."""
+    """What a table was restored from. `view` (see `views`) has what is still to be copied; None when all is done."""
 
     source: str
     moment: float
@@ -211,18 +209,18 @@ class TableSchema(msgspec.Struct, frozen=True):
     policy: Policy | None = None
     kinesis: tuple[KinesisDestination, ...] = ()
     insights: dict[str, Insights] = {}
-    """By the name of a global index; that of the table is empty."""
+    """By the name of a global index; the empty name is the table's own."""
     scaling: dict[str, Any] = {}
-    """Auto-scaling settings by `Read:` or `Write:` and the name of a global index; the table's own have none."""
+    """Auto-scaling settings by `Read:` or `Write:` and the name of a global index; the table's own have no name."""
     loading: str | None = None
     """The import that fills the table, until it ends (`transfers`)."""
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
-    """Members of CreateTable that are recorded and described but change nothing here."""
+    """Members of CreateTable that are stored and described but have no effect here."""
 
     @property
     def is_creating(self) -> bool:
-        """Whether the table's items are still being restored or imported: it cannot be used yet."""
+        """Whether the table's items are still being restored or imported, so that it cannot be used yet."""
         is_restoring = self.restored is not None and self.restored.view is not None
         return is_restoring or self.loading is not None
 
@@ -234,7 +232,7 @@ class TableSchema(msgspec.Struct, frozen=True):
 
     @property
     def has_filling_index(self) -> bool:
-        """Whether an index was added whose backfill has not ended."""
+        """Whether an added index is still being backfilled."""
         statuses = [index.status for index in self.indexes]
         statuses += [index.status for index in self.vectors]
         return "CREATING" in statuses
@@ -247,7 +245,9 @@ class TableSchema(msgspec.Struct, frozen=True):
 
     @property
     def projected_count(self) -> int:
-        """The attributes that all indexes name for projection; a vector index names its vector and filters too."""
+        """The number of attributes that all indexes name for projection; a vector index also names its vector and
+        filters.
+        """
         vectors = [
             {index.attribute, *index.projection.names, *(part.name for part in index.filters)}
             for index in self.vectors
@@ -256,7 +256,7 @@ class TableSchema(msgspec.Struct, frozen=True):
 
     @property
     def used_attributes(self) -> set[str]:
-        """The attributes whose types the table defines: those of keys and search schemas."""
+        """The attributes that need definitions: those of keys and search schemas."""
         keys = [self.keys, *(index.keys for index in self.indexes)]
         searched = {part.name for index in self.vectors for part in index.search}
         return searched.union(*(key.names for key in keys))

@@ -1,4 +1,4 @@
-"""ClientRequestToken: which transactions were executed in the last ten minutes, for `operations/transactions`."""
+"""ClientRequestToken (idempotency): remembers the transactions of the last ten minutes, for `operations/transactions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SLICE = 100
 
 
 def recall(engine: Engine, token: str) -> bytes | None:
-    """The identity of the transaction that a token was used for; None if it was not used, or long ago."""
+    """The identity of the transaction that used a token; None if it is unused or expired."""
     stored = engine.store.get(TOKENS, b"t" + token.encode())
     if stored is None or int.from_bytes(stored[:_TIME], "big") < _now(engine):
         return None
@@ -20,7 +20,7 @@ def recall(engine: Engine, token: str) -> bytes | None:
 
 
 def remember(engine: Engine, token: str, identity: bytes) -> None:
-    """Record, in the transaction that it describes, that it was executed."""
+    """Record a transaction as executed, within that transaction."""
     until = (_now(engine) + limits.TOKEN_LIFETIME * 1000).to_bytes(_TIME, "big")
     engine.store.put(TOKENS, b"t" + token.encode(), until + identity)
     engine.store.put(TOKENS, b"e" + until + token.encode(), b"")

@@ -1,13 +1,13 @@
-"""The records of exports, imports and bulk operations: what was asked for, how far it is, and how it ended.
+"""Stored state of jobs (exports to S3, imports, bulk operations): the request, the progress, and the outcome.
 
-    j · id              the job
-    r · id              present while it runs
-    o · id              the objects that it reads
-    s · id · 0 · number what it will write to a file: a part of a data file, or of a log of errors
+j · id              the job
+r · id              present while it runs
+o · id              the objects that it reads
+s · id · 0 · number what it will write to a file: a part of a data file, or of an error log
 
-A job is continued by any process that has the file open (`operations/transfers.py`). What it has stored in the database
-and its position in what it reads are saved in one transaction. What it writes to files is kept here first, in
-the same transaction, and the file is written from it, as often as it takes, under the same name.
+Any process that has the file open can continue a job (`operations/transfers.py`). One transaction saves both what a job
+has stored in the database and its position in its input. What it writes to files is first kept here, in the same
+transaction. The file is then written from it, under the same name, as often as needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isotone.engine.history import milliseconds
 
 
 class TransferFailure(msgspec.Struct, frozen=True):
-    """Why a job failed, or was cancelled."""
+    """Why a job failed or was cancelled."""
 
     code: str
     message: str
@@ -39,10 +39,10 @@ class DataFile(msgspec.Struct, frozen=True):
 
 
 class Export(msgspec.Struct, frozen=True, tag="export"):
-    """An export. `view` is what is still to be read; `staged` parts with `staged_items` are not yet in a file.
+    """An export. `view` has what is still to be read; `staged` parts with `staged_items` items are not in a file yet.
 
-    Times are in seconds, `moments` in milliseconds: the time of a full export; the first and the last that an
-    incremental export includes.
+    Times are in seconds, `moments` in milliseconds: the time of a full export, or the first and last of an incremental
+    export.
     """
 
     id: str
@@ -67,10 +67,10 @@ class Export(msgspec.Struct, frozen=True, tag="export"):
 class LoadJob(msgspec.Struct, frozen=True, tag="load"):
     """An import into a new table, or a bulk operation on an existing one.
 
-    The next record to read is number `index` of object number `object`, at `position`. `ahead` is how many items after it
-    an import has written. `known` is whether the objects have been listed. `unreadable` is why the first object that could not
-    be read was not. `is_bulk` tells the two apart; only a bulk operation counts `usage`, the bytes that it wrote to the table
-    and to each index.
+    The next record to read is number `index` of object number `object`, at `position`. `ahead` is how many items after
+    it an import has already written. `known`: the objects have been listed. `unreadable` is why the first unreadable
+    object could not be read. `is_bulk` distinguishes the two kinds; only a bulk operation counts `usage`, the bytes
+    that it wrote to the table and to each index.
     """
 
     id: str
@@ -106,12 +106,12 @@ _listing: Final = msgspec.msgpack.Decoder(Listing).decode
 
 
 def new_id(engine: Engine) -> str:
-    """An id in the service's form, which sorts by time: milliseconds, then a random part."""
+    """An id in the service's form, sorted by time: milliseconds, then a random part."""
     return f"{milliseconds(engine.clock.now()):014d}-{os.urandom(4).hex()}"
 
 
 def begin(engine: Engine, job: Job) -> None:
-    """Record a new job, and drop those that ended too long ago to be shown."""
+    """Record a new job, and drop jobs that ended too long ago to be shown."""
     oldest = f"{milliseconds(engine.clock.now() - limits.TRANSFER_RETENTION):014d}"
     for old in known(engine):
         if old.id < oldest and old.ended is not None:
@@ -121,7 +121,7 @@ def begin(engine: Engine, job: Job) -> None:
 
 
 def save(engine: Engine, job: Job) -> None:
-    """Record how far a job is. One that has ended is no longer running."""
+    """Record the progress of a job. A job that has ended no longer counts as running."""
     engine.store.put(TRANSFERS, b"j" + job.id.encode(), _encode(job))
     if job.ended is not None:
         engine.store.delete(TRANSFERS, b"r" + job.id.encode())
@@ -136,12 +136,12 @@ def find(engine: Engine, identity: str) -> Job | None:
 
 
 def known(engine: Engine) -> list[Job]:
-    """All jobs, the oldest first."""
+    """All jobs, oldest first."""
     return [_job(stored) for _, stored in engine.store.range(TRANSFERS, b"j", b"k")]
 
 
 def running(engine: Engine) -> list[str]:
-    """The ids of the jobs that have not ended, the oldest first."""
+    """The ids of the jobs that have not ended, oldest first."""
     return [key[1:].decode() for key, _ in engine.store.range(TRANSFERS, b"r", b"s")]
 
 
@@ -162,13 +162,13 @@ def stage(engine: Engine, identity: str, number: int, content: bytes) -> None:
 
 
 def staged(engine: Engine, identity: str) -> list[bytes]:
-    """The parts that a job has kept, in order."""
+    """The kept parts of a job, in order."""
     low = _part(identity)
     return [content for _, content in engine.store.range(TRANSFERS, low, low[:-1] + b"\x01")]
 
 
 def drop_staged(engine: Engine, identity: str) -> None:
-    """Forget the parts: they are in a file now, or no longer wanted."""
+    """Drop the kept parts: they are in a file now, or no longer wanted."""
     low = _part(identity)
     keys = [key for key, _ in engine.store.range(TRANSFERS, low, low[:-1] + b"\x01")]
     for key in keys:

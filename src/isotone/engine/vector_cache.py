@@ -1,10 +1,10 @@
-"""Vectors in memory: what a search reads, kept for the next search of the same partition.
+"""An in-memory cache of vectors, so that the next search of the same partition reads nothing.
 
-A partition is kept as rows: keys, and all vectors in one array. Every change of an index entry changes the row too
-(`replace`), inside the transaction and under the engine's lock, which searches hold as well. Whatever makes the
-engine forget its cached state (a commit of another process, a transaction that was undone) empties the cache.
+A partition is cached as rows: the keys, and all vectors in one array. Every change of an index entry changes the row
+too (`replace`), inside the transaction and under the engine's lock, which searches also hold. Anything that makes the
+engine drop its cached state (a commit of another process, a rollback) empties the cache.
 
-It holds at most `CACHE_SIZE` bytes; partitions that were not searched for the longest time are dropped first.
+It has at most `CACHE_SIZE` bytes; the partitions that were searched least recently are dropped first.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from isotone.engine.layout import Bounds
 from isotone.engine.vector_index import FLOAT_BYTES, Labels, StoredVectorIndex, dot
 
 CACHE_SIZE: Final = 256 * 1024 * 1024
-_ROW_SIZE: Final = 250  # of what a row has besides its vector, roughly
+_ROW_SIZE: Final = 250  # approximate bytes of a row besides its vector
 
 
 class Rows:
     """The vectors of a range of index entries, in no particular order.
 
-    `squares` are the vectors' squared lengths, empty until `vector_scores` has needed them.
+    `squares` are the squared lengths of the vectors, empty until `vector_scores` needs them.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Rows:
 
     @property
     def size(self) -> int:
-        """The memory that the rows take, roughly."""
+        """The approximate memory of the rows."""
         return len(self.vectors) + _ROW_SIZE * len(self.keys)
 
     def add(self, key: bytes, record: bytes) -> None:
@@ -117,7 +117,7 @@ class Rows:
 
 
 class VectorCache:
-    """The rows of the partitions that were searched last."""
+    """The rows of the most recently searched partitions."""
 
     __slots__ = ("_latest", "_most", "_trees")
 
@@ -134,11 +134,11 @@ class VectorCache:
         return rows
 
     def fits(self, rows: Rows) -> bool:
-        """Whether rows may be kept at all."""
+        """Whether the cache has room for these rows."""
         return rows.size <= self._most
 
     def keep(self, tree: str, rows: Rows) -> None:
-        """Keep the rows of a whole partition."""
+        """Cache the rows of a whole partition."""
         self._trees.setdefault(tree, SortedDict())[rows.low] = rows
         self._latest[tree, rows.low] = rows
         total = sum(each.size for each in self._latest.values())
@@ -148,7 +148,7 @@ class VectorCache:
             self._drop(old_tree, low)
 
     def replace(self, tree: str, before: IndexEntry | None, after: IndexEntry | None) -> None:
-        """Change the rows as the entries change. O(log n) in the partitions that are kept."""
+        """Change the rows as the entries change. O(log n) in the number of cached partitions."""
         if tree not in self._trees:
             return
         if before is not None and (after is None or after.key != before.key):
@@ -169,7 +169,7 @@ class VectorCache:
                 rows.remove(key)
             else:
                 rows.put(key, record)
-        except BufferError:  # something still looks at the array, which therefore cannot grow
+        except BufferError:  # something still uses the array, so it cannot grow
             self._drop(tree, low)
 
     def _drop(self, tree: str, low: bytes) -> None:
@@ -179,15 +179,15 @@ class VectorCache:
             del self._trees[tree]
 
     def forget_tree(self, tree: str) -> None:
-        """Forget an index that is being dropped."""
+        """Drop an index that is being deleted."""
         for low in list(self._trees.get(tree, ())):
             self._drop(tree, low)
 
     def forget(self) -> None:
-        """Forget everything: another process has written, or a transaction was undone."""
+        """Drop everything: another process has written, or a transaction was rolled back."""
         self._trees.clear()
         self._latest.clear()
 
     def kept(self) -> list[tuple[str, Rows]]:
-        """All rows with their trees, for the consistency check."""
+        """All cached rows with their trees, for the consistency check."""
         return [(tree, rows) for (tree, _), rows in self._latest.items()]

@@ -1,14 +1,14 @@
-"""A vector index: which items have an entry, and the bytes of it.
+"""Vector indexes: which items have an entry, and the bytes of an entry (packed 32-bit floats and projected attributes).
 
-    key      like that of a secondary index whose key is the partition attribute; without one, the item's own key
-    record   size (4 bytes) · the vector, 4 bytes for each dimension (IEEE 754, little-endian) · JSON of the item
+key      like that of a secondary index on the partition attribute; without one, the item's own key
+record   size (4 bytes) · the vector, 4 bytes for each dimension (IEEE 754, little-endian) · JSON of the item
 
-The JSON has the projected attributes without the vector. The size is what the service charges for: the vector, its
+The JSON has the projected attributes without the vector. The size is what the service charges: the vector, its
 attribute's name, and the rest by the rules for items.
 
-The index is sparse: an item has an entry if its vector has the right dimensions, its partition attribute is there,
-and no attribute of the search schema has another type. Writes refuse all other faults, so they occur only in items
-that are older than the index.
+The index is sparse: an item has an entry if its vector has the right dimensions, its partition attribute is present,
+and no attribute of the search schema has another type. Writes refuse all other faults, so they occur only in items that
+are older than the index.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Labels: TypeAlias = tuple[str | None, ...]
 """The values of an entry's filter attributes, in the order of the search schema; None for a missing one."""
 
 
-# As exact as fsum, and faster, but not in Python 3.11. Products of 32-bit floats are exact.
+# As exact as fsum, and faster, but missing in Python 3.11. Products of 32-bit floats are exact.
 _sumprod: Callable[[Floats, Floats], float] | None = getattr(math, "sumprod", None)
 
 
@@ -91,7 +91,7 @@ class StoredVectorIndex:
     # Entries
 
     def vector(self, value: AttributeValue | None) -> bytes | None:
-        """The floats of a vector attribute, packed; None if it is no vector of this index."""
+        """The packed floats of a vector attribute; None if it is not a valid vector of this index."""
         elements = None if value is None else value.get("L")
         if elements is None or len(elements) != self.schema.dimensions:
             return None
@@ -102,7 +102,7 @@ class StoredVectorIndex:
 
     @staticmethod
     def is_float(element: AttributeValue) -> bool:
-        """Whether an element of a list is a number that a 32-bit float can be."""
+        """Whether a list element is a number within the range of a 32-bit float."""
         try:
             _FLOAT.pack(float(element["N"]))
         except (KeyError, OverflowError):
@@ -159,7 +159,7 @@ class StoredVectorIndex:
     # Searches
 
     def bounds(self, partition: AttributeValue | None) -> Bounds:
-        """The range of the entries that a search considers."""
+        """The range of entries that a search considers."""
         if self._keyspace is None or partition is None:
             return b"", None
         low = self._keyspace.prefix([partition])
@@ -174,7 +174,7 @@ class StoredVectorIndex:
         return self._vector.unpack(packed)
 
     def pack(self, elements: list[float]) -> bytes:
-        """Pack as many floats as the index has dimensions; raises OverflowError for one that is too large."""
+        """Pack as many floats as the index has dimensions. Raises OverflowError if one is too large."""
         return self._vector.pack(*elements)
 
     def body_of(self, record: bytes) -> bytes:
@@ -186,7 +186,7 @@ class StoredVectorIndex:
         return item_of(record[self._json_start - SIZE_BYTES :])
 
     def whole_item(self, record: bytes) -> Item:
-        """The projected attributes with the vector, if the index projects it, as the index keeps it."""
+        """The projected attributes, including the vector as stored if the index projects it."""
         item = self.item(record)
         if self.projects_vector:
             floats = self.floats(self.vector_of(record))
@@ -216,7 +216,7 @@ class StoredVectorIndex:
 
 
 def _projected(schema: VectorSchema, table: TableSchema) -> frozenset[str] | None:
-    """The attributes that entries copy besides the vector; None for all."""
+    """The attributes that entries contain besides the vector; None for all."""
     if schema.projection.kind == "ALL":
         return None
     searched = {part.name for part in schema.search}
@@ -225,7 +225,7 @@ def _projected(schema: VectorSchema, table: TableSchema) -> frozenset[str] | Non
 
 
 def _labels_decoder(filters: tuple[tuple[str, str], ...]) -> Callable[[bytes], Labels]:
-    """A function from an entry's JSON to its labels. It skips all other attributes."""
+    """A function from an entry's JSON to its labels. Skips all other attributes."""
     members = {f"f{place}": name for place, (name, _) in enumerate(filters)}
     struct = msgspec.defstruct(
         "Labels", [(member, dict[str, Any] | None, None) for member in members], rename=members
@@ -242,7 +242,7 @@ def _labels_decoder(filters: tuple[tuple[str, str], ...]) -> Callable[[bytes], L
 
 
 def _shortest(value: float) -> str:
-    """The shortest number that is this 32-bit float."""
+    """The shortest decimal that rounds to this 32-bit float."""
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
         if _FLOAT.unpack(_rounded(text))[0] == value:
@@ -253,5 +253,5 @@ def _shortest(value: float) -> str:
 def _rounded(text: str) -> bytes:
     try:
         return _FLOAT.pack(float(text))
-    except OverflowError:  # fewer digits may round to more than the largest float
+    except OverflowError:  # with fewer digits, the largest float may round up beyond the range
         return _FLOAT.pack(0.0)

@@ -1,9 +1,9 @@
-"""The nearest of many vectors, exactly, with NumPy or without.
+"""Vector search scores (cosine, Euclidean, dot product): finds the nearest vectors exactly, with or without NumPy.
 
-A score is computed from the 32-bit floats in double precision, and is the same with and without NumPy: NumPy only
-finds the rows that can be among the nearest, with a bound on its rounding errors, and `score` decides between them.
-Equal scores are ordered by key. As on the service, a score is cut off at the largest 32-bit float, and the cosine
-distance of a vector of zeros to any other is 1.
+A score is computed from the 32-bit floats in double precision, and is the same with and without NumPy: NumPy only finds
+the rows that can be among the nearest, with a bound on its rounding errors, and `score` decides between them. Equal
+scores are ordered by key. As on the service, scores are capped at the largest 32-bit float, and the cosine distance of
+a zero vector to any other is 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from isotone.engine.vector_index import Floats, dot
 _LARGEST: Final = 3.4028234663852886e38  # the largest 32-bit float
 _SINGLE_ERROR: Final = 1.2e-7  # twice the rounding error of one 32-bit operation
 _DOUBLE_ERROR: Final = 2.3e-16
-_SAFE: Final = (1e-15, 1e15)  # lengths whose products neither overflow nor underflow 32 bits
+_SAFE: Final = (1e-15, 1e15)  # vector lengths whose products neither overflow nor underflow 32 bits
 _BLOCK: Final = 4096  # rows converted to double precision at a time
 
 
 class Nearest(NamedTuple):
-    """A vector among the nearest. `rank` sorts like closeness: the score, or its negative for a dot product."""
+    """A vector among the nearest. `rank` sorts nearest first: the score, or its negative for a dot product."""
 
     rank: float
     key: bytes
@@ -50,14 +50,14 @@ def rank(distance: Distance, query: Floats, vector: Floats, square: float | None
 
 
 def nearest(rows: Rows, query: bytes, most: int, chosen: list[int] | None = None) -> list[Nearest]:
-    """The nearest of the rows, the nearest first; `chosen` are the places to consider, None for all."""
+    """The nearest rows, nearest first. `chosen` are the positions to consider; None for all."""
     numpy = numpy_if_installed()
     if numpy is None or not rows.keys:
         return _nearest_by_python(rows, query, most, chosen)
     places = _candidates(numpy, rows, query, most, chosen)
     distance, floats = rows.index.schema.distance, rows.index.floats
     wanted = floats(query)
-    ranks: dict[bytes, float] = {}  # equal vectors are common where many candidates are
+    ranks: dict[bytes, float] = {}  # many candidates often include equal vectors
     for place in places:
         vector = rows.vector(place)
         if vector not in ranks:
@@ -87,7 +87,7 @@ def _nearest_by_python(
 
 @cache
 def numpy_if_installed() -> Any:
-    """The module, or None. It is imported by the first search, because that takes a tenth of a second."""
+    """The NumPy module, or None. The first search imports it, because that takes a tenth of a second."""
     try:
         import numpy
     except ImportError:
@@ -98,7 +98,7 @@ def numpy_if_installed() -> Any:
 def _candidates(
     numpy: Any, rows: Rows, query: bytes, most: int, chosen: list[int] | None
 ) -> list[int]:
-    """The places of the rows that can be among the nearest: few more than `most`, if vectors differ."""
+    """The positions of the rows that can be among the nearest: few more than `most`, if vectors differ."""
     matrix = numpy.frombuffer(rows.vectors, "<f4").reshape(len(rows), -1)
     if len(rows.squares) < len(rows):
         rows.squares = _squares(numpy, matrix)
@@ -130,7 +130,7 @@ def _squares(numpy: Any, matrix: Any) -> array[float]:
 def _rough_ranks(
     numpy: Any, distance: Distance, matrix: Any, squares: Any, query: Any
 ) -> tuple[Any, Any]:
-    """Ranks computed in 32 bits, squared ones for the Euclidean distance, and their largest possible errors."""
+    """Ranks in 32 bits (squared for the Euclidean distance), and bounds on their errors."""
     lengths = numpy.sqrt(squares)
     length = math.sqrt(dot(query.tolist(), query.tolist()))
     low, high = _SAFE
@@ -153,7 +153,7 @@ def _rough_ranks(
 def _close_ranks(
     numpy: Any, distance: Distance, matrix: Any, squares: Any, query: Any
 ) -> tuple[Any, Any]:
-    """Ranks computed in 64 bits, which nothing overflows, and their largest possible errors."""
+    """Ranks in 64 bits, which never overflow, and bounds on their errors."""
     query = query.astype("f8")
     length, lengths = math.sqrt(float((query * query).sum())), numpy.sqrt(squares)
     sums = numpy.empty(len(matrix))

@@ -1,7 +1,7 @@
-"""Searching a vector index: one read of a partition, or none if the cache has it, and one pass over its vectors.
+"""Vector search: reads a partition of the index, or takes it from the cache, and ranks its vectors.
 
-The search is exact. Reading a partition costs what reading its entries costs; a partition that is too large for
-every search reads the cache again, a part at a time.
+The search is exact. Reading a partition costs as much as reading its entries. A partition that is too large for the
+cache is read again by every search, in parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from isotone.engine.vector_index import StoredVectorIndex
 from isotone.engine.vector_scores import Nearest, nearest
 from isotone.values.attribute_validation import AttributeValue
 
-_PART: Final = 8 * 1024 * 1024  # bytes of vectors in a part of a partition that is not kept
+# bytes of vectors read at a time from a partition that is not cached
+_PART: Final = 8 * 1024 * 1024
 
 
 class VectorMatch(NamedTuple):
@@ -34,10 +35,10 @@ def search(
     query: bytes,
     most: int,
 ) -> list[VectorMatch]:
-    """The entries that are nearest to a packed vector, the nearest first.
+    """The entries nearest to a packed vector, nearest first.
 
-    `partition` is the value of the partition attribute, `filters` the texts that filter attributes must have.
-    The caller holds `engine.reading`.
+    `partition` is the value of the partition attribute, `filters` the texts that filter attributes must equal. The
+    caller holds `engine.reading`.
     """
     best: list[Nearest] = []
     for rows in _rows(engine, index, partition):
@@ -52,7 +53,7 @@ def search(
 
 
 def _chosen(index: StoredVectorIndex, rows: Rows, filters: Mapping[str, str]) -> list[int]:
-    """The places of the rows that pass the filters."""
+    """The positions of the rows that pass the filters."""
     wanted = [
         (place, filters[part.name])
         for place, part in enumerate(index.schema.filters)
@@ -68,7 +69,7 @@ def _chosen(index: StoredVectorIndex, rows: Rows, filters: Mapping[str, str]) ->
 def _rows(
     engine: Engine, index: StoredVectorIndex, partition: AttributeValue | None
 ) -> Iterator[Rows]:
-    """The rows of a partition: all at once if the cache can keep them, otherwise in parts."""
+    """The rows of a partition: all at once if the cache has room for them, otherwise in parts."""
     bounds = index.bounds(partition)
     cached = engine.vectors.find(index.tree, bounds[0])
     if cached is not None:

@@ -1,11 +1,11 @@
-"""Reading a table as it was at a moment, in slices, while it is written to.
+"""Views: read a table as of a moment (PITR, backups, exports), in slices, while it is being written.
 
     view_id = views.open_table(engine, table, owner, moment)           the table as of `moment`
     view_id = views.open_changes(engine, table, owner, since, until)   what changed after `since`, until `until`
     view_id = views.open_tree(engine, tree, owner)                     a tree that nobody writes to: a backup
 
-A view is a job: it is stored, so any process that has the file open can continue it after a `kill -9`. Its user
-calls, in one transaction after the other,
+A view is a job: it is stored, so any process that has the file open can continue it after a `kill -9`. Its user calls,
+in one transaction after another,
 
     with engine.writing:
         page = views.read(engine, view_id, 500)       # or read_changes
@@ -13,14 +13,14 @@ calls, in one transaction after the other,
         if page.last:
             views.close(engine, view_id)
 
-until a page is the last one. A page may be empty, and still not be the last. The position in the view is saved in the
-transaction: what is stored in the same transaction is stored exactly once, and what is written elsewhere (a file)
-may be written again after a crash. Pages come in the order of the keys of items.
+until a page is the last. A page may be empty without being the last. The view's position is saved in the transaction:
+what is stored in the same transaction is stored exactly once, and what is written elsewhere (a file) may be written
+again after a crash. Pages come in the key order of items.
 
-How it works: a table's history (`history`) has the old record of every change. Before each page, the changes that
-are not yet in the view's *overlay* are added to it: for each key, the record that its first change after the
-moment replaced. The page is then a merge of the present table with the overlay, which wins. Only changed items are
-copied. A view starts the history of a table that has none, and keeps the changes that it needs; closing it ends both.
+How it works: a table's history (`history`) has the old record of every change. Before each page, the changes that are
+not yet in the view's *overlay* are added to it: for each key, the record that its first change after the moment
+replaced. The page is then a merge of the present table with the overlay, which wins. Only changed items are copied. A
+view starts the history of a table that has none, and pins the changes that it needs; closing the view ends both.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from isotone.engine.table_indexes import StoredTable
 from isotone.errors import UsageError
 
 CATCH_UP: Final = 2000  # changes added to an overlay before a page
-_ABSENT: Final = b""  # in an overlay: there was no item
+_ABSENT: Final = b""  # an overlay's record for a missing item
 
 
 class TableView(msgspec.Struct, array_like=True):
-    """An open view. `id` is also the name of its overlay, `log` the tree of its table's history.
+    """An open view. `id` is also the name of its overlay; `log` is the tree of its table's history.
 
-    A view of a tree has no `log`, and only a view of changes has `since`.
+    A view of a tree has no `log`; only a view of changes has `since`.
     """
 
     id: str
@@ -56,23 +56,23 @@ class TableView(msgspec.Struct, array_like=True):
 
     @property
     def changed(self) -> str:
-        """The tree of the keys that changed, in a view of changes."""
+        """In a view of changes, the tree of the changed keys."""
         return self.id + "_changed"
 
 
 class ViewPage(NamedTuple):
-    """Items with their keys, in order; `last` if no page follows."""
+    """Items with their keys, in order. `last` is True if no page follows."""
 
     records: list[tuple[bytes, bytes]]
     last: bool
 
 
 class ViewChange(NamedTuple):
-    """An item that changed between two moments, once, however often it was written.
+    """An item that changed between two moments. It occurs once, however often it was written.
 
-    `old` is its record at the first moment, `new` at the second; None if it was not there. `any` is one of its
-    records, which has its key attributes even if `old` and `new` are None. `time` (ms) is that of the last change
-    until the second moment.
+    `old` is its record at the first moment, `new` at the second; None if it did not exist. `any` is one of its records,
+    for its key attributes even if `old` and `new` are None. `time` (ms) is that of the last change up to the second
+    moment.
     """
 
     key: bytes
@@ -83,7 +83,7 @@ class ViewChange(NamedTuple):
 
 
 class ViewChanges(NamedTuple):
-    """Changes in the order of keys; `last` if no page follows."""
+    """Changes in key order. `last` is True if no page follows."""
 
     changes: list[ViewChange]
     last: bool
@@ -109,7 +109,7 @@ def open_table(engine: Engine, table: StoredTable, owner: str, moment: int | Non
     """Open a view of a table as of a moment (ms), or as of now; returns its id.
 
     The caller is in a transaction, and has checked that the table's history reaches back to the moment
-    (`history.earliest`). `owner` is the job that continues the view (`owned`).
+    (`history.earliest`). `owner` is the job that continues the view (see `owned`).
     """
     tree = _history_of(engine, table)
     position = _position(engine, tree, moment)
@@ -118,7 +118,7 @@ def open_table(engine: Engine, table: StoredTable, owner: str, moment: int | Non
 
 
 def open_changes(engine: Engine, table: StoredTable, owner: str, since: int, until: int) -> str:
-    """Open a view of the items that changed after `since`, until `until` (ms); otherwise like `open_table`."""
+    """Open a view of the items that changed after `since` and not after `until` (ms); otherwise like `open_table`."""
     tree = _history_of(engine, table)
     start, end = _position(engine, tree, since), _position(engine, tree, until)
     view = TableView(_new_id(engine), owner, table.tree, tree, end, start, applied=start)
@@ -132,7 +132,7 @@ def open_tree(engine: Engine, tree: str, owner: str) -> str:
 
 
 def close(engine: Engine, view_id: str) -> None:
-    """End a view, whether it was read to its end or not."""
+    """End a view, whether or not it was read to its end."""
     ended = _find(engine, view_id)
     engine.store.delete(VIEWS, _key(view_id))
     if ended.log is None:
@@ -152,12 +152,12 @@ def opened(engine: Engine) -> list[TableView]:
 
 
 def owned(engine: Engine, kind: str) -> TableView | None:
-    """The oldest view with an owner of this kind: `backup` is the kind of the owner `backup:1`."""
+    """The oldest view whose owner has this kind: `backup` is the kind of the owner `backup:1`."""
     return next((view for view in opened(engine) if view.owner.startswith(f"{kind}:")), None)
 
 
 def is_read(engine: Engine, tree: str) -> bool:
-    """Whether any view reads a tree of items, which must not be dropped then."""
+    """Whether any view reads a tree of items, so that it must not be dropped."""
     return any(view.source == tree for view in opened(engine))
 
 
@@ -186,7 +186,7 @@ def _history_of(engine: Engine, table: StoredTable) -> str:
 
 def _position(engine: Engine, tree: str, moment: int | None) -> bytes:
     now = history.milliseconds(engine.clock.now())
-    # Of two changes in one millisecond, the one that is still to come is after the position.
+    # A change that is still to come in this millisecond must be after the position.
     latest = engine.counts.of(tree)[1]
     return history.position_at(engine, tree, max(now, latest) if moment is None else moment)
 
@@ -237,11 +237,11 @@ def _resolved(engine: Engine, view: TableView, key: bytes, changed: _Changed) ->
 
 
 def _merged(engine: Engine, view: TableView, most: int) -> tuple[list[tuple[bytes, bytes]], bool]:
-    """The next items, from the source and the overlay; moves the view on."""
+    """The next items, merged from the source and the overlay; advances the view."""
     entries = list(islice(engine.store.range(view.source, view.reached, None), most))
     if view.log is not None:
         overlay = dict(islice(engine.store.range(view.id, view.reached, None), most))
-        # Of each of the two there are `most`, so none is missing among the first `most` of both.
+        # Each of the two has `most` entries, so the first `most` of both are complete.
         entries = sorted({**dict(entries), **overlay}.items())[:most]
     if entries:
         view.reached = entries[-1][0] + b"\x00"
@@ -249,7 +249,7 @@ def _merged(engine: Engine, view: TableView, most: int) -> tuple[list[tuple[byte
 
 
 def _caught_up(engine: Engine, view: TableView) -> bool:
-    """Add the changes since the last page; False if there are more than one page may add."""
+    """Add the changes since the last page to the overlay; False if there are more than one page may add."""
     if view.log is None:
         return True
     changes = history.changes_after(engine, view.log, view.applied, CATCH_UP)
@@ -265,14 +265,14 @@ def _caught_up(engine: Engine, view: TableView) -> bool:
 
 
 def _is_wanted(engine: Engine, view: TableView, key: bytes) -> bool:
-    """Whether a later change of a key is the first one, and its item has not been read yet."""
+    """Whether a change is the first one of its key, and the item has not been read yet."""
     if key < view.reached or engine.store.get(view.id, key) is not None:
         return False
     return view.since is None or engine.store.get(view.changed, key) is not None
 
 
 def _note(engine: Engine, view: TableView, change: history.ReplacedRecord) -> None:
-    """Note a change between the two moments."""
+    """Record a change between the two moments."""
     stored = engine.store.get(view.changed, change.key)
     time = history.time_of(change.position)
     noted = _Changed(time, change.old, change.old) if stored is None else _changed(stored)
@@ -293,5 +293,5 @@ def _save(engine: Engine, view: TableView) -> None:
 
 
 def _key(view_id: str) -> bytes:
-    # So that the views come in the order in which they were opened.
+    # This makes views sort in the order in which they were opened.
     return b"v" + int(view_id[1:]).to_bytes(8, "big")

@@ -6,12 +6,12 @@
     key_condition("pk = :p AND sk > :s")      KeyConditionExpression
     search_condition("brand = :b")            SearchConditionExpression
 
-Each takes a text and ExpressionAttributeNames, or a tree of `nodes` whose literals `lift` has replaced by
-placeholders. It returns a compiled expression, which is cached and applies to any item with any values;
-call its `check(values)` first.
+Each takes a text and ExpressionAttributeNames, or a tree of `nodes` in which `lift` has replaced literals by
+placeholders. It returns a compiled expression, which is cached and applies to any item with any values; call its
+`check(values)` first.
 
-A text passes `tokenizer` and `parser`. `rules` has DynamoDB's checks beyond the grammar, `expression`
-the base of all five kinds, and each kind has its own module. `render` turns trees back into text.
+A text passes `tokenizer` and `parser`. `rules` has DynamoDB's checks beyond the grammar. `expression` is the base class
+of all five kinds, and each kind has its own module. `render` turns trees back into text.
 """
 
 from __future__ import annotations

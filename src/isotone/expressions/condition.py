@@ -1,4 +1,4 @@
-"""Evaluates conditions and filters: a tree becomes one function from an item and the values to a bool.
+"""Evaluates ConditionExpression and FilterExpression: compiles a tree to a function of an item and the values.
 
 A comparison with a missing attribute is false, except `<>`, which is true; `NOT` inverts either. An item
 that does not exist counts as an item without attributes.
@@ -50,14 +50,14 @@ from isotone.values.types import AttributeValue, Item
 
 Matches: TypeAlias = Callable[[Item, ValueMap], bool]
 
-_FEW: Final = 8  # operands of AND or OR; a duplicate among so few costs little
-_LONG_IN: Final = 8  # values from which on a look-up is worth a compilation for each request
+_FEW: Final = 8  # operands of AND or OR; up to so many, evaluating a duplicate costs little
+_LONG_IN: Final = 8  # from this many values on, a look-up table is worth building for each request
 
 
 class CompiledCondition(Expression):
-    """A condition or filter, applicable to any item.
+    """A condition or filter that can be applied to any item.
 
-    `matches(item, values)` tells whether it is true. It evaluates only the operands that it needs.
+    `matches(item, values)` returns whether it is true. It evaluates only the operands that it needs.
     """
 
     PARAMETER = "ConditionExpression"
@@ -76,7 +76,7 @@ class CompiledCondition(Expression):
         self._tree = tree if self.has_long_in else None
 
     def compiled_with(self, values: ValueMap) -> Matches:
-        """The condition with a look-up for each long IN, whose values are those of one request. O(nodes)."""
+        """The condition with a look-up table for each long IN, for the values of one request. O(nodes)."""
         if self._tree is None:
             return self.matches
         matches = _compile(_with_constants(self._tree, values))
@@ -96,7 +96,7 @@ def condition(
 
 
 def _with_constants(node: Any, values: ValueMap) -> Any:
-    """The tree with values instead of placeholders on the right of each IN."""
+    """The tree in which the choices of each IN are values instead of placeholders."""
     if isinstance(node, In):
         choices = tuple(
             Literal(values[choice.name]) if isinstance(choice, ValueRef) else choice
@@ -165,7 +165,7 @@ def _in(node: In) -> Matches:
 
 
 def _in_constants(operand: Evaluate, constants: list[AttributeValue]) -> Matches:
-    """Equality with one of many constants: one look-up for a scalar, whose normal form is unique."""
+    """Equality with one of many constants. A scalar takes one look-up, since its normal form is unique."""
     scalars = {
         (code, content)
         for constant in constants
@@ -224,7 +224,7 @@ def _not(node: Not) -> Matches:
 
 
 def _distinct(operands: tuple[ConditionNode, ...]) -> tuple[ConditionNode, ...]:
-    """Of operands that are there twice, the first: it decides. Trees with literals, which have no hash, keep all."""
+    """The operands without duplicates, each at its first place. Trees with literals are not hashable, and keep all."""
     try:
         return tuple(dict.fromkeys(operands))
     except TypeError:

@@ -1,7 +1,7 @@
-"""The base class of the five kinds of expression, and their cache: compiled once, used with many values.
+"""The base class of the five kinds of expression, and the cache of compiled expressions.
 
-An expression that uses an undefined placeholder is refused here; what a request defines, and no expression uses, in
-`placeholders`.
+An expression that uses an undefined placeholder is refused here. `placeholders` refuses placeholders that a request
+defines but never uses.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from isotone.values.types import Item
 NameMap: TypeAlias = Mapping[str, str]
 
 Key: TypeAlias = tuple[type["Expression"], str | Node, tuple[tuple[str, str], ...], str]
-"""What an expression is made of: its kind, its text or lifted tree, the names in it, and the parameter that it is."""
+"""What an expression is compiled from: its kind, its text or lifted tree, its names, and its request parameter."""
 
-_CACHED: Final = 24 << 20  # bytes of compiled expressions, of all kinds
+_CACHED: Final = 24 << 20  # bytes of compiled expressions of all kinds together
 _VALUES: Final = frozenset({ValueRef, Literal})
 _DEEP: Final = frozenset({Add, Delete})
 _GOING_THROUGH: Final = frozenset({"contains", "size", "begins_with", "list_append"})
-_EFFORT: Final = 3.0  # microseconds to compile a character
+_EFFORT: Final = 3.0  # microseconds to compile one character
 
 
 class Expression(ABC):
-    """A compiled expression. Its names are resolved; its values come with each use.
+    """A compiled expression. Its names are resolved; values are passed with each use.
 
-    `names_used` and `values_used` are the placeholders as written, `attributes` the names at the top of
-    the item that the expression refers to, and `nested_attributes` those of them that a path leads into. `nodes` is how
-    much it computes, `weight` how many of its functions and comparisons go through all of what the item has there, and
-    `searches` how many of them look for an element.
+    `names_used` and `values_used` are the placeholders as written. `attributes` are the top-level attribute names that
+    the expression refers to, and `nested_attributes` those with paths into them. `nodes` counts the nodes of the tree,
+    `weight` the functions and comparisons that read whole values of the item, and `searches` those that look for an
+    element.
 
-    An expression that is wrong with any values is refused when it is compiled, unless DynamoDB would first
-    report an error of a value. Then `check` refuses it, and it cannot be used.
+    An expression that is wrong for any values is refused when it is compiled, unless DynamoDB would report an error in
+    a value first. In that case `check` refuses it, and the expression cannot be used.
     """
 
     PARAMETER: ClassVar[str]
@@ -87,7 +87,7 @@ class Expression(ABC):
         self.nested_attributes = used.nested
         self.nodes = self.weight = self.searches = 0
         each: Any
-        for each in nodes:  # without a call for each: some are compiled for one request
+        for each in nodes:  # inlined: some expressions are compiled for a single request
             kind = type(each)
             if kind in _VALUES:
                 continue
@@ -124,17 +124,17 @@ class Expression(ABC):
 
     @staticmethod
     def _nodes(tree: Any) -> list[Node]:
-        """All nodes of a tree, in the order in which DynamoDB checks them."""
+        """All nodes of a tree, in DynamoDB's order of checks."""
         return walk_up(tree)
 
     @abstractmethod
     def _compile(self, tree: Any, nodes: list[Node]) -> None:
-        """Take what this kind needs from a tree with resolved names, and from its nodes."""
+        """Take what this kind needs from the tree and its nodes; names are resolved."""
 
     def check(self, values: ValueMap | None) -> None:
         """Raise `ValidationException` for undefined values and values of a wrong type. O(values)."""
         given = values or {}
-        # Where all values are defined, the checks that they are cost no call.
+        # If all values are defined, the checks for undefined values need not run.
         checks = self._type_checks if self.values_used.issubset(given) else self._checks
         try:
             for check in checks:
@@ -143,9 +143,9 @@ class Expression(ABC):
             raise invalid(self.parameter, refusal) from None
 
     def _gather(self, nodes: list[Node]) -> bool:
-        """Keep the checks of all nodes; returns whether the expression can be compiled.
+        """Collect the checks of all nodes; returns whether the expression can be compiled.
 
-        If building a check raises, the checks before it still run first: they may find an error of a value.
+        If building a check raises, the checks before it still run first, because they may find an error in a value.
         """
         try:
             add_checks(nodes, self._checks, self.MOST_OPERATORS)
@@ -161,7 +161,7 @@ class Expression(ABC):
 
 
 def _weight(node: In | Between) -> int:
-    """How often a node compares two values of the item."""
+    """How many comparisons of a node have two values of the item."""
     others = node.choices if isinstance(node, In) else (node.low, node.high)
     if type(node.operand) in _VALUES:
         return 0
@@ -169,7 +169,7 @@ def _weight(node: In | Between) -> int:
 
 
 def unchecked(item: Item, values: ValueMap) -> NoReturn:
-    """Stands in for the function of an expression that `check` refuses with any values."""
+    """Replaces the function of an expression that `check` refuses whatever the values are."""
     raise AssertionError("an expression was used that check() refuses")
 
 
@@ -189,7 +189,7 @@ def _compiled(key: Key, length: int) -> Any:
             _check_size(kind, len(source))
             return kind(kind.parse(source), dict(names), parameter)
         check_words(source, written=False)
-        # A tree's repr is more than half as long as its text, and takes much less time.
+        # The repr of a tree is at least half as long as its text, and much cheaper to measure.
         if 2 * length > EXPRESSION_SIZE:
             _check_size(kind, len(Writer().text(source)))
         return kind(source, dict(names), parameter)

@@ -41,9 +41,9 @@ _SORT_OPERATORS: Final = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begin
 
 
 class KeyRange(msgspec.Struct, frozen=True):
-    """The range of a query: the items with this partition key and a sort key that begins with `equal`.
+    """The range of a query: the items with this partition key whose sort key begins with `equal`.
 
-    With an operator, the next attribute of the sort key must also satisfy `operator operands`.
+    If there is an operator, the next attribute of the sort key must also satisfy `operator operands`.
     """
 
     partition: tuple[AttributeValue, ...]
@@ -73,7 +73,7 @@ _Schema: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class KeyCondition(Expression):
-    """A key condition, resolvable for any key schema and values."""
+    """A key condition; `resolve` applies it to a key schema and values."""
 
     PARAMETER = "KeyConditionExpression"
     parse = staticmethod(parse_condition)
@@ -96,9 +96,9 @@ class KeyCondition(Expression):
         sort: tuple[str, ...],
         label: str = "Key",
     ) -> KeyRange:
-        """The key range for a key of these attributes. O(attributes), more for a new key schema.
+        """The key range for a key of these attributes. O(attributes), more the first time for a key schema.
 
-        `label` is what messages call a key attribute: `Key` of a table, `IndexKey` of an index. Raises
+        `label` is what messages call a key attribute: `Key` for a table, `IndexKey` for an index. Raises
         `ValidationException` if the expression is not a condition on such a key.
         """
         schema = (partition, sort)
@@ -127,7 +127,7 @@ def key_condition(source: str | ConditionNode, names: NameMap | None = None) -> 
 
 
 def _terms(node: ConditionNode) -> dict[str, _Term]:
-    """The terms of a conjunction by their attributes. Raises for the first that is not allowed."""
+    """The terms of a conjunction by attribute. Raises for the first that is not allowed."""
     terms: dict[str, _Term] = {}
     for conjunct in conjuncts(node):
         term = _term(conjunct)

@@ -1,4 +1,4 @@
-"""Which key answers a condition: the values of its partition, the range of its sort key, and what is left to filter.
+"""Plans which key answers a condition: partition values, sort key range, and the remaining filter (Query or Scan).
 
     plan_key(conditions, ("customer",), ("placed_at",))
 
@@ -9,10 +9,10 @@ A condition reads one item, one or several item collections, or everything:
     id = 1 AND placed > '2026'      conditions on the sort key narrow each query
     id > 1, total > 5               the values of the partition key are not known: a scan
 
-Partition values are looked for in every operand of an AND, and must be found in all operands of an OR. What selects
-keys is taken out of the filter only where it stands alone in the AND at the top.
+Partition values are looked for in every operand of an AND, and must be found in all operands of an OR. A condition is
+removed from the filter only if it stands alone in the top-level AND.
 
-All that choose a key decide by these plans: statements, `match` of a model, the command line, and explanations.
+PartiQL statements, `match` of a model, the command line and explanations all choose keys by these plans.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Values: TypeAlias = Mapping[str, AttributeValue]
 Term: TypeAlias = Literal | ValueRef
 
 MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The comparisons that a key answers, and what each is with its sides exchanged."""
+"""The comparisons that a key can answer, each with its operator when the two sides are exchanged."""
 
 
 class KeyTerm(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class KeyTerm(msgspec.Struct, frozen=True):
     operands: tuple[Term, ...]
 
     def values(self, values: Values) -> tuple[AttributeValue, ...]:
-        """The values of its operands."""
+        """The values of the operands."""
         return tuple(value_of(operand, values) for operand in self.operands)
 
 
@@ -65,9 +65,10 @@ class KeyPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """How conditions select the keys of one key schema.
 
     `partition` has the possible values of each partition attribute; it is empty if they are not known. `equal` has an
-    equality for each of the first sort attributes, `ranges` the conditions on the next one. `answered` has the
-    conditions that these replace, in the order of the key, and `rest` the others, which filter. `equalities` has all
-    values that each key attribute must equal. `is_one_key`: equality fixes the whole key, and nothing is left.
+    equality for each of the first sort attributes, and `ranges` the conditions on the next one. `answered` has the
+    conditions that these replace, in the order of the key, and `rest` the remaining ones, which become the filter.
+    `equalities` has all values that each key attribute must equal. `is_one_key`: equality fixes the whole key, and
+    nothing is left to filter.
     """
 
     partition: tuple[tuple[Term, ...], ...]
@@ -79,23 +80,23 @@ class KeyPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     is_one_key: bool
 
     def action(self, index: str | None) -> str:
-        """The action that reads this of a table or an index: GetItem, Query or Scan."""
+        """The action that reads this: GetItem, Query or Scan."""
         if self.is_scan:
             return "Scan"
         return "GetItem" if self.is_one_key and index is None else "Query"
 
     def collections(self, values: Values) -> dict[tuple[Any, ...], tuple[AttributeValue, ...]]:
-        """The partition key of each item collection that is read, by what it is sorted by."""
+        """The partition key of each item collection that is read, by its sort value."""
         known = [[value_of(term, values) for term in terms] for terms in self.partition]
         return {tuple(map(sort_key, each)): each for each in product(*known)}
 
     @property
     def is_scan(self) -> bool:
-        """Whether everything is read."""
+        """Whether the whole table or index is read."""
         return not self.partition
 
     def is_query(self, names: Sequence[str]) -> bool:
-        """Whether a Query of a key with these attributes can say it.
+        """Whether one Query on a key with these attributes can express the plan.
 
         A Query takes one value for each partition attribute, one condition on the sort key after its equalities, and
         no filter on an attribute of its key.
@@ -104,10 +105,10 @@ class KeyPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return is_one_collection and len(self.ranges) < 2 and not mentions(self.rest, names)
 
     def rank(self, left: int, *, is_whole: bool) -> tuple[object, ...]:
-        """Orders the keys that can be used by how well they answer; the greatest is the best.
+        """A value that orders usable keys by how well they answer; the greatest is best.
 
-        A key that finds one item is the best (`is_whole`: equality fixes the whole key of the table). Then it is the
-        one that leaves fewest conditions to filter by, and answers most by equality.
+        A key that finds a single item is best (`is_whole`: equality fixes the table's whole key). Next is the key that
+        leaves the fewest conditions to the filter, and then the one that answers the most by equality.
         """
         equal = sum(map(len, self.partition)) + len(self.equal)
         return is_whole, -left, equal, len(self.answered)
@@ -131,7 +132,7 @@ class KeyPlanner:
                 self.equalities[term.attribute] = (*before, *term.operands)
 
     def plan(self, partition: Sequence[str], sort: Sequence[str]) -> KeyPlan:
-        """How the conditions select the keys of these attributes. O(nodes)."""
+        """The plan for a key of these attributes. O(nodes)."""
         given, names = self._conditions, (*partition, *sort)
         possible = [found for name in partition if (found := possible_values(given, name))]
         equal: list[int] = []
@@ -157,7 +158,7 @@ class KeyPlanner:
         return tuple([term for place in places if (term := self._terms[place])])
 
     def _on_sort_key(self, sort: Sequence[str]) -> tuple[list[int], list[int]]:
-        """The places of equalities on the first sort attributes, and of the conditions on the one after them."""
+        """The positions of equalities on the first sort attributes, and of the conditions on the one after them."""
         equal: list[int] = []
         for name in sort:
             places = [at for at, term in enumerate(self._terms) if term and term.attribute == name]
@@ -176,7 +177,7 @@ def plan_key(
 
 
 def mentions(nodes: Sequence[ConditionNode], names: Iterable[str]) -> bool:
-    """Whether conditions are on some of these attributes. O(nodes)."""
+    """Whether conditions mention any of these attributes. O(nodes)."""
     return not references(walk_up(*nodes)).attributes.isdisjoint(names)
 
 
@@ -186,20 +187,20 @@ def value_of(operand: Term, values: Values) -> AttributeValue:
 
 
 def joined(conditions: Sequence[ConditionNode]) -> ConditionNode | None:
-    """The conditions as one; None for none."""
+    """The conditions joined by AND; None if there are none."""
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return And(tuple(conditions))
 
 
 def compiled(conditions: Sequence[ConditionNode]) -> CompiledCondition | None:
-    """The conditions as one, to be evaluated; None for none."""
+    """The conditions joined by AND and compiled; None if there are none."""
     node = joined(conditions)
     return None if node is None else CompiledCondition.from_node(node, parameter="")
 
 
 def distinct(conditions: Iterable[ConditionNode]) -> list[ConditionNode]:
-    """The conditions that must all be true, each once."""
+    """The conditions without duplicates."""
     found: list[ConditionNode] = []
     for condition in conditions:
         for each in conjuncts(condition):
@@ -209,7 +210,7 @@ def distinct(conditions: Iterable[ConditionNode]) -> list[ConditionNode]:
 
 
 def key_term(node: Any) -> KeyTerm | None:
-    """A condition that can be part of the range of a key: one attribute compared with values."""
+    """A condition that can be part of a key range: one attribute compared with values."""
     kind = type(node)
     if kind is Comparison and node.operator in MIRRORED:
         if is_value(node.left):
@@ -223,7 +224,7 @@ def key_term(node: Any) -> KeyTerm | None:
 
 
 def term_of(path: Operand, operator: str, operands: tuple[Any, ...]) -> KeyTerm | None:
-    """The term of these parts, if the path is an attribute's name, and the operands are values."""
+    """The term of these parts, if the path is an attribute name and the operands are values."""
     name = name_of(path)
     if name is None:
         return None
@@ -234,7 +235,7 @@ def term_of(path: Operand, operator: str, operands: tuple[Any, ...]) -> KeyTerm 
 
 
 def name_of(operand: Operand) -> Any:
-    """The attribute that a path of one element names."""
+    """The attribute that a path with one element names."""
     return operand.elements[0] if type(operand) is Path and len(operand.elements) == 1 else None
 
 
@@ -247,9 +248,9 @@ def is_value(operand: Operand) -> bool:
 def possible_values(
     conditions: Sequence[ConditionNode], name: str
 ) -> tuple[tuple[Term, ...], int] | None:
-    """The only values that an attribute can have, and the place of the condition that says so.
+    """The only values that an attribute can have, and the position of the condition that says so.
 
-    The fewest values are preferred. The place is -1 if the condition says more, so that the filter must keep it.
+    The shortest list of values is preferred. The position is -1 if the condition says more, so the filter must keep it.
     """
     best: tuple[tuple[Term, ...], int] | None = None
     for place, condition in enumerate(conditions):
@@ -286,7 +287,7 @@ def _values(node: Any, name: str) -> tuple[Term, ...] | None:
 
 
 def _is_about_only(node: ConditionNode, name: str) -> bool:
-    """Whether a condition is an OR of nothing but values of one attribute."""
+    """Whether a condition is an OR that tests only the values of one attribute."""
     if isinstance(node, Or):
         return all(_is_about_only(operand, name) for operand in node.operands)
     return isinstance(node, Comparison | In)

@@ -1,8 +1,7 @@
 """DynamoDB's error messages about expressions, each written once.
 
-Inside this package an error of an expression is a `RefusalMessage`, which does not know the request. The four
-entry points (`condition`, `update`, `projection`, `key_condition`) turn it into a `ValidationException`
-that names the request's parameter.
+Inside this package an error is a `RefusalMessage`, which does not know the request. The four entry points (`condition`,
+`update`, `projection`, `key_condition`) turn it into a `ValidationException` that names the request's parameter.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class RefusalMessage(Exception):
 
 
 class RefusedAs:
-    """Turns a `RefusalMessage` inside its block into the `ValidationException` about a request parameter."""
+    """Turns a `RefusalMessage` raised inside its block into the `ValidationException` about a request parameter."""
 
     __slots__ = ("_parameter",)
 
@@ -36,15 +35,17 @@ class RefusedAs:
 
 
 def refused(parameter: str, error: RefusalMessage | RecursionError) -> ValidationException:
-    """The error that DynamoDB returns for an expression for which this was raised."""
+    """The error that DynamoDB returns for an expression that raised this."""
     if isinstance(error, RecursionError):
-        # An expression within the limit on operators does not nest so deep.
+        # An expression within the limit on operators does not nest this deeply.
         error = RefusalMessage(TOO_MANY_OPERATORS, count=EXPRESSION_OPERATORS + 1)
     return invalid(parameter, error)
 
 
 def invalid(parameter: str, refusal: RefusalMessage) -> ValidationException:
-    """The error that DynamoDB returns for an expression that it refuses; a part of a statement has no parameter."""
+    """The error that DynamoDB returns for an expression that it refuses; parts of a PartiQL statement have no
+    parameter.
+    """
     return ValidationException(f"Invalid {parameter}: {refusal}" if parameter else str(refusal))
 
 
@@ -57,7 +58,7 @@ def path_text(path: tuple[object, ...]) -> str:
 EMPTY: Final = "The expression can not be empty;"
 TOO_LONG: Final = "Expression size has exceeded the maximum allowed size;"
 HOW_LONG: Final = " expression size: {size}"
-"""Follows `TOO_LONG` in a filter of Scan and a condition of a transaction."""
+"""Follows `TOO_LONG` for a filter of Scan and for a condition in a transaction."""
 SYNTAX: Final = 'Syntax error; token: "{token}", near: "{near}"'
 REDUNDANT_PARENTHESES: Final = "The expression has redundant parentheses;"
 SECTION_TWICE: Final = 'The "{section}" section can only be used once in an update expression;'
@@ -66,7 +67,7 @@ TOO_MANY_CHOICES: Final = (
     "The IN operator is provided with too many operands; number of operands: {count}"
 )
 
-# Placeholders and what they stand for; these name the parameter themselves
+# Placeholders; these messages name the parameter themselves
 PLACEHOLDERS_EMPTY: Final = "{parameter} must not be empty"
 PLACEHOLDER_INVALID: Final = "{parameter} contains invalid key: {wrong}"
 PLACEHOLDER_EMPTY: Final = "The expression attribute map contains an empty key;"

@@ -1,4 +1,4 @@
-"""Expression trees: the nodes, and functions that walk them and replace placeholders.
+"""Expression trees (AST): the node classes, and functions that walk trees and replace placeholders.
 
 The parser makes trees from text, and the model makes them directly. Nodes are immutable values and
 compare by content. Five rules hold for all of them.
@@ -69,7 +69,7 @@ class Arithmetic(msgspec.Struct, frozen=True, tag=True):
 
 
 class Truth(msgspec.Struct, frozen=True, tag=True):
-    """A condition as an operand, whose value is a boolean. Only statements have it."""
+    """A condition used as an operand; its value is a boolean. Only PartiQL has it."""
 
     condition: ConditionNode
 
@@ -107,13 +107,13 @@ class Not(msgspec.Struct, frozen=True, tag=True):
 
 
 class And(msgspec.Struct, frozen=True, tag=True):
-    """All of two or more conditions."""
+    """AND of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
 
 
 class Or(msgspec.Struct, frozen=True, tag=True):
-    """Any of two or more conditions."""
+    """OR of two or more conditions."""
 
     operands: tuple[ConditionNode, ...]
 
@@ -152,7 +152,7 @@ Action: TypeAlias = Set | Remove | Add | Delete
 
 
 class UpdateNode(msgspec.Struct, frozen=True, tag=True):
-    """The actions of an update expression, section after section as written."""
+    """The actions of an update expression, in written order of the sections."""
 
     actions: tuple[Action, ...]
 
@@ -172,7 +172,7 @@ Tree = TypeVar("Tree", bound=Node)
 class References(NamedTuple):
     """The placeholders and the attribute names that a tree refers to.
 
-    `nested` are the attributes that a path leads into.
+    `nested` are the attributes with paths into them.
     """
 
     names: frozenset[str]
@@ -194,7 +194,7 @@ def references(nodes: Sequence[Node]) -> References:
 
 
 def walk_up(*trees: Node) -> list[Any]:
-    """All nodes of trees, each after its own parts, in the order written. O(nodes)."""
+    """All nodes of trees, children before parents, in written order. O(nodes)."""
     found, pending = [], [*trees]
     while pending:
         node = pending.pop()
@@ -227,11 +227,11 @@ PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]] | None]] = {
     UpdateNode: attrgetter("actions"),
     ProjectionNode: attrgetter("paths"),
 }
-"""The nodes directly below a node of each type, in the order written; None if it has none."""
+"""For each node type, the direct children in written order; None if it has none."""
 
 
 def resolve(tree: Tree, names: Mapping[str, str] | None) -> Tree:
-    """The tree with each `#placeholder` replaced by its name; the tree itself without names. O(nodes).
+    """The tree with each `#placeholder` replaced by its name; the same tree if there are no names. O(nodes).
 
     Placeholders without a name remain; `rules` refuses them later.
     """
@@ -255,8 +255,8 @@ Values: TypeAlias = dict[str, AttributeValue]
 def lift(tree: Tree, values: Values) -> Tree:
     """The tree with each `Literal` replaced by a `ValueRef`, whose value is added to `values`. O(nodes).
 
-    The expressions of one request share `values`. A lifted tree is hashable, so a compiled expression
-    can be cached by it.
+    The expressions of one request share `values`. A lifted tree is hashable, so it can be the cache key of a compiled
+    expression.
 
     >>> values = {}
     >>> lift(Comparison("=", Path(("name",)), Literal({"S": "Ann"})), values)
@@ -268,8 +268,8 @@ def lift(tree: Tree, values: Values) -> Tree:
     return tree if step is None else step(tree, values)
 
 
-# Every request of the model is lifted. Each step therefore looks its parts up itself instead of calling
-# `lift` for each of them: paths and placeholders, the most frequent parts, cost no call.
+# Every request of the model is lifted. So each step looks up the function of its parts itself instead of calling
+# `lift`, and paths and placeholders, the most frequent parts, need no call.
 
 
 def _lift_literal(node: Literal, values: Values) -> ValueRef:
@@ -303,7 +303,7 @@ def _lift_in(node: In, values: Values) -> In:
 
 def _lift_call(node: Call, values: Values) -> Call:
     operands = node.operands
-    if operands[0] is operands[-1]:  # a test of one path
+    if operands[0] is operands[-1]:  # a function with one operand
         if type(operands[0]) is Path:
             return node
         if type(operands[0]) is MemberPath:
@@ -346,7 +346,7 @@ def _lift_update(node: UpdateNode, values: Values) -> UpdateNode:
 
 
 def _with_lifted_keys(actions: tuple[Action, ...], values: Values) -> tuple[Action, ...]:
-    """The actions without keys in their paths; as they are, to be refused, if two have one place."""
+    """The actions with lifted keys; unchanged if two would have the same path, so that they are refused later."""
     if len({action.path.elements[:2] for action in actions}) < len(actions):
         return actions
     lifted: list[Action] = []
@@ -398,7 +398,7 @@ _LIFT: Final[dict[type, Callable[[Any, Values], Any] | None]] = {
 
 
 def conjuncts(node: ConditionNode) -> Iterator[ConditionNode]:
-    """The conditions that must all be true, including those in nested groups."""
+    """The conditions that must all be true, including those in nested ANDs."""
     if isinstance(node, And):
         for operand in node.operands:
             yield from conjuncts(operand)

@@ -1,8 +1,8 @@
 """Evaluates operands and functions (size, if_not_exists, list_append, + and -), and compares two values.
 
-An operand compiles to a function of the item and the request's values that returns an attribute value,
-or None if there is none. It never changes the item. The functions of update expressions raise
-if the item lacks what they need. All values are in canonical form.
+An operand compiles to a function of the item and the request's values, which returns an attribute value, or None if
+there is none. It never changes the item. The functions of update expressions raise if the item lacks something that
+they need. All values are in canonical form.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _path(path: Path) -> Evaluate:
 
 
 def _member(attribute: str, key: ValueRef) -> Evaluate:
-    """The member of a map whose key the request has among its values."""
+    """The member of a map, with a key from the request's values."""
     name = key.name
 
     def find(item: Item, values: ValueMap) -> AttributeValue | None:
@@ -80,11 +80,11 @@ def _member(attribute: str, key: ValueRef) -> Evaluate:
 
 
 def lookup(path: ResolvedPath) -> Callable[[Item], AttributeValue | None]:
-    """The function that finds the value at a path in an item, or None. O(elements) a call.
+    """The function that finds the value at a path in an item, or None. O(elements) per call.
 
-    A path goes through maps by name and through lists by index, and through no other value.
+    A path enters maps by name and lists by index. Other values have nothing inside.
     """
-    elements: Any = path  # names are resolved, and keys are looked up by `_member`
+    elements: Any = path  # names are resolved by now, and `_member` looks up keys
     first, *rest = elements
 
     def find(item: Item) -> AttributeValue | None:
@@ -130,7 +130,7 @@ def _if_not_exists(path: Operand, otherwise: Operand) -> Evaluate:
     find, default = compile_operand(path), compile_value(otherwise)
 
     def choose(item: Item, values: ValueMap) -> AttributeValue:
-        # The default must have a value even if it is not needed.
+        # DynamoDB demands a valid default even if it is not needed.
         second = default(item, values)
         first = find(item, values)
         return second if first is None else first
@@ -191,7 +191,7 @@ def type_of(value: AttributeValue) -> str:
 
 
 def equal(left: AttributeValue, right: AttributeValue) -> bool:
-    """Deep equality, in which the members of sets have no order. O(size)."""
+    """Deep equality; the order of a set's members does not matter. O(size)."""
     if left == right:
         return True
     code = type_of(left)
@@ -221,11 +221,11 @@ _DEEP_EQUALITY: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 DEEP_TYPES: Final = frozenset(_DEEP_EQUALITY)
-"""The types whose values can be equal without being equal as Python's values."""
+"""The types whose values can be equal although the Python values differ."""
 
 
 def _ordering(holds: Callable[[Any, Any], bool]) -> Relation:
-    """An order comparison; it is False for values of different types and of types without an order."""
+    """An order comparison; False for values of different types and for types without an order."""
 
     def compare(left: AttributeValue, right: AttributeValue) -> bool:
         ((code, content),) = left.items()
@@ -271,9 +271,9 @@ def _in_set(member_code: str) -> Callable[[Any, AttributeValue], bool]:
 
 
 class _Searched(threading.local):
-    """The long lists and sets that this thread has searched for one item; None if it does not remember them.
+    """The long lists and sets that this thread has searched in one item; None if it does not remember them.
 
-    One is searched from end to end once; from then on, each search is a look-up. O(1) after O(size).
+    The first search of a list or set reads it from end to end. Later searches are look-ups: O(1) after O(size).
     """
 
     known: dict[int, Set[Hashable] | None] | None = None
@@ -285,7 +285,7 @@ _searched: Final = _Searched()
 def searching_often(
     matches: Callable[[Item, ValueMap], bool],
 ) -> Callable[[Item, ValueMap], bool]:
-    """A condition that searches the same lists and sets of an item again and again, with another value each time."""
+    """Wraps a condition that searches the same lists and sets of an item repeatedly, for different values."""
 
     def remembering(item: Item, values: ValueMap) -> bool:
         _searched.known = {}
@@ -300,11 +300,11 @@ def searching_often(
 def _members_of(
     members: list[Any], hashable: Callable[[list[Any]], Set[Hashable]]
 ) -> Set[Hashable] | None:
-    """The members of a long list or set, for a look-up; None if it is short, or is searched for the first time."""
+    """The members of a long list or set for look-ups; None if it is short or searched for the first time."""
     known = _searched.known
     if known is None or len(members) < _LONG:
         return None
-    place = id(members)  # the item, or the request, has it for as long as it is evaluated
+    place = id(members)  # the item or the request keeps it alive during the evaluation
     if place not in known:
         known[place] = None
         return None
@@ -325,13 +325,13 @@ def _elements(elements: list[AttributeValue]) -> set[Hashable]:
 
 
 def _slices(elements: list[AttributeValue]) -> Iterator[list[AttributeValue]]:
-    """A list in parts, each of which takes one call of Python less than a millisecond: no other thread runs during a call."""
+    """Slices of a list. Python takes less than a millisecond for one; other threads can run between them."""
     for start in range(0, len(elements), _SLICE):
         yield elements[start : start + _SLICE]
 
 
 def _unordered(typed: tuple[str, Any]) -> Hashable:
-    """The same for the types and contents of all equal values, and for no others."""
+    """A hashable form that is the same for all equal values, and for no others."""
     code, content = typed
     if code == "L":
         return code, tuple(_unordered(*each.items()) for each in content)
@@ -340,8 +340,8 @@ def _unordered(typed: tuple[str, Any]) -> Hashable:
     return code, frozenset(content) if code in _DEEP_EQUALITY else content
 
 
-_LONG: Final = 100  # members, from which on a look-up is worth it
-_SLICE: Final = 5000  # elements that are searched or kept in a fraction of a millisecond
+_LONG: Final = 100  # from this many members on, a look-up is worth building
+_SLICE: Final = 5000  # elements that take a fraction of a millisecond to search
 
 
 def _is_element(elements: list[AttributeValue], part: AttributeValue) -> bool:
@@ -372,7 +372,7 @@ _CONTAINMENT: Final[dict[str, Callable[[Any, AttributeValue], bool]]] = {
 
 
 def size(value: AttributeValue) -> AttributeValue | None:
-    """The result of the function `size`; None for a number, a boolean and a null."""
+    """The result of the function `size`; None for numbers, booleans and nulls."""
     code = type_of(value)
     measure = _SIZES.get(code)
     return None if measure is None else {"N": str(measure(value[code]))}

@@ -1,4 +1,4 @@
-"""The grammar of expressions: tokens to a tree, by recursive descent (the second stage).
+"""The grammar of expressions: recursive-descent parser from tokens to a tree (second stage).
 
     condition   := and { OR and }
     and         := not { AND not }
@@ -17,9 +17,9 @@
 
     projection  := path {, path}
 
-A token is refused as soon as no expression can continue with it. After an opening parenthesis a condition
-or an operand may follow, and a function may be either. So both are parsed by the same rule, and which one
-it was is checked afterwards. As in DynamoDB, the words of a text are checked once its syntax is right.
+A token is refused as soon as no expression can continue with it. After an opening parenthesis, either a condition or an
+operand may follow, and a function may be either one. So one rule parses both, and a later check decides which it was.
+Like DynamoDB, the parser checks names of functions and reserved words only after the syntax.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ ARITHMETIC: Final = frozenset({"+", "-"})
 PRECEDENCE: Final = {"OR": 1, "AND": 2}
 JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
 
-_CACHED: Final = 4 << 20  # bytes of trees by text: the same text often comes with other names
+# bytes of trees cached by text: the same text often comes with different names
+_CACHED: Final = 4 << 20
 _CONDITIONS: Final = (Comparison, Between, In, Not, And, Or)
 
 
@@ -113,8 +114,8 @@ class _ExpressionParser:
         self._text = text
         self._tokens = tokenize(text)
         self._at = 0
-        self._closing: dict[int, int] = {}  # closed parentheses: opening token → closing token
-        self._twice = ""  # the first section of an update that was repeated
+        self._closing: dict[int, int] = {}  # matching parentheses: opening token → closing token
+        self._twice = ""  # the first section of an update that occurs twice
 
     @property
     def _token(self) -> Token:
@@ -136,14 +137,14 @@ class _ExpressionParser:
             self._refuse()
 
     def finish(self, tree: Node) -> None:
-        """Refuse remaining tokens, then errors of the text as a whole."""
+        """Refuse any remaining tokens, then errors of the text as a whole."""
         self._expect(END_TEXT)
         check_words(tree, written=True)
         if self._twice:
             raise RefusalMessage(messages.SECTION_TWICE, section=self._twice)
 
     def _refuse(self) -> NoReturn:
-        """Refuse the token under the cursor, and quote it with its neighbours as they are written."""
+        """Refuse the token under the cursor; the message quotes it and its neighbours as written."""
         start = self._tokens[self._at - 1].start if self._at else 0
         after = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         near = self._text[start : after.end]

@@ -1,8 +1,8 @@
-"""The paths of one expression as a tree; refuses two that overlap or conflict, in updates and projections.
+"""The paths of one expression as a tree; refuses paths that overlap or conflict, in updates and projections.
 
-Each map and list on the way of several paths is visited once. DynamoDB refuses two paths if one contains the
-other (they overlap), and two that take the same value for a map and for a list (they conflict). Building the tree
-finds both.
+Each map and list that several paths share is visited once. DynamoDB refuses two paths if one contains the other (they
+overlap), or if one takes a value for a map and the other takes it for a list (they conflict). Building the tree finds
+both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Leaf(msgspec.Struct, Generic[T], frozen=True):
-    """The end of a path, and the value that belongs to it."""
+    """The end of a path, with its value."""
 
     path: ResolvedPath
     value: T
@@ -40,8 +40,8 @@ PathTree: TypeAlias = PathBranch[T] | Leaf[T]
 def path_tree(entries: Iterable[tuple[ResolvedPath, T]]) -> PathBranch[T]:
     """The tree of paths and their values. O(elements). Refuses paths that overlap or conflict.
 
-    The caller passes the paths from the last to the first, as DynamoDB checks them. That decides which
-    two paths the message names.
+    Pass the paths from last to first, the order in which DynamoDB checks them. It decides which two paths the message
+    names.
     """
     root: PathBranch[T] = PathBranch({}, by_index=False)
     for path, value in entries:

@@ -1,7 +1,7 @@
-"""ExpressionAttributeNames and -Values: malformed, unused, and placeholders that lead into key attributes.
+"""ExpressionAttributeNames and ExpressionAttributeValues: refuses malformed, unused and misplaced placeholders.
 
-A `#placeholder` stands for one element of a path, whatever characters the name has: dots in it are part
-of the name. These checks are about a request, over all of its expressions.
+A `#placeholder` stands for one element of a path, whatever characters the name has: dots are part of the name. These
+checks cover all expressions of a request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_SEEN: Final = 1024
 
 
 class _Kind:
-    """Placeholders of names or of values. Programs use few, and those that were seen need no second look."""
+    """Checks placeholders of names or of values. Programs use few different ones, so those already seen are remembered."""
 
     def __init__(self, parameter: str, mark: str) -> None:
         self.parameter = parameter
@@ -49,7 +49,7 @@ class _Kind:
 
 _OF_NAMES: Final = _Kind(_NAMES, "#")
 _OF_VALUES: Final = _Kind(_VALUES, ":")
-_SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters, whatever their size in UTF-8
+_SURELY_SHORT: Final = ATTRIBUTE_NAME_SIZE // 4  # characters; short enough for any UTF-8 encoding
 
 
 def check_placeholders(names: NameMap | None, values: Mapping[str, object] | None) -> None:
@@ -85,9 +85,9 @@ def _check_name(key: str, name: str) -> None:
 def check_scalar_keys(
     expressions: Iterable[Expression], key_attributes: Iterable[str], label: str = "Key"
 ) -> None:
-    """Refuse paths into key attributes, which never hold lists or maps.
+    """Refuse paths into key attributes, which never contain lists or maps.
 
-    `label` is what the message calls the attribute: `Key` of a table, `IndexKey` of an index.
+    `label` is what the message calls the attribute: `Key` for a table, `IndexKey` for an index.
     """
     nested = [expression.nested_attributes for expression in expressions]
     for attribute in key_attributes:

@@ -1,7 +1,7 @@
-"""ProjectionExpression: some paths become one function from an item to the parts of it that they address.
+"""ProjectionExpression: compiles paths to a function that picks the addressed parts of an item.
 
-Addressed parts keep their position: maps have the addressed members under their names, lists have the
-addressed elements in their order, without gaps. A map or list without addressed parts is left out.
+Addressed parts keep their position: maps contain the addressed members under their names, and lists the addressed
+elements in their order, without gaps. A map or list without addressed parts is left out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from isotone.expressions.path_tree import PathBranch, PathTree, path_tree
 from isotone.expressions.rules import resolved_path
 from isotone.values.types import AttributeValue, Item
 
-_SLICE: Final = 5000  # names that are kept in a fraction of a millisecond
+_SLICE: Final = 5000  # names that take a fraction of a millisecond to add
 Project: TypeAlias = Callable[[Item], Item]
 Pick: TypeAlias = Callable[[AttributeValue], AttributeValue | None]
 
 
 class CompiledProjection(Expression):
-    """A projection, applicable to any item: `project(item)` returns the addressed parts."""
+    """A projection for any item: `project(item)` returns the addressed parts."""
 
     PARAMETER = "ProjectionExpression"
     parse = staticmethod(parse_projection)
@@ -31,7 +31,7 @@ class CompiledProjection(Expression):
 
     @classmethod
     def of_names(cls, names: Sequence[str]) -> Self:
-        """The projection on attributes at the top of the item, all different. O(names), of which there may be many."""
+        """A projection on different top-level attributes. O(names); there may be many."""
         made = cls.__new__(cls)
         made.parameter = cls.PARAMETER
         made.names_used = made.values_used = made.nested_attributes = frozenset()
@@ -56,24 +56,26 @@ def projection(source: str | ProjectionNode, names: NameMap | None = None) -> Co
 
 
 def project_paths(paths: Iterable[ResolvedPath]) -> Project:
-    """The function that picks paths, given from the last to the first, out of an item."""
+    """The function that picks paths (given from last to first) out of an item."""
     tree = path_tree((path, None) for path in paths)
     return _members(_children(tree))
 
 
 def _set_of(names: Sequence[str]) -> frozenset[str]:
-    """The names, which nobody changes. One call for 100,000 would keep other threads waiting for several milliseconds."""
+    """The names as a set, which must not be changed. One call for 100,000 names would block other threads for several
+    milliseconds.
+    """
     found: set[str] = set()
     for start in range(0, len(names), _SLICE):
         found.update(names[start : start + _SLICE])
-    return cast("frozenset[str]", found)  # a copy would be such a call
+    return cast("frozenset[str]", found)  # copying it would be one such call
 
 
 def _named(names: Sequence[str], known: frozenset[str]) -> Project:
     """The function that picks whole attributes."""
 
     def project(members: Item) -> Item:
-        if len(members) < len(names):  # the shorter of the two is walked
+        if len(members) < len(names):  # walk the shorter of the two
             return {name: value for name, value in members.items() if name in known}
         return {name: members[name] for name in names if name in members}
 
@@ -85,7 +87,7 @@ def _children(tree: PathBranch[None]) -> list[tuple[Any, Pick | None]]:
 
 
 def _pick(tree: PathTree[None]) -> Pick | None:
-    """The parts to pick from the value at this position; None for all of it."""
+    """The parts to pick from the value at this position; None for the whole value."""
     if not isinstance(tree, PathBranch):
         return None
     return _list_pick(tree) if tree.by_index else _map_pick(tree)
@@ -96,7 +98,7 @@ def _members(children: Sequence[tuple[str, Pick | None]]) -> Project:
 
     def project(members: Item) -> Item:
         picked: Item = {}
-        if len(members) < len(children):  # the shorter of the two is walked
+        if len(members) < len(children):  # walk the shorter of the two
             for name, value in members.items():
                 if name in by_name:
                     pick = by_name[name]

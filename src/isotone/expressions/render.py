@@ -1,7 +1,7 @@
-"""Trees back to text. For every tree that can be written as a text, `parse(render(tree)) == tree`.
+"""Renders trees as text again: `parse(render(tree)) == tree` for every tree that a text can express.
 
-A text cannot contain literal values and some attribute names. A `Writer` writes placeholders for them
-(`#n0`, `:v0`, …) and collects the names and values.
+A text cannot contain literal values, nor some attribute names. A `Writer` writes placeholders for them (`#n0`, `:v0`,
+…) and collects the names and values.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Writer:
         self._references: dict[str, str] = {}
 
     def text(self, tree: Node) -> str:
-        """The text of a tree. O(nodes). Raises `UsageError` for what only a statement says."""
+        """The text of a tree. O(nodes). Raises `UsageError` for nodes that only PartiQL has."""
         return _WRITE[type(tree)](self, tree)
 
     def _placeholder(self, name: str) -> str:
@@ -124,7 +124,7 @@ class Writer:
         return " OR ".join([self._grouped(operand, Or) for operand in node.operands])
 
     def _grouped(self, node: Node, loose: Any) -> str:
-        """A condition, in parentheses if it is one of the types that bind less tightly."""
+        """A condition, in parentheses if its type binds less tightly."""
         return f"({self.text(node)})" if isinstance(node, loose) else self.text(node)
 
     def _joined(self, nodes: Sequence[Node]) -> str:
@@ -140,7 +140,7 @@ class Writer:
         return f"{self._path(node.path)} {self.text(node.value)}"
 
     def _update(self, node: UpdateNode) -> str:
-        """The sections in the order of the actions. A section that comes twice would not parse."""
+        """The sections in the order of the actions. A text with a repeated section would not parse."""
         text, previous = "", None
         for action in node.actions:
             kind = type(action)
@@ -154,7 +154,7 @@ class Writer:
 
 
 class PlaceholderWriter(Writer):
-    """As `Writer`, with a placeholder for every name."""
+    """A `Writer` that uses a placeholder for every name."""
 
     __slots__ = ()
 

@@ -1,9 +1,8 @@
-"""The rules of expressions beyond the grammar: which operands, functions and words may stand where.
+"""The rules of expressions beyond the grammar: operands, functions and reserved words that may not stand somewhere.
 
-DynamoDB checks the words of an expression in the order of the text, then each operator and function,
-innermost first, and last the number of operators. The second step needs the values, so it returns a list of
-checks: functions of ExpressionAttributeValues that raise a `RefusalMessage` or return nothing. Paths that overlap are
-refused by `path_tree`.
+DynamoDB first checks the words of an expression in written order, then each operator and function, innermost first, and
+last the number of operators. The second step needs the values, so it returns a list of checks: functions of
+ExpressionAttributeValues that raise a `RefusalMessage` or return nothing. `path_tree` refuses paths that overlap.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ INNER: Final = "inner"  # as an operand within the value of a SET action
 
 IN_UPDATES: Final = frozenset({VALUE, INNER})
 
-# The types that an operand may have, if the request has its value; None allows any.
+# The types that an operand may have if the request contains its value; None allows any.
 _TEXTS: Final = frozenset({"S", "B"})
 _LISTS: Final = frozenset({"L"})
 _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
@@ -72,8 +71,8 @@ _SETS: Final = frozenset({"SS", "NS", "BS"})
 class Function(msgspec.Struct, frozen=True):
     """The places in which a function may be used, and the types of its operands.
 
-    `needs_path`: the first operand must be a path. `needs_distinct`: if the first operand is a path, no other
-    operand may be the same path.
+    `needs_path`: the first operand must be a path. `needs_distinct`: if the first operand is a path, no other operand
+    may be the same path.
     """
 
     places: frozenset[str]
@@ -145,7 +144,7 @@ def _check_place(call: Call, place: str) -> None:
         raise RefusalMessage(_MISPLACED[for_updates, place in IN_UPDATES], function=call.function)
 
 
-# By whether the function belongs in update expressions, and whether it is in one.
+# By whether the function belongs in update expressions, and whether it stands in one.
 _MISPLACED: Final = {
     (False, False): messages.FUNCTION_MISPLACED,
     (False, True): messages.FUNCTION_NOT_IN_UPDATE,
@@ -157,10 +156,9 @@ _MISPLACED: Final = {
 
 
 def add_checks(nodes: Iterable[Any], checks: Checks, most_operators: float) -> None:
-    """Append the checks of nodes in DynamoDB's order, whose names are resolved. O(nodes).
+    """Append the checks of nodes in DynamoDB's order. Names must be resolved. O(nodes).
 
-    Raises if an expression of these nodes is wrong with any values, after appending the checks that come
-    before.
+    Raises if an expression with these nodes is wrong for any values, after it has appended the checks that come before.
     """
     operators = 0
     for node in nodes:
@@ -180,7 +178,7 @@ _OPERATORS: Final = frozenset({Comparison, Between, In, Not, Call, Arithmetic})
 
 
 def resolved_path(path: Path) -> ResolvedPath:
-    """The elements of a path. Refuses a path that is too long or has a name that is not defined."""
+    """The elements of a path. Refuses a path that is too long or has an undefined name."""
     if len(path.elements) > PATH_DEPTH:
         raise RefusalMessage(messages.PATH_TOO_DEEP, depth=len(path.elements))
     for element in path.elements:
@@ -190,7 +188,7 @@ def resolved_path(path: Path) -> ResolvedPath:
 
 
 def constant(operand: Operand) -> Constant | None:
-    """The function that returns an operand's value, if the request carries it; None for other operands."""
+    """The function that returns an operand's value, if the request contains it; None for other operands."""
     match operand:
         case ValueRef(name):
             return itemgetter(name)
@@ -275,7 +273,7 @@ def _call_rule(node: Call, checks: Checks) -> None:
 def _type_name_check(operand: Operand) -> OperandCheck:
     get = constant(operand)
     if get is None:
-        # The type must not come from the item. DynamoDB's message then lists all types.
+        # The type must come from the request. If it comes from the item, DynamoDB's message lists all types.
         raise _refuse_operand("attribute_type")(messages.ALL_TYPES)
 
     def check(values: ValueMap) -> None:
@@ -307,7 +305,7 @@ def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
 def _add_typed(
     checks: Checks, operands: Iterable[Operand], allowed: frozenset[str], refuse: Refuse
 ) -> None:
-    """Check that operands are of an allowed type, as far as their types are known without the item."""
+    """Check that operands have allowed types, as far as their types are known without the item."""
     for operand in operands:
         get = constant(operand)
         if get is not None:

@@ -1,4 +1,4 @@
-"""Search conditions: a conjunction of `attribute = value`, each for another attribute of a search schema."""
+"""SearchConditionExpression: a conjunction of `attribute = value`, each on a different attribute of a search schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from isotone.values.types import AttributeValue
 
 
 class SearchCondition(Expression):
-    """A search condition, resolvable for any values."""
+    """A search condition; `resolve` applies it to values."""
 
     PARAMETER = "SearchConditionExpression"
     parse = staticmethod(parse_condition)

@@ -1,7 +1,7 @@
-"""The size of an update expression, which must not exceed that of an item, whatever the item becomes.
+"""The size limit of an UpdateExpression: expression and operands together must not exceed the size of an item.
 
-The service limits what an UpdateItem writes in most of its regions, and documents no rule. This one was derived to the
-byte from the sizes that were refused. Each action costs its path, its operands, and something for itself:
+The service limits what an UpdateItem writes in most of its regions, and does not document the rule. This one was
+derived to the byte from the sizes that were refused. Each action costs its path, its operands, and a constant:
 
     SET path = operand      19 + path + operand         REMOVE path           1 + path
     ADD path :value         19 + path + value           DELETE path :value    1 + path
@@ -40,7 +40,7 @@ _WRITTEN_WITHIN: Final = 4
 
 
 class StatementSize(NamedTuple):
-    """What an expression costs by itself, and the names of the values that it uses, each as often as it does."""
+    """The constant cost of an expression, and the values that it uses, repeated as often as it uses them."""
 
     fixed: int
     values: tuple[str, ...]
@@ -65,7 +65,7 @@ def statement_size(tree: UpdateNode) -> StatementSize:
 
 def _path_size(path: Path, first: int, within: int, used: list[str]) -> int:
     names = path.elements
-    if type(names[-1]) is ValueRef:  # a key, which is as large as its name
+    if type(names[-1]) is ValueRef:  # a map key costs its own size
         used.append(names[-1].name)
         names = names[:-1]
     sizes = [text_size(str(element)) for element in names]
@@ -85,5 +85,5 @@ def _operand_size(operand: Operand, used: list[str]) -> int:
     elif isinstance(operand, Arithmetic):
         name, operands = operand.operator, (operand.left, operand.right)
     else:
-        return 0  # only PartiQL has it, whose statements are not sized
+        return 0  # only PartiQL has these nodes, and statements have no such limit
     return _FUNCTIONS[name] + sum([_operand_size(each, used) for each in operands])

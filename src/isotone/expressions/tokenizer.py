@@ -1,8 +1,7 @@
-"""The tokens of expressions, and their reserved words (the first stage).
+"""The tokens of expressions, and DynamoDB's reserved words (first stage).
 
-Keywords are recognised in any case. Function names are ordinary words: only their place distinguishes
-them from attributes. A character that begins no token becomes a token of kind `unknown`, and the parser
-refuses it.
+Keywords are recognised in any case. Function names are ordinary words; only their position distinguishes them from
+attributes. A character that begins no token becomes a token of kind `unknown`, which the parser refuses.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A part of the text.
 
-    `symbol` is for comparison in the grammar: the symbol itself, a keyword in capitals, or empty.
+    `symbol` is compared with the grammar: the symbol itself, a keyword in capitals, or empty.
     """
 
     kind: Kind
@@ -80,11 +79,11 @@ def is_word(text: str) -> bool:
 
 
 def is_reserved(word: str) -> bool:
-    """Whether DynamoDB reserves the word, so that an attribute of this name needs a placeholder. O(1)."""
+    """Whether DynamoDB reserves the word, so that an attribute with this name needs a placeholder. O(1)."""
     return word.upper() in RESERVED_WORDS
 
 
-# The list of the Developer Guide, its misspellings included.
+# The list from the Developer Guide, misspellings included.
 _WORDS: Final = """
 ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE
 ARRAY AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION

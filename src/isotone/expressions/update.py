@@ -1,10 +1,9 @@
-"""UpdateExpression: SET, REMOVE, ADD and DELETE become one function from an item to the new item.
+"""UpdateExpression: compiles SET, REMOVE, ADD and DELETE to a function from the old item to the new item.
 
-First each action computes its new value; all of them see the old item, which must have a place for each
-value. Then the values are put into their places. The paths of an expression never overlap, so they form
-one tree: each map and list on a path is copied once, and the old and the new item share everything else.
-List indexes are positions before the update: elements are removed after all were set, and those set
-beyond the end are appended in the order of their indexes.
+First each action computes its new value from the old item, which must have a place for it. Then the values are put into
+their places. The paths of an expression never overlap, so they form one tree: each map and list on a path is copied
+once, and the old and new items share everything else. List indexes are positions before the update: elements are
+removed after all others were set, and elements set beyond the end are appended in the order of their indexes.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ Results: TypeAlias = Sequence[AttributeValue | None]
 """The results of the actions, in order; None removes the value."""
 
 Place: TypeAlias = Callable[[Any, Results, ValueMap], AttributeValue | None]
-"""Puts results into an old value and returns the new one; None means no value on either side."""
+"""Puts results into an old value and returns the new one; None means no value before or after."""
 
 
 class CompiledUpdate(Expression):
-    """An update, applicable to any item.
+    """An update that can be applied to any item.
 
-    `apply(item, values)` returns the new item and leaves the old one unchanged. It raises
-    `ValidationException` if the item lacks something that the update needs. An update that `only_removes`
-    does nothing to an item that does not exist: it neither creates it nor is refused for a missing path.
+    `apply(item, values)` returns the new item and leaves the old one unchanged. It raises `ValidationException` if the
+    item lacks something that the update needs. An update that `only_removes` does nothing to a missing item: it does
+    not create it, and does not raise for missing paths.
     """
 
     PARAMETER = "UpdateExpression"
@@ -80,7 +79,7 @@ class CompiledUpdate(Expression):
         )
 
     def project(self, item: Item, values: ValueMap) -> Item:
-        """The values at the addressed paths of the item before or after, for ReturnValues."""
+        """The values at the addressed paths of an old or new item, for ReturnValues."""
         if any(type(path[-1]) is ValueRef for path in self._paths):
             return project_paths([_with_key(path, values) for path in self._paths])(item)
         if self._project is None:
@@ -118,7 +117,7 @@ def _compile(node: UpdateNode, tree: PathBranch[int]) -> Callable[[Item, ValueMa
 
 
 def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]:
-    """The update where all paths are attribute names."""
+    """The update if all paths are plain attribute names."""
     named: list[tuple[Any, Evaluate]] = [
         (action.path.elements[0], _ACTIONS[type(action)](action)) for action in actions
     ]
@@ -137,7 +136,7 @@ def _compile_flat(actions: Sequence[Action]) -> Callable[[Item, ValueMap], Item]
 
 
 def _container(action: Action) -> Callable[[Item], bool] | None:
-    """Whether an item has a place for the result of an action; None if each item has."""
+    """The check that an item has a place for the result of an action; None if every item has."""
     outer: Any
     *outer, last = action.path.elements
     if not outer:
@@ -153,7 +152,7 @@ def _container(action: Action) -> Callable[[Item], bool] | None:
 
 
 def _with_key(path: ResolvedPath, values: ValueMap) -> ResolvedPath:
-    """A path with the key that is among the values of the request, if it has one."""
+    """A path in which a key from the request's values is filled in."""
     *outer, last = path
     return (*outer, values[last.name]["S"]) if type(last) is ValueRef else path
 
@@ -212,7 +211,7 @@ def _place_in_list(tree: PathBranch[int]) -> Place:
 
 def _set(action: Set) -> Evaluate:
     compute = compile_value(action.value)
-    # The item is the first level; each element of the path but the last opens one more.
+    # The item is the first level; each element of the path except the last adds one.
     allowed = NESTING_DEPTH - len(action.path.elements)
 
     def evaluate(item: Item, values: ValueMap) -> AttributeValue:
@@ -253,7 +252,7 @@ def _add(action: Add) -> Evaluate:
 
 
 def _union(code: str) -> Callable[[list[str], list[str]], list[str]]:
-    # Nearly sorted already: sorting compares about as often as there are members.
+    # Both parts are sorted already, so sorting takes about one comparison per member.
     return lambda members, added: sorted_members(code, dict.fromkeys(members + added))
 
 

@@ -1,4 +1,4 @@
-"""The actions on an account: its limits of capacity (DescribeLimits), and the endpoints of its region."""
+"""DescribeLimits (the account's capacity quotas) and DescribeEndpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def describe_limits(_engine: Engine, request: DescribeLimits) -> Answer:
 
 @action("DescribeEndpoints")
 def describe_endpoints(engine: Engine, request: DescribeEndpoints) -> Answer:
-    """Where to send requests, for SDKs that discover it."""
+    """The endpoint of the region, for SDKs that discover it."""
     domain = "amazonaws.com.cn" if partition_of(engine.region) == "aws-cn" else "amazonaws.com"
     address = f"dynamodb.{engine.region}.{domain}"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _ENDPOINT_MINUTES}]}

@@ -1,4 +1,4 @@
-"""The registry of the API's actions: functions from a request to its response, by name."""
+"""The registry of API actions: maps names such as PutItem to the functions that execute them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer: TypeAlias = Mapping[str, Any]
 
 @final
 class Deferred(msgspec.Struct, frozen=True):
-    """The rest of a long read, which needs no database any more: any thread may do it."""
+    """The rest of a long read. It no longer needs the database, so any thread may run it."""
 
     finish: Callable[[], Answer]
 
@@ -27,9 +27,9 @@ Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Deferred])
 class Action(msgspec.Struct, frozen=True):
     """One action: the structure of its request, and the function that executes it.
 
-    `grouped` actions are small writes: a server collects waiting ones and commits them together.
-    `starts_work` actions can give background work to do: an index to fill, items that expire, a stream.
-    `run` may find the faults of a request in any order: which one is reported is in `check_orders`.
+    `grouped` actions are small writes: a server collects waiting ones and commits them together. `starts_work` actions
+    may create background work: an index to fill, items that expire, a stream. `run` may find the faults of a request in
+    any order; `check_orders` decides which one is reported.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 NO_BODY: Final[Answer] = cast(Answer, msgspec.Raw(b""))
-"""The response of an action whose responses have no body at all: not even `{}`."""
+"""The response of an action without a response body (not even `{}`)."""
 
 ACTIONS: Final[dict[str, Action]] = {}
 
@@ -51,7 +51,7 @@ def action(
     grouped: bool = False,
     starts_work: bool = False,
 ) -> Callable[[Run], Run]:
-    """Register the decorated function as an action; its `request` is annotated with the structure."""
+    """Register the decorated function as an action. The annotation of its `request` is the request structure."""
 
     def register(run: Run) -> Run:
         request = get_annotations(run, eval_str=True)["request"]

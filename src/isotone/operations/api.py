@@ -1,7 +1,7 @@
-"""The API over an engine: executes a request by its action's name; which actions are grouped.
+"""Dispatches requests to actions (`Api.send`), and commits small writes in groups (`send_many`).
 
-`send` takes and returns JSON, `send_many` a group in one transaction, `execute` plain dicts. How long the first two compute
-in the thread of their caller is the caller's choice (`effort.Wait`).
+`send` takes and returns JSON, `send_many` a group of requests in one transaction, `execute` plain dicts. The caller
+chooses how long the first two may compute in its own thread (`effort.Wait`).
 """
 
 from __future__ import annotations
@@ -64,23 +64,24 @@ log = logging.getLogger("isotone")
 
 
 _decode: Final = msgspec.json.Decoder().decode
-# An expression that is neither a text nor a tree is refused when it is compiled.
+# An expression that is neither a text nor a tree is refused by the compiler.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
-# Actions have statements of one kind only, so the first one tells. One that is spelled with other escapes counts as a write.
+# An action accepts statements of only one kind, so the first one decides. A SELECT spelled with other escapes counts as
+# a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
 Answered: TypeAlias = bytes | Exception | Rest
 """The result of one of several requests: its response, what `send` would raise, or what is left of it."""
-_FULLY: Final = Wait.FULLY  # looking up an attribute of an Enum takes longer
+_FULLY: Final = Wait.FULLY  # attribute look-ups on an Enum are slower
 _ONE_TURN: Final = Wait.ONE_TURN
 
 GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 """The actions whose requests may be committed together with others."""
 
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
-"""The actions after which there may be background work."""
+"""The actions that may create background work."""
 
 
 class Api:
@@ -100,11 +101,11 @@ class Api:
     def send(self, operation: str, body: bytes, wait: Wait) -> bytes | Rest: ...
 
     def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes | Rest:
-        """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
+        """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
 
-        A caller that waits for `ONE_TURN` may get a function that does the rest, in any thread.
+        With `ONE_TURN`, the result may be a function that does the rest, in any thread.
         """
-        begun = None  # the turn, unless a group has begun it
+        begun = None  # starts the turn here, unless a group has started it
         if wait is not _FULLY:
             if wait is not _ONE_TURN:
                 return self._give_way(operation, body)
@@ -134,7 +135,7 @@ class Api:
                 begun.left = inf
 
     def _give_way(self, operation: str, body: bytes) -> bytes:
-        """Execute one request while others work; what it computes for long leaves the engine's lock free."""
+        """Execute one request while others work. Long computations release the engine's lock."""
         try:
             with giving_way():
                 return evaluating_ahead(partial(self.send, operation, body))
@@ -149,9 +150,9 @@ class Api:
     ) -> dict[str, Any]:
         """Execute one request of a caller in this process: the same as `send`, without JSON.
 
-        Expressions may be trees (`isotone.expressions.nodes`) that carry their values as literals; then
-        there are no ExpressionAttributeNames and no ExpressionAttributeValues. The caller owns the
-        response and may change it. `json_items` leaves the Items of a response in JSON, as `msgspec.Raw`.
+        Expressions may be trees (`isotone.expressions.nodes`) with their values as literals; there are then no
+        ExpressionAttributeNames or ExpressionAttributeValues. The caller owns the response and may change it.
+        `json_items` leaves the Items of a response in JSON, as `msgspec.Raw`.
         """
         action = ACTIONS.get(operation)
         if action is None:
@@ -170,14 +171,14 @@ class Api:
         except IsotoneError:
             raise
         except Exception:
-            # Values that are not JSON's can fail anywhere. The engine has undone what the action did.
+            # Values that JSON does not have can fail anywhere. The engine has rolled back whatever the action did.
             known = plain(request)
             if known is request:
                 raise
             return self.execute(operation, known, json_items=json_items)
         if not answer:
             return {}
-        # A response shares nothing with the engine. Items are stored as JSON: one pass decodes them all.
+        # A response shares nothing with the engine. Items are stored as JSON, so one pass decodes them all.
         if json_items and "Items" in answer:
             others = {**answer}
             del others["Items"]
@@ -188,10 +189,10 @@ class Api:
         return own
 
     def accesses(self, operation: str, body: bytes) -> list[RequiredPermission]:
-        """The permissions that a request needs; raises the service's error for one that cannot be read.
+        """The permissions that a request needs. Raises the service's error for a malformed request.
 
-        In a turn of a thread whose turns are bounded (`effort.one_turn`), it raises `Postponed` if that takes long. So may
-        the values of their condition keys.
+        In a thread whose turns are limited (`effort.one_turn`), it raises `Postponed` if that takes long. Computing the
+        values of condition keys may do so, too.
         """
         action = ACTIONS.get(operation)
         if action is None:
@@ -202,11 +203,11 @@ class Api:
             raise _reported(self.engine, action, body, error) from None
 
     def has_policies(self, operation: str) -> bool:
-        """Whether the policy of a table or a stream may forbid a request."""
+        """Whether a resource policy may forbid a request."""
         return has_policies(self.engine, operation)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
-        """Whether a request should be committed together with others: a small write."""
+        """Whether a request is a small write that should be committed together with others."""
         if operation in _OF_STATEMENTS:
             return _SELECT.search(body) is None
         return operation in GROUPED
@@ -214,11 +215,11 @@ class Api:
     def send_many(
         self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
     ) -> list[Answered]:
-        """Execute requests in one transaction, so that all of them wait for the disk once.
+        """Execute requests in one transaction, so that they share one disk sync.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. In `ONE_TURN`, those
-        that do not fit into it are not executed: their results are functions. Raises `StorageBusy` only in a thread that
-        may not wait.
+        Each gets the response that it would get alone. None is answered before all are on the disk. With `ONE_TURN`,
+        requests that do not fit into the turn are not executed; their results are functions. Raises `StorageBusy` only
+        in a thread that must not wait.
         """
         turn = this_thread.turn
         if wait is _ONE_TURN:
@@ -234,10 +235,10 @@ class Api:
                 except StorageBusy as error:
                     if self.engine.file_waits.are_forbidden:
                         raise
-                    # One by one, each would wait for the same lock again.
+                    # One by one, each request would wait for the same lock again.
                     return [error] * len(requests)
                 except Exception:
-                    # The whole group was undone. Run one by one, each request gets its own answer.
+                    # The whole group was rolled back. Executed one by one, each request gets its own answer.
                     self.engine.abandon()
                     log.debug("a group of %d writes was undone", len(requests), exc_info=True)
             return [self._answer(operation, body, wait, True) for operation, body in requests]
@@ -246,7 +247,7 @@ class Api:
                 turn.left = inf
 
     def _answer(self, operation: str, body: bytes, wait: Wait, is_alone: bool) -> Answered:
-        """The result of one request of several; an unexpected error undoes all of them, unless it `is_alone`."""
+        """The result of one request of a group. An unexpected error rolls back the whole group, unless it `is_alone`."""
         try:
             return self.send(operation, body, wait)
         except ApiError as error:
@@ -259,25 +260,25 @@ class Api:
 
     @staticmethod
     def bound_turns(bounded: bool) -> None:
-        """Whether a request of this thread that waits for `ONE_TURN` computes no longer than a turn of an event loop."""
+        """Whether `ONE_TURN` limits requests of this thread to one turn of an event loop."""
         this_thread.turn.limit = A_TURN if bounded else inf
 
     def maintain(self) -> float:
-        """Do a slice of background work; returns the seconds after which to call again."""
+        """Do a slice of background work; returns the seconds until the next call."""
         return maintenance.step(self.engine)
 
     def transfer(self) -> float:
-        """Do a slice of each export and import, which may wait for a network; as `maintain` otherwise."""
+        """Do a slice of each export and import, which may wait for a network; otherwise like `maintain`."""
         regions = list(self.engine.home.regions.values())
         return 0.0 if sum(transfers.step(each) for each in regions) else maintenance.IDLE_INTERVAL
 
     @property
     def can_transfer(self) -> bool:
-        """Whether there is an export or an import that this process can continue."""
+        """Whether there is an export or import that this process can continue."""
         return any(map(transfers.pending, list(self.engine.home.regions.values())))
 
     def finish_maintenance(self) -> None:
-        """Do all background work that is due, exports and imports included."""
+        """Do all background work that is due, including exports and imports."""
         maintenance.finish(self.engine)
         while self.transfer() == 0.0:
             maintenance.finish(self.engine)
@@ -288,7 +289,7 @@ class Api:
 
 
 def _separate(found: Any) -> Any:
-    """The Items of a response, each in JSON if it is stored so."""
+    """The Items of a response, each in JSON if it is stored that way."""
     return [*map(msgspec.Raw, found.items)] if type(found) is JsonItems else found
 
 
@@ -306,7 +307,7 @@ def _reported(
 
 
 def _restore_expressions(unprocessed: dict[str, Any], requested: Mapping[str, Any]) -> None:
-    """Return the expressions of a request unchanged: some may be trees."""
+    """Put the expressions of a request back unchanged, because some may be trees."""
     for name, entry in unprocessed.items():
         if "ProjectionExpression" in entry:
             entry["ProjectionExpression"] = requested[name]["ProjectionExpression"]

@@ -1,4 +1,4 @@
-"""The actions on backups: create, describe, list, delete, and restore a table from one."""
+"""CreateBackup, DescribeBackup, ListBackups, DeleteBackup and RestoreTableFromBackup."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _ARN: Final = re.compile(r"(arn:.+:table/([a-zA-Z0-9_.-]+))/backup/([0-9]+-[0-9a
 
 @action("CreateBackup", starts_work=True)
 def create_backup(engine: Engine, request: CreateBackup) -> Answer:
-    """Back up a table; writers go on while a large one is being copied."""
+    """Back up a table. Writers continue while a large table is being copied."""
     name = table_name(request.table_name)
     with engine.writing:
         table = engine.catalog.tables.get(name)
@@ -119,7 +119,7 @@ def describe_backup(engine: Engine, request: DescribeBackup) -> Answer:
 
 @action("ListBackups")
 def list_backups(engine: Engine, request: ListBackups) -> Answer:
-    """Backups, the oldest first, a page at a time; those that users made unless other types are asked for."""
+    """Backups, oldest first, a page at a time; only user backups unless other types are requested."""
     name = None if request.table_name is None else table_name(request.table_name)
     with engine.reading:
         known = backups.known(engine)
@@ -144,7 +144,7 @@ def list_backups(engine: Engine, request: ListBackups) -> Answer:
 
 @action("DeleteBackup")
 def delete_backup(engine: Engine, request: DeleteBackup) -> Answer:
-    """Delete a backup that is complete, and that no restore reads."""
+    """Delete a backup that is complete and that no restore is reading."""
     with engine.writing:
         backup = backup_of_arn(engine, request.backup_arn)
         _check_unused(engine, backup, request.backup_arn)
@@ -155,7 +155,7 @@ def delete_backup(engine: Engine, request: DeleteBackup) -> Answer:
 
 @action("RestoreTableFromBackup", starts_work=True)
 def restore_table_from_backup(engine: Engine, request: RestoreTableFromBackup) -> Answer:
-    """Create a table with the items and indexes of a backup; it is filled in the background if it is large."""
+    """Create a table with the items and indexes of a backup. A large table is filled in the background."""
     check_overrides(request)
     with engine.writing:
         backup = backup_of_arn(engine, request.backup_arn)

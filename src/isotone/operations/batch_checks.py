@@ -1,4 +1,4 @@
-"""Layers about the entries of batches and transactions."""
+"""Checks of batches and transactions: BatchGetItem, BatchWriteItem and TransactWriteItems entries, as layers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _expression(entry: Any) -> None:
 attributes_have_names = _each(_names)
 """No name in AttributesToGet is empty."""
 expressions_are_not_empty = _each(_expression)
-"""No ProjectionExpression is an empty text."""
+"""No ProjectionExpression is empty."""
 names_have_expressions = _each(lambda entry: check_names_are_used(entry, batches.BATCH_GET))
 """ExpressionAttributeNames need an expression."""
 placeholders_are_well_formed = _each(
@@ -52,19 +52,19 @@ placeholders_are_well_formed = _each(
 )
 """The keys of ExpressionAttributeNames, and the names, have the right form."""
 attributes_differ = _each(lambda entry: legacy.refuse_repeated_names(entry.attributes_to_get or ()))
-"""No name is twice in AttributesToGet."""
+"""No name occurs twice in AttributesToGet."""
 projections_are_sound = _each(
     lambda entry: Binding(entry.expression_attribute_names, None).projection(
         entry.projection_expression
     )
 )
-"""Each ProjectionExpression is right in itself."""
+"""Each ProjectionExpression is valid by itself."""
 placeholders_are_used = _each(batches.projection_of)
 """Every placeholder is used."""
 
 
 def entries_are_not_mixed(asked: RefusedRequest) -> None:
-    """No entry has both parameters, nor one entry one of them and another entry the other."""
+    """No entry has both parameters, and entries do not mix them."""
     entries = asked.request.request_items.values()
     for entry in entries:
         check_mixed(
@@ -79,7 +79,7 @@ def keys_are_few(asked: RefusedRequest) -> None:
 
 
 def keys_are_written_once(asked: RefusedRequest) -> None:
-    """No key is written twice; keys of equal value are found when the table is read."""
+    """No key is written twice. Keys that are equal but spelled differently are found when the table is read."""
     for entry in asked.request.request_items.values():
         for place, key in enumerate(entry.keys):
             if key in entry.keys[:place]:
@@ -87,13 +87,13 @@ def keys_are_written_once(asked: RefusedRequest) -> None:
 
 
 def tables_exist(asked: RefusedRequest) -> None:
-    """There is a table of each name."""
+    """Each table exists."""
     for name in asked.request.request_items:
         open_table(asked.engine, name)
 
 
 def keys_fit(asked: RefusedRequest) -> None:
-    """Each key fits its table, and none is there twice."""
+    """Each key fits its table, and none occurs twice."""
     for name, entry in asked.request.request_items.items():
         batches.keys_of(asked.engine, name, entry)
 
@@ -104,7 +104,7 @@ def _writes(asked: RefusedRequest) -> Iterator[batches.WriteRequest]:
 
 
 def writes_are_sound(asked: RefusedRequest) -> None:
-    """Each write is either a put or a delete, of a good item or key."""
+    """Each write is either a put or a delete, with a valid item or key."""
     for write in _writes(asked):
         batches.check_write(write)
         if write.put_request is not None:
@@ -119,6 +119,6 @@ def writes_are_few(asked: RefusedRequest) -> None:
 
 
 def entries_have_one_action(asked: RefusedRequest) -> None:
-    """Each entry of a transaction is one of a put, an update, a delete and a check."""
+    """Each entry of a transaction is exactly one put, update, delete or check."""
     for entry in asked.request.transact_items:
         transactions.entry_of(entry)

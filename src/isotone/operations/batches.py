@@ -1,4 +1,4 @@
-"""BatchGetItem and BatchWriteItem: many items, each independent of the others; refuses duplicates and too many."""
+"""BatchGetItem and BatchWriteItem: many independent items; refuses duplicates and too many."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def check_entries_are_not_mixed(entries: Collection[KeysAndAttributes]) -> None:
 
 
 def _projections(request: BatchGetItem) -> list[CompiledProjection | None]:
-    """What each entry reads of its items; raises what is wrong with the parameters but for the keys."""
+    """What each entry reads of its items. Raises for wrong parameters other than keys."""
     entries = request.request_items.values()
     if len(entries) > 1:
         check_entries_are_not_mixed(entries)
@@ -172,7 +172,7 @@ def keys_of(engine: Engine, name: str, entry: KeysAndAttributes) -> tuple[Stored
 
 
 def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
-    """An entry with the keys from the first unprocessed one on. AWS does not name AttributesToGet among its members."""
+    """An entry with its keys from the first unprocessed one on. AWS's unprocessed entries lack AttributesToGet."""
     rest = msgspec.structs.replace(entry, keys=entry.keys[first:], attributes_to_get=None)
     left = msgspec.to_builtins(rest)
     return {name: value for name, value in left.items() if value is not None}
@@ -218,7 +218,7 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
 
 
 def check_write(write: WriteRequest) -> None:
-    """Refuse a write that is neither a put nor a delete, or both; the service calls both too many types of a value."""
+    """Refuse a write that is not exactly one of put and delete; the service's message is the same in both cases."""
     if (write.put_request is None) == (write.delete_request is None):
         raise ValidationException(MANY_TYPES)
 
@@ -236,7 +236,7 @@ def check_count_of_writes(request: BatchWriteItem) -> None:
 
 
 def _refuse_too_many(count: int, limit: int, action: str) -> None:
-    """Over all tables; the list of one table is bounded by its type, and refused by `request_validation`."""
+    """Counts over all tables. The list of one table is limited by its type, and refused by `request_validation`."""
     if count > limit:
         raise ValidationException(f"Too many items requested for the {action} call")
 

@@ -1,4 +1,4 @@
-"""The actions on bulk operations: put the items of files in a bucket into an existing table; describe, list, cancel.
+"""StartBulkPutItems, DescribeBulkOperation, ListBulkOperations, CancelBulkOperation: put files of a bucket into a table.
 
 The files are read in the background (`loading`).
 """
@@ -43,7 +43,7 @@ from isotone.operations.transfer_requests import (
 
 
 class InputS3Configuration(ApiStructure, frozen=True, kw_only=True):
-    """The objects to read: those of a bucket whose keys begin with a prefix."""
+    """The objects to read: those in a bucket whose keys begin with a prefix."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: Bucket
@@ -53,7 +53,7 @@ class InputS3Configuration(ApiStructure, frozen=True, kw_only=True):
 
 
 class OutputS3Configuration(ApiStructure, frozen=True, kw_only=True):
-    """Where to report the items that were not written, and which of them."""
+    """Where to report items that were not written, and which of them."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: Bucket | None = None
@@ -75,7 +75,7 @@ class StartBulkPutItems(ApiStructure, frozen=True, kw_only=True):
 
 
 class DescribeBulkOperation(ApiStructure, frozen=True):
-    """Ask how far a bulk operation is, or how it ended."""
+    """Ask for the progress or the outcome of a bulk operation."""
 
     bulk_operation_arn: TransferArn
 
@@ -128,14 +128,14 @@ def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> A
 
 @action("ListBulkOperations")
 def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
-    """The bulk operations of the last 90 days, the newest first, a page at a time."""
+    """The bulk operations of the last 90 days, newest first, a page at a time."""
     size = request.max_results or _PAGE
     return _BULK_PUTS.page(engine, size, request.next_token)
 
 
 @action("CancelBulkOperation", starts_work=True)
 def cancel_bulk_operation(engine: Engine, request: CancelBulkOperation) -> Answer:
-    """Stop a bulk operation that is running."""
+    """Stop a running bulk operation."""
     with engine.writing:
         job = _BULK_PUTS.find(engine, request.bulk_operation_arn)
         if job.ended is not None:
@@ -188,7 +188,7 @@ def _description(engine: Engine, job: LoadJob) -> dict[str, Any]:
     return described
 
 
-# The member that each kind of place is in, and that of its bytes.
+# The member of each kind of target, and the member for its bytes.
 _GROUPS = {
     "local": ("LocalSecondaryIndexes", "BulkPutBytes"),
     "global": ("GlobalSecondaryIndexes", "BulkPutBytes"),
@@ -197,7 +197,9 @@ _GROUPS = {
 
 
 def _usage(job: LoadJob) -> dict[str, Any]:
-    """The bytes written, by table and index: the keys of `usage` are `table`, `local/name`, `global/name`, `vector/name`."""
+    """The bytes written, by table and index. The keys of `usage` are `table`, `local/name`, `global/name`,
+    `vector/name`.
+    """
     usage: dict[str, Any] = {
         "TableName": job.table,
         "BulkPutBytes": sum(

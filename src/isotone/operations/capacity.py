@@ -1,11 +1,11 @@
-"""ConsumedCapacity and ItemCollectionMetrics: units of requests, doubled in transactions, and collection sizes.
+"""ConsumedCapacity and ItemCollectionMetrics: capacity units of a request, doubled in transactions.
 
-How many units an item of some size takes is in `values.size`. Here is what is charged: a write takes the larger of
-the old and the new item, an index entry whose key changes takes two writes, and in a transaction everything
-takes `TRANSACTION_FACTOR` times as much.
+`values.size` computes the units for a size. This file decides what is charged: a write costs the larger of the old and
+the new item, an index entry whose key changes costs two writes, and a transaction multiplies everything by
+`TRANSACTION_FACTOR`.
 
-A `CapacityMeter` exists only if the request asks for its consumption. Where consumption is counted for operators
-(`engine/consumed_units.py`), it also adds to the table's counters; a request that does not ask adds to them alone.
+A `CapacityMeter` exists only if the request asks for its consumption. If consumption is also counted for operators
+(`engine/consumed_units.py`), the meter adds to the table's counters too; a request without a meter adds only to those.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ TRANSACTION_FACTOR: Final = 2
 """A transaction reads or writes every item twice: to prepare, and to commit."""
 
 _GB: Final = 1024 * limits.MB
-_SEARCHED_BYTES: Final = 17.6  # for each dimension, however many vectors the index has
+_SEARCHED_BYTES: Final = 17.6  # per dimension, however many vectors the index has
 _GROUPS: Final = {"local": "LocalSecondaryIndexes", "global": "GlobalSecondaryIndexes"}
 
 
 class CapacityMeter:
-    """The units that one request consumes of one table, which its response reports in the way that `mode` says.
+    """The units that one request consumes on one table. `mode` decides how the response reports them.
 
-    `kind` is the member that transactions report beside the total.
+    `kind` is the member that transactions report besides the total.
     """
 
     __slots__ = (
@@ -69,13 +69,13 @@ class CapacityMeter:
         self._vectors: dict[str, float] = {}
 
     def read(self, size: int, *, consistent: bool, index: SecondaryIndex | None = None) -> None:
-        """Charge one read of a number of bytes to the table or to an index."""
+        """Charge one read of some bytes to the table or to an index."""
         self._charge(read_units(size, consistent) * self._factor, index)
         if self._counted is not None:
             self._counted.read(size, consistent=consistent, index=index, factor=self._factor)
 
     def write(self, old_size: int, new_size: int) -> None:
-        """Charge a write of an item, by the larger of its old and new size."""
+        """Charge a write of an item, by the larger of its old and new sizes."""
         self._charge(write_units(max(old_size, new_size)) * self._factor, None)
         if self._counted is not None:
             self._counted.write(old_size, new_size, self._factor)
@@ -86,7 +86,7 @@ class CapacityMeter:
         before: IndexEntry | None,
         after: IndexEntry | None,
     ) -> None:
-        """Charge the change of an index entry: two writes if its key changes, otherwise one."""
+        """Charge a change of an index entry: two writes if its key changes, otherwise one."""
         if isinstance(index, StoredVectorIndex):
             written = self._vectors.get(index.name, 0.0) + vector_write_bytes(before, after)
             self._vectors[index.name] = written
@@ -127,10 +127,10 @@ class CapacityMeter:
 
 
 def vector_write_bytes(before: IndexEntry | None, after: IndexEntry | None) -> float:
-    """The bytes that the change of an entry of a vector index costs: the larger of the two, or both if it moves.
+    """The bytes that a change of a vector index entry costs: the larger of old and new, or both if it moves.
 
-    An entry has four bytes for each dimension, the name of the vector attribute, and the size of the other
-    projected attributes; it costs at least 1 KB.
+    An entry has four bytes per dimension, the name of the vector attribute, and the size of the other projected
+    attributes. It costs at least 1 KB.
     """
     sizes = [max(size_of(entry.record), limits.KB) for entry in (before, after) if entry]
     moved = before is not None and after is not None and before.key != after.key
@@ -140,7 +140,7 @@ def vector_write_bytes(before: IndexEntry | None, after: IndexEntry | None) -> f
 def vector_search_bytes(dimensions: int, returned: Iterable[int]) -> float:
     """The bytes that a search costs: the vectors it compares, and the entries it returns, without their vectors.
 
-    The service's figure varies from search to search. This is the lower one that it reports most.
+    The service's figure varies from search to search. This is the lower of its most frequent figures.
     """
     return max(_SEARCHED_BYTES * dimensions + sum(returned), float(limits.KB))
 
@@ -155,23 +155,23 @@ class Metered(Protocol):
 
 
 Charged: TypeAlias = CapacityMeter | TableUnits
-"""What a request charges: a meter if it asks for its consumption, or the counters of the table alone."""
+"""Where a request's costs go: a meter if it asks for its consumption, or only the table's counters."""
 
 
 def meter_for(request: Metered, table: StoredTable) -> Charged | None:
-    """What a request charges; None if it does not ask, and nobody counts."""
+    """Where the costs of a request go; None if it does not ask, and nobody counts."""
     return meter_for_table(request.table_name, table, request.return_consumed_capacity)
 
 
 def meter_for_table(name: str, table: StoredTable, mode: str | None) -> Charged | None:
-    """What a request charges that calls a table by this name, and reports its consumption in this mode."""
+    """Where the costs go for a request with this table name and ReturnConsumedCapacity mode."""
     return table.units if mode is None or mode == "NONE" else CapacityMeter(name, table, mode)
 
 
 def transaction_meters(
     engine: Engine, table_names: Iterable[str], mode: str | None, kind: Literal["Read", "Write"]
 ) -> dict[str, CapacityMeter]:
-    """A meter for each table of a transaction; none if the request does not ask, and nobody counts."""
+    """A meter for each table of a transaction; empty if the request does not ask, and nobody counts."""
     if (mode is None or mode == "NONE") and engine.catalog.units is None:
         return {}
     return {
@@ -212,7 +212,7 @@ def collection_metrics(engine: Engine, table: StoredTable, item: Item) -> dict[s
 def collections_metrics(
     engine: Engine, written: Iterable[tuple[str, StoredTable, Item]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The `ItemCollectionMetrics` of many writes, by the name that the request gives each table."""
+    """The `ItemCollectionMetrics` of many writes, by the table names in the request."""
     metrics: dict[str, list[dict[str, Any]]] = {}
     for name, table, item in written:
         collection = collection_metrics(engine, table, item)

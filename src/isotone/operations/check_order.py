@@ -1,8 +1,8 @@
-"""The order in which the service checks a request: layers, which the slow path walks after a refusal.
+"""Decides which of several faults in a request is reported first: walks the action's layers after a refusal.
 
-A request with several faults is answered for the first that the service finds, so each action has its order
-(`check_orders`). The fast path finds in any order whether there is a fault at all; only then `first_fault` walks the layers.
-Each layer checks all of the request before the next begins.
+A request with several faults is answered for the first that the service finds, so each action has an order
+(`check_orders`). The fast path finds in any order whether there is a fault at all; only then `first_fault` walks the
+layers. Each layer checks the whole request before the next begins.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _UNCOUNTED: Final = (
     "ExpressionAttributeNames contains invalid key",
     "ExpressionAttributeValues contains invalid key",
 )
-"""How a fault begins that is never counted."""
+"""The beginning of a fault that is never counted."""
 
 
 class RefusedRequest:
-    """A refused request, as far as the layers have understood it.
+    """A refused request, as far as the layers have been able to decode it.
 
-    `document` has the types of the structure, and no nulls; `request` can be used once all required members are right.
+    `document` has the types of the structure, and no nulls. `request` is usable once all required members are valid.
     """
 
     __slots__ = ("_given", "_request", "_structure", "action", "document", "engine")
@@ -73,25 +73,25 @@ class RefusedRequest:
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The request as it was sent, before its types were adapted."""
+        """The request as sent, before its types were adapted."""
         given = self._given
         return read_json(given) if isinstance(given, bytes) else given
 
     @property
     def request(self) -> Any:
-        """The request as its structure, without the optional members that break a constraint."""
+        """The request as its structure, without optional members that break a constraint."""
         if self._request is None:
             sound = _sound(self.document, self.shape)
             self._request = converted(accepting_trees(self._structure), sound)
         return self._request
 
     def table(self) -> StoredTable:
-        """The table of a request about one; raises if there is none."""
+        """The table of a request on one table. Raises if it does not exist."""
         return open_table(self.engine, self.request.table_name)
 
 
 def _sound(value: Any, shape: Shape) -> Any:
-    """A document without the optional members that break a constraint of their own."""
+    """A document without optional members that break a constraint of their own."""
     if isinstance(shape, StructureShape):
         return {
             name: _sound(each, shape.members[name].shape)
@@ -113,9 +113,9 @@ Check: TypeAlias = Callable[[RefusedRequest], object]
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One layer: what it looks for, in a few words, and a function that raises the fault.
+    """One layer: a short description of the fault, and a function that raises it.
 
-    A fault that is `counted` is reported as a list of one: "1 validation error detected: …".
+    A `counted` fault is reported as a list of one: "1 validation error detected: …".
     """
 
     says: str
@@ -138,7 +138,7 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class OrderBranch(msgspec.Struct, frozen=True):
-    """Layers of their own for some requests. These are not checked any further."""
+    """Separate layers for some requests; the other layers do not check these any further."""
 
     says: str
     applies: Callable[[RefusedRequest], bool]

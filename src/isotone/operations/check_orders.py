@@ -1,12 +1,12 @@
-"""Each action's order of checks, as data: which layer of faults the service finds before which.
+"""The order of validation checks of each action, as data: which fault the service reports first.
 
-`check_order` walks an order after a refusal. The page `docs/design/order-of-checks.md` is made of this file, and
-`python -m tests.observed.orders` sends pairs and triples of faults: the answer is always that of the first layer.
+`check_order` walks an order after a refusal. The page `docs/design/order-of-checks.md` is generated from this file.
+`python -m tests.observed.orders` sends pairs and triples of faults: the answer must always be that of the first layer.
 
 In 2026 AWS moved the actions on single items, Query, Scan and BatchGetItem to newer checks: a fault is counted like a
-broken constraint, and each action has an order of its own. The older ones list all broken constraints at once. They are
-behind batches of writes, transactions and tables, and take over where the newer ones cannot decode a request: when it
-is nested too deeply, or, in some actions, when a required member is missing.
+broken constraint, and each action has its own order. The older checks list all broken constraints at once. They still
+serve batches of writes, transactions and tables, and they take over if the newer ones cannot decode a request: when it
+is nested too deeply or, in some actions, when a required member is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _options(*names: str) -> tuple[members.Entry, ...]:
 _RETURNED: Final = ("ReturnItemCollectionMetrics", "ReturnValuesOnConditionCheckFailure")
 
 
-# What several orders share
+# Shared by several orders
 
 
 _DECODED: Final = "attribute values without a type or with several, bad numbers, false NULLs"
@@ -61,7 +61,7 @@ _NO_NAME: Final = Layer("an empty TableName, alone", members.alone(members.empty
 
 
 def _named(*names: str) -> Layer:
-    """No attribute has an empty name, nor a member of a map in it."""
+    """No attribute, and no member of a map in it, has an empty name."""
     check = values.named(values.of(*names, PLACEHOLDERS, "Expected", "AttributeUpdates"))
     return Layer("empty names of attributes", check)
 
@@ -110,7 +110,7 @@ def _older(
     with_placeholder: bool = True,
     name: members.Entry = members.one_of_table_name,
 ) -> tuple[OrderBranch, OrderBranch]:
-    """The older checks, for requests that the newer ones cannot decode; `checks` come last, and nothing is counted."""
+    """The older checks, for requests that the newer ones cannot decode. `checks` come last; nothing is counted."""
     first = (
         _NO_NAME,
         Layer("broken constraints, all in one list", members.listed_as_before(name)),
@@ -569,7 +569,7 @@ OTHERS: Final[Order] = (
     Layer("broken constraints, all in one list", members.all_members),
     Layer("the name of the table", members.control_name),
 )
-"""The order of an action that has none of its own."""
+"""The order of an action without an order of its own."""
 
 ORDERS: Final[dict[str, Order]] = {
     "PutItem": PUT_ITEM,

@@ -1,4 +1,4 @@
-"""TableDescription: what DescribeTable and others say of tables, indexes and replicas."""
+"""TableDescription: builds the descriptions of tables, indexes and replicas, as in DescribeTable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isotone.engine.table_schema import (
 from isotone.operations.table_lookup import table_arn
 from isotone.operations.warm_throughput import warm_throughput
 
-_ONE_ACCOUNT = "ENABLED_WITH_OVERRIDES"  # the mode of a global table of one account
+_ONE_ACCOUNT = "ENABLED_WITH_OVERRIDES"  # the mode of a global table within one account
 
 
 def table_description(
@@ -169,7 +169,7 @@ def _throughput(throughput: TableThroughput) -> dict[str, Any]:
 
 
 def _settings(schema: TableSchema, arn: str) -> dict[str, Any]:
-    """The recorded settings, in the form of a description."""
+    """The stored settings, as a description shows them."""
     described: dict[str, Any] = {}
     if schema.stream is not None:
         if schema.stream.shards:
@@ -195,14 +195,14 @@ _TABLE_CLASS_CHANGED = "TableClassChanged"
 def with_table_class(
     settings: dict[str, Any], wanted: str, changed: float | None
 ) -> dict[str, Any]:
-    """The settings of a table with another class, changed at this time; None if it is a new table's."""
+    """The settings of a table whose class changed at this time; None for a new table."""
     kept = {name: each for name, each in settings.items() if name != _TABLE_CLASS_CHANGED}
     when = {} if changed is None else {_TABLE_CLASS_CHANGED: round(changed, 3)}
     return {**kept, "TableClass": wanted, **when}
 
 
 def table_class_summary(settings: dict[str, Any]) -> dict[str, Any]:
-    """A `TableClassSummary` member; with the time if the class was ever changed."""
+    """A `TableClassSummary` member, with the time if the class was ever changed."""
     summary = {"TableClass": settings["TableClass"]}
     if _TABLE_CLASS_CHANGED in settings:
         summary["LastUpdateDateTime"] = settings[_TABLE_CLASS_CHANGED]
@@ -210,7 +210,7 @@ def table_class_summary(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def encryption_description(schema: TableSchema, arn: str) -> dict[str, Any] | None:
-    """An `SSEDescription` member; None if the table is encrypted as by default."""
+    """An `SSEDescription` member; None if the table has the default encryption."""
     encryption = schema.settings.get("SSESpecification")
     if not encryption or not encryption.get("Enabled"):
         return None
@@ -222,7 +222,7 @@ def encryption_description(schema: TableSchema, arn: str) -> dict[str, Any] | No
 
 
 def _key_arn(key: str | None, table_arn: str) -> str:
-    """The ARN of a KMS key that a request names by its id, an alias or its ARN; AWS's own without one."""
+    """The ARN of a KMS key that is given by id, alias or ARN; the ARN of AWS's own key if none is given."""
     if key is not None and key.startswith("arn:"):
         return key
     _, partition, _, region, account, _ = table_arn.split(":", 5)
@@ -256,7 +256,7 @@ def _replication(engine: Engine, schema: TableSchema) -> dict[str, Any]:
 
 
 def _replica(engine: Engine, schema: TableSchema, region: str) -> dict[str, Any]:
-    """A ReplicaDescription: what was given to it alone, and the units that it supports."""
+    """A ReplicaDescription: the replica's own settings, and the units that it supports."""
     assert schema.replication is not None
     given = dict(schema.replication.overrides.get(region, {}))
     own = engine.regions[region].catalog.tables[schema.name].schema

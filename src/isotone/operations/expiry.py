@@ -1,6 +1,6 @@
-"""The actions on time to live (TTL): whether a table's items expire, and by which attribute.
+"""UpdateTimeToLive and DescribeTimeToLive (TTL): whether a table's items expire, and by which attribute.
 
-The items are deleted in the background, in the order of their times (`engine/maintenance.py`).
+The items are deleted in the background, in the order of their expiry (`engine/maintenance.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The background work of an export: from a view of its table to data files, and then the manifest.
+"""Writes the files of an export to S3 in the background: data files from a view of the table, then the manifest.
 
-A slice reads a page of the view and keeps its lines, compressed, in the same transaction. When enough of them are kept,
-they become one file (a gzip file may have many members), which is recorded when it is durable. So a file may be
-written twice after a crash, with the same content, and no item is lost or doubled.
+A slice reads a page of the view and stores its lines, compressed, in the same transaction. Once enough lines are
+stored, they become one file (a gzip file may have many members), which is recorded when it is durable. So a file may be
+written twice after a crash, with the same content, and no item is lost or duplicated.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from isotone.values.attribute_validation import Item
 
 OWNER: Final = "export"
 SLICE: Final = 1000  # items read in one transaction
-FILE_SIZE: Final = 8 << 20  # bytes of a data file, compressed, after which another is begun
+FILE_SIZE: Final = 8 << 20  # compressed bytes after which another data file begins
 
 Line = Callable[[bytes], bytes | None]
-"""From the record of an item to its line; None if it is not exported."""
+"""From an item's record to its line in the file; None if it is not exported."""
 
 
 def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
@@ -48,7 +48,7 @@ def step(engine: Engine, objects: ObjectStore, export: Export) -> None:
 
 
 def fail(engine: Engine, export: Export, failure: TransferFailure) -> None:
-    """End an export that cannot go on. After damage as well: an export of the rest would pass for the whole."""
+    """End an export that cannot continue. This includes damage: a partial export would look complete."""
     _end(engine, export.id, "FAILED", failure)
 
 
@@ -67,7 +67,7 @@ def _step(engine: Engine, objects: ObjectStore, export: Export) -> None:
 
 
 def _change(engine: Engine, export: Export, **changes: Any) -> None:
-    """Record the state of an export, unless another process has gone on with it."""
+    """Record the state of an export, unless another process has continued it."""
     with engine.writing:
         if transfers.find(engine, export.id) == export:
             transfers.save(engine, msgspec.structs.replace(export, **changes))
@@ -97,7 +97,8 @@ def _read(engine: Engine, export: Export) -> None:
         if transfers.find(engine, export.id) != export:
             return
         assert export.view is not None
-        table = engine.catalog.tables[export.table]  # it is not deleted while a view is open
+        # a table is not deleted while a view of it is open
+        table = engine.catalog.tables[export.table]
         if len(export.moments) == 1:
             page = views.read(engine, export.view, SLICE)
             line = _line_of(export, table)
@@ -143,7 +144,7 @@ def _json_line(record: bytes) -> bytes:
 
 
 class ExportSelection:
-    """Which items a full export has, and which of their attributes."""
+    """Selects the items of a full export, and their attributes."""
 
     __slots__ = ("_high", "_keyspace", "_low", "_matches", "_projection")
 
@@ -170,7 +171,7 @@ class ExportSelection:
 
 
 def selection_of(table: StoredTable, wanted: Mapping[str, Any] | None) -> ExportSelection | None:
-    """The selection of a FilterSpecification; raises the errors of its expressions."""
+    """The selection of a FilterSpecification. Raises the errors of its expressions."""
     if wanted is None:
         return None
     binding = Binding(
@@ -216,7 +217,7 @@ def _change_line(
     export: Export, table: StoredTable, change: views.ViewChange
 ) -> tuple[bytes | None, int]:
     if change.old is None and change.new is None:
-        return None, 0  # it came and went within the period
+        return None, 0  # created and deleted within the period
     wanted = export.request["IncrementalExportSpecification"].get("ExportViewType")
     old = None if wanted == "NEW_IMAGE" or change.old is None else item_of(change.old)
     new = None if change.new is None else item_of(change.new)
@@ -229,7 +230,7 @@ def _change_line(
 
 
 def _write_file(engine: Engine, objects: ObjectStore, export: Export) -> None:
-    """Make a data file of what is kept. An export of nothing has one empty file."""
+    """Make a data file of the stored lines. An export without items has one empty file."""
     with engine.reading:
         parts = transfers.staged(engine, export.id)
     content = b"".join(parts) or _compressed(b"")
@@ -258,7 +259,7 @@ def _layout(export: Export) -> ExportLayout:
 
 
 def manifest_key(export: Export, name: str) -> str:
-    """The key of one of the files beside the data."""
+    """The key of one of the files next to the data."""
     return _layout(export).key(name)
 
 

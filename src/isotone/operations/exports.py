@@ -1,4 +1,4 @@
-"""The actions on exports: export a table as it was at a moment, or what changed between two; describe, list.
+"""ExportTableToPointInTime, DescribeExport and ListExports: full and incremental exports of a table to S3.
 
 The files are written in the background (`export_files`).
 """
@@ -50,7 +50,7 @@ from isotone.operations.transfer_requests import (
 
 
 class IncrementalExportSpecification(ApiStructure, frozen=True):
-    """Which changes to export: from a time, until just before another."""
+    """Which changes to export: from one time until just before another."""
 
     export_from_time: Timestamp | None = None
     export_to_time: Timestamp | None = None
@@ -58,7 +58,7 @@ class IncrementalExportSpecification(ApiStructure, frozen=True):
 
 
 class FilterSpecification(ApiStructure, frozen=True):
-    """Which items, and which of their attributes, to export."""
+    """Which items to export, and which of their attributes."""
 
     filter_expression: str | None = None
     projection_expression: str | None = None
@@ -85,7 +85,7 @@ class ExportTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
 
 
 class DescribeExport(ApiStructure, frozen=True):
-    """Ask how far an export is, or how it ended."""
+    """Ask for the progress or the outcome of an export."""
 
     export_arn: TransferArn
 
@@ -100,7 +100,7 @@ class ListExports(ApiStructure, frozen=True):
 
 @action("ExportTableToPointInTime", starts_work=True)
 def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInTime) -> Answer:
-    """Export a table as of a moment, or what changed in a period; the files are written in the background."""
+    """Export a table as of a moment, or the changes of a period. The files are written in the background."""
     name = table_name(request.table_arn, "tableArn")
     _check(request)
     bucket_store(engine, request.s3_prefix)
@@ -117,13 +117,13 @@ def describe_export(engine: Engine, request: DescribeExport) -> Answer:
 
 @action("ListExports")
 def list_exports(engine: Engine, request: ListExports) -> Answer:
-    """The exports of the last 90 days, the newest first, a page at a time."""
+    """The exports of the last 90 days, newest first, a page at a time."""
     size = request.max_results or limits.TRANSFER_PAGE
     return _EXPORTS.page(engine, size, request.next_token, request.table_arn)
 
 
 def _check(request: ExportTableToPointInTime) -> None:
-    """Check what does not need the table: that the members fit together."""
+    """Check the members that do not need the table."""
     is_incremental = request.export_type == "INCREMENTAL_EXPORT"
     if is_incremental and request.incremental_export_specification is None:
         raise ValidationException(
@@ -164,12 +164,12 @@ def _new_export(
     moments: tuple[int, ...]
     if period is None:
         moments = (_moment(engine, recovery, request.export_time),)
-        # A moment that is given is over: what still happens within it is not exported.
+        # A given moment counts as over: changes that still happen within it are not exported.
         given = None if request.export_time is None else moments[0]
         view = views.open_table(engine, table, owner, given)
     else:
         moments = _moments(engine, recovery, period)
-        # Both bounds of a view are the last change that is left out, or taken in.
+        # A view's bounds are positions: the last change before the period, and the last change in it.
         view = views.open_changes(engine, table, owner, moments[0] - 1, moments[1] - 1)
     now = round(engine.clock.now(), 3)
     return Export(identity, table.name, table.schema.id, members, now, moments, view=view)
@@ -189,7 +189,7 @@ def _moment(engine: Engine, recovery: Recovery, wanted: float | None) -> int:
 def _moments(
     engine: Engine, recovery: Recovery, period: IncrementalExportSpecification
 ) -> tuple[int, int]:
-    """The first moment of an incremental export, and the first after it."""
+    """The first moment of an incremental export, and the first moment after it."""
     if period.export_from_time is None:
         raise ValidationException(f"{INVALID}ExportFromTime is required for INCREMENTAL_EXPORT")
     first = _moment(engine, recovery, period.export_from_time)

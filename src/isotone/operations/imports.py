@@ -1,4 +1,4 @@
-"""The actions on imports: create a table and fill it from files in a bucket; describe, list.
+"""ImportTable, DescribeImport and ListImports: create a table and fill it from files in S3.
 
 The files are read in the background (`loading`).
 """
@@ -53,7 +53,7 @@ from isotone.operations.transfer_requests import (
 
 
 class S3BucketSource(ApiStructure, frozen=True, kw_only=True):
-    """The objects to import: those of a bucket whose keys begin with a prefix."""
+    """The objects to import: those in a bucket whose keys begin with a prefix."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: Bucket
@@ -66,14 +66,14 @@ CsvHeader = Annotated[
 
 
 class CsvOptions(ApiStructure, frozen=True):
-    """How the lines of CSV files are divided, and the names of their columns."""
+    """The delimiter of CSV files, and the names of their columns."""
 
     delimiter: Annotated[str, Meta(min_length=1, max_length=1, pattern=r"[,;:|\t ]")] | None = None
     header_list: Annotated[list[CsvHeader], Meta(min_length=1, max_length=255)] | None = None
 
 
 class InputFormatOptions(ApiStructure, frozen=True):
-    """What only some formats need."""
+    """Options of single formats."""
 
     csv: CsvOptions | None = None
 
@@ -104,7 +104,7 @@ class ImportTable(ApiStructure, frozen=True, kw_only=True):
 
 
 class DescribeImport(ApiStructure, frozen=True):
-    """Ask how far an import is, or how it ended."""
+    """Ask for the progress or the outcome of an import."""
 
     import_arn: TransferArn
 
@@ -119,7 +119,7 @@ class ListImports(ApiStructure, frozen=True):
 
 @action("ImportTable", starts_work=True)
 def import_table(engine: Engine, request: ImportTable) -> Answer:
-    """Create a table, and fill it in the background; it can be used when the import has ended."""
+    """Create a table, and fill it in the background. It becomes usable when the import has ended."""
     wanted = CreateTable(
         **{
             name: getattr(request.table_creation_parameters, name)
@@ -136,7 +136,7 @@ def import_table(engine: Engine, request: ImportTable) -> Answer:
 
 
 def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[str, Any]) -> LoadJob:
-    """Create the table, which can be used when its import has ended."""
+    """Create the table, which becomes usable when its import has ended."""
     if engine.catalog.find(name) is not None:
         raise ResourceInUseException(f"Table already exists: {name}")
     _IMPORTS.check_running(engine)
@@ -156,7 +156,7 @@ def describe_import(engine: Engine, request: DescribeImport) -> Answer:
 
 @action("ListImports")
 def list_imports(engine: Engine, request: ListImports) -> Answer:
-    """The imports of the last 90 days, the newest first, a page at a time."""
+    """The imports of the last 90 days, newest first, a page at a time."""
     size = request.page_size or limits.TRANSFER_PAGE
     return _IMPORTS.page(engine, size, request.next_token, request.table_arn)
 

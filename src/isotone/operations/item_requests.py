@@ -1,4 +1,4 @@
-"""The requests of PutItem, GetItem, UpdateItem and DeleteItem, and which of their parameters can be combined."""
+"""Request structures of PutItem, GetItem, UpdateItem and DeleteItem, and which parameters can be combined."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ UPDATE: Final = ExpressionParameters(
 _check_write: Final = checker(PUT_OR_DELETE)
 check_get: Final = checker(READ)
 check_update: Final = checker(UPDATE)
-# Most puts, deletes and reads have none of these: to compare them once takes less time than to check each.
+# Most requests have none of these, and comparing all of them at once is faster than checking each.
 _WRITE_OPTIONS: Final = (
     "condition_expression",
     "conditional_operator",

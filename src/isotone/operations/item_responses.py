@@ -1,4 +1,4 @@
-"""Items in responses: whole and unparsed, or projected; and the attributes that ReturnValues asks for."""
+"""Encodes items in responses: stored JSON spliced in unparsed, projections, and ReturnValues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isotone.operations.request_expressions import Values
 from isotone.values.attribute_validation import Item
 
 LARGE: Final = 8 * limits.KB
-"""Bytes of an item beyond which its projection is left for later: the item must be parsed for it."""
+"""The projection of an item with more bytes is deferred, because the item must be parsed for it."""
 
 
 def item_in_response(record: bytes, projection: CompiledProjection | None) -> Item | msgspec.Raw:
@@ -27,7 +27,7 @@ def item_in_response(record: bytes, projection: CompiledProjection | None) -> It
 
 
 class JsonItems:
-    """The `Items` of a response, in JSON as they are stored; only `encode_response` can encode them."""
+    """The `Items` of a response in stored JSON; only `encode_response` can encode them."""
 
     __slots__ = ("items",)
 
@@ -40,7 +40,7 @@ encode_plain: Final = msgspec.json.Encoder().encode
 
 
 def encode_response(answer: Answer) -> bytes:
-    """A response in JSON. Stored items are brought together in one copy, whatever is before and after them."""
+    """A response in JSON. All stored items are joined in a single copy, whatever surrounds them."""
     found = answer["Items"] if type(answer) is dict and "Items" in answer else None
     if type(found) is not JsonItems:
         return encode_plain(answer)
@@ -54,11 +54,11 @@ def encode_response(answer: Answer) -> bytes:
 
 
 Waiting = list[tuple[Any, Any, bytes, CompiledProjection]]
-"""Places in a response, each a list or a dict with an index or a name, and what is to be there: a projection of a record."""
+"""Gaps in a response: a list or dict, the index or name in it, and the projection of a record that belongs there."""
 
 
 def completed(answer: Answer, waiting: Waiting) -> Answer | Deferred:
-    """The answer, or if projections of large items are missing, how to make it."""
+    """The answer or, if projections of large items are missing, a function that completes it."""
 
     def finish() -> Answer:
         for response, place, record, projection in waiting:
@@ -72,7 +72,7 @@ def completed(answer: Answer, waiting: Waiting) -> Answer | Deferred:
 def returned(
     wanted: str, update: CompiledUpdate | None, outcome: Outcome, values: Values | None = None
 ) -> Item | msgspec.Raw | None:
-    """The attributes that `ReturnValues` asks for, after an update with these values; None if there are none."""
+    """The attributes that `ReturnValues` asks for after an update with these values; None if there are none."""
     old, new = outcome
     if wanted == "ALL_NEW":
         return new

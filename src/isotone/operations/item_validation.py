@@ -1,7 +1,7 @@
-"""Checks that items and keys fit their table and its indexes: "Type mismatch for key …", "Item size has exceeded …".
+"""Checks items and keys against the schemas of table and indexes: "Type mismatch for key …", "Item size has exceeded …".
 
-The form of the request was checked before, by `request_validation`.
-The engine only reports whether something fits. This module finds the reason, on the slow path.
+`request_validation` has already checked the form of the request. The engine only reports whether something fits; this
+module finds the reason, on the slow path.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _INDEX_SIZES: Final = {"HASH": "hashkey", "RANGE": "rangekey"}
 
 
 class Sentences(NamedTuple):
-    """The sentences for an attribute that cannot be the key of an index (wrong type, empty, too long), and
-    for an item that is too large.
+    """The messages for an attribute that cannot be an index key (wrong type, empty, too long), and for an item that is
+    too large.
     """
 
     type: str
@@ -70,7 +70,7 @@ _OF_REQUEST: Final = ("One or more parameter values are not valid. ", TOO_LARGE)
 
 
 def check_statement_size(update: CompiledUpdate | None, binding: Binding) -> None:
-    """Refuse an update that writes more than an item can be, even if the item would not become so large."""
+    """Refuse an update expression that is larger than an item may be, even if the resulting item is not."""
     size = None if update is None else update.size
     if size is None:
         return
@@ -80,10 +80,10 @@ def check_statement_size(update: CompiledUpdate | None, binding: Binding) -> Non
 
 
 def is_of_request(error: ApiError) -> bool:
-    """Whether an error refuses the whole request, also if it is that of one entry of a transaction.
+    """Whether an error refuses the whole request, even if it occurs in one entry of a transaction.
 
-    It is for an empty value in a key, and for an item that is too large; a key of a wrong type, or an
-    update that does not fit the stored item, cancels the transaction.
+    This holds for an empty key value and for an item that is too large. A key of a wrong type, or an update that does
+    not fit the stored item, cancels the transaction instead.
     """
     return error.message.startswith(_OF_REQUEST)
 
@@ -101,7 +101,7 @@ def requested_key(keyspace: Keyspace, key: dict[str, Any]) -> tuple[bytes, Item]
 
 
 def _misfit(keyspace: Keyspace, key: Item) -> ValidationException:
-    """The error for a `Key` that does not fit a table: first of its length, then of each attribute."""
+    """The error for a `Key` that does not fit a table: first for its number of attributes, then for each attribute."""
     schema = keyspace.schema
     if len(key) != keyspace.length:
         return ValidationException(MISMATCH)
@@ -127,7 +127,7 @@ def _value_error(
 
 
 def require_key(keyspace: Keyspace, item: Mapping[str, AttributeValue]) -> None:
-    """Refuse an item whose key does not fit a table, in the words of batches."""
+    """Refuse an item whose key does not fit a table, with the messages of batches."""
     key = {name: item[name] for name in keyspace.schema.names if name in item}
     if not keyspace.fits(key):
         raise _misfit(keyspace, key)
@@ -140,7 +140,7 @@ def check_size(size: int) -> None:
 
 
 def checked_key(table: StoredTable, item: Item, size: int) -> bytes:
-    """The key of an item. Refuses one that does not fit this table or one of its indexes."""
+    """The key of an item. Refuses an item that does not fit this table or one of its indexes."""
     key = table.keyspace.plain_key(item)
     if key is None:
         if not table.keyspace.fits(item):
@@ -162,7 +162,7 @@ def check_updated(table: StoredTable, before: Item, item: Item, size: int) -> No
 def _check(table: StoredTable, item: Item, size: int, sentences: Sentences) -> None:
     for index in table.secondary:
         if not index.keyspace.is_plain(item):
-            # Of several indexes, the service checks the global ones first.
+            # The service checks global indexes first.
             for each in sorted(table.secondary, key=lambda index: index.kind != "global"):
                 _check_index(each, item, sentences)
             break
@@ -203,12 +203,12 @@ def _limited_parts(schema: KeySchema) -> Iterator[tuple[KeyPart, str, int]]:
 
 
 def empty_key(name: str, kind: str) -> ValidationException:
-    """The error for an empty value of a key attribute; `kind` is its type."""
+    """The error for an empty key value; `kind` is its type."""
     return ValidationException(_EMPTY.format(kind=_KINDS[kind], name=name))
 
 
 def _check_index(index: SecondaryIndex, item: Item, sentences: Sentences) -> None:
-    """Refuse an item with an attribute that cannot be the key of an index. A missing attribute is allowed."""
+    """Refuse an item with an attribute that cannot be an index key. A missing attribute is allowed."""
     for part, kind, limit in _limited_parts(index.schema.keys):
         value = item.get(part.name)
         if value is None:
@@ -235,17 +235,17 @@ def _check_index(index: SecondaryIndex, item: Item, sentences: Sentences) -> Non
 
 
 def check_key_condition(keyspace: Keyspace, keys: KeyRange) -> None:
-    """Refuse a key condition with values that are empty or of other types than the key's."""
+    """Refuse a key condition whose values are empty or have other types than the key."""
     parts = keyspace.parts
     equal = keys.partition + keys.equal
     for part, value in zip(parts, equal, strict=False):
         _check_operand(part, value)
-    for value in keys.operands:  # all of the attribute that follows
+    for value in keys.operands:  # all belong to the next attribute
         _check_operand(parts[len(equal)], value)
 
 
 def check_compared(keyspace: Keyspace, name: str, value: AttributeValue) -> None:
-    """Refuse a value that is compared with a key attribute, but empty or of another type."""
+    """Refuse a value that is compared with a key attribute but is empty or has another type."""
     for part in keyspace.schema.parts:
         if part.name == name:
             _check_operand(part, value)

@@ -1,6 +1,6 @@
-"""Executes one write of an item: PutItem, UpdateItem, DeleteItem, entries of batches and transactions.
+"""Executes one conditional write (`ItemChange`): ConditionExpression, UpdateExpression, then the new item.
 
-Making a `ItemChange` does not read the item: it checks expressions, values and keys. Executing it needs the open
+Creating an `ItemChange` does not read the item; it checks expressions, values and keys. Executing it needs the open
 transaction: it reads the stored item, tests the condition, and writes.
 """
 
@@ -30,7 +30,7 @@ from isotone.values.size import item_size, text_size, value_size
 
 Sized = tuple[Item, int]
 Make = Callable[[Item | None, int], Sized | None]
-"""From the old item, if any, and its size to the new one; None if there is none to write."""
+"""From the old item (if any) and its size to the new item; None if there is nothing to write."""
 
 Stored = tuple[bytes | None, Item | None]
 """The stored state before a write: the record, and the item if it was parsed."""
@@ -40,11 +40,11 @@ Outcome = tuple[bytes | None, Item | None]
 
 
 class ItemChange(msgspec.Struct, frozen=True, gc=False):
-    """One write of one item: its new value, or a function that computes it; with neither, it is deleted.
+    """One write of one item: its new value, or a function that computes it. With neither, the item is deleted.
 
-    `key_item` has the key attributes (a put's has them all); `on_failure` is what the error of a failed
-    condition shows. A change that `only_checks` its condition writes nothing. `effort` is that of its
-    expressions, if it has any.
+    `key_item` has the key attributes (for a put, all attributes). `on_failure` decides what the error of a failed
+    condition shows. A change that `only_checks` its condition writes nothing. `effort` is that of its expressions, if
+    any.
     """
 
     table: StoredTable
@@ -80,7 +80,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
                     raise known.error
                 return known.new
             finally:
-                del known  # or the error would be in a cycle with it, by its traceback
+                del known  # breaks the reference cycle through the error's traceback
         if self.matches is not None and not self.matches({} if item is None else item):
             members = {}
             if record is not None and self.on_failure == "ALL_OLD":
@@ -89,7 +89,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
         return self.new if self.make is None else self.make(item, size_of(record))
 
     def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Charged | None) -> None:
-        """Write the result of `new_item`."""
+        """Store the result of `new_item`."""
         record, before = old
         if new is None:
             items.delete(engine, self.table, self.key, record, before, meter)
@@ -101,7 +101,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
 def execute(engine: Engine, change: ItemChange, meter: Charged | None = None) -> Outcome:
     """Test and write one change; the caller holds the transaction. Reads one item and writes one.
 
-    A write whose condition is false is charged as if it had been made.
+    A write whose condition is false is charged like a successful one.
     """
     old = change.read(engine)
     try:
@@ -129,7 +129,7 @@ def put_change(
 
 
 def insert_change(table: StoredTable, item: Item, size: int) -> ItemChange:
-    """The change that puts an item where there is none. The item must be canonical."""
+    """The change that puts an item only if there is none. The item must be canonical."""
     key = checked_key(table, item, size)
 
     def make(old: Item | None, old_size: int) -> Sized:
@@ -147,7 +147,7 @@ def delete_change(
     on_failure: str | None,
     effort: Effort | None = None,
 ) -> ItemChange:
-    """The change that removes an item."""
+    """The change that deletes an item."""
     physical, key_item = requested_key(table.keyspace, key)
     return ItemChange(table, physical, key_item, matches, on_failure, effort=effort)
 
@@ -181,7 +181,7 @@ def update_change(
     changes_key = not written.isdisjoint(table.keyspace.names)
 
     def make(old: Item | None, old_size: int) -> Sized | None:
-        if changes_key:  # which the service tells only where the condition holds
+        if changes_key:  # the service reports this only if the condition holds
             raise key_updated(table, written)
         if old is None and update is not None and update.only_removes:
             return None
@@ -196,7 +196,7 @@ def update_change(
 
 
 def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -> int:
-    """The number of bytes that the change of one attribute adds to its item."""
+    """How many bytes the change of one attribute adds to its item."""
     if old is not None and new is not None:
         return value_size(new) - value_size(old)
     if new is not None:

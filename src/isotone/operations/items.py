@@ -43,7 +43,7 @@ from isotone.values.attribute_validation import canonical_item
 
 
 def _compiled_update(request: UpdateItem) -> tuple[Binding, CompiledUpdate | None, Matches | None]:
-    """The update and the condition of an UpdateItem, and the binding of its expressions."""
+    """The update and the condition of an UpdateItem, and the binding of their expressions."""
     check_update(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     update = binding.update(request.update_expression)
@@ -114,7 +114,7 @@ def _execute_and_answer(
     values: Values | None = None,
 ) -> Answer:
     """Execute a write; returns the members of the response that the request asks for."""
-    # Most requests do not ask for it, and save the call.
+    # Most requests do not ask for it, and avoid the call.
     asks = request.return_consumed_capacity is not None
     meter = meter_for(request, change.table) if asks else change.table.units
     outcome = execute(engine, change, meter)
@@ -136,7 +136,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Deferred:
         return _get_with_options(engine, request, has_options=has_options)
     units, record = engine.read_optimistically(_look_up, request)
     if units is not None:
-        # A record is longer than the size of its item: most reads take one unit, and save the calls.
+        # A record is longer than its item's size. So most reads take one unit, and avoid the calls.
         if record is None or len(record) <= limits.READ_UNIT:
             units.read_units += 1.0 if request.consistent_read else 0.5
         else:
@@ -168,14 +168,14 @@ def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) ->
 
 
 def _look_up(engine: Engine, request: GetItem) -> tuple[TableUnits | None, bytes | None]:
-    """The record that a GetItem reads, and what counts the units of its table."""
+    """The record that a GetItem reads, and the table's unit counter."""
     table = open_table(engine, request.table_name)
     key, _ = requested_key(table.keyspace, request.key)
     return table.units, engine.store.get(table.tree, key)
 
 
 def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matches | None]:
-    """The condition of a put or a delete, and the binding to check its keys; None for both without options."""
+    """The condition of a put or a delete, and the binding for checking its keys; both None without options."""
     if write_options_of(request) == NO_WRITE_OPTIONS:
         return None, None
     check_put_or_delete(request)
@@ -186,7 +186,7 @@ def _condition_of(request: PutItem | DeleteItem) -> tuple[Binding | None, Matche
 
 
 def _write_condition(request: Write, binding: Binding) -> Matches | None:
-    """The condition (expression or legacy) as a function of the item; None without one."""
+    """The condition (expression or legacy) as a function of the item; None if there is none."""
     if request.condition_expression is not None:
         compiled = binding.condition(request.condition_expression)
     else:

@@ -1,4 +1,4 @@
-"""The order in which a `HashMap` of Java lists texts, as the service does in some errors."""
+"""The iteration order of Java's `HashMap`, in which the service lists names in some error messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def hashed(texts: Iterable[str], fewest: int = 4) -> list[str]:
-    """Texts without duplicates, by the buckets of a map that has room for them: at least `fewest` buckets, at most ¾ full."""
+    """Texts without duplicates, ordered by bucket. The map has at least `fewest` buckets, and is at most ¾ full."""
     distinct = dict.fromkeys(texts)
     room = fewest
     while room * 3 < len(distinct) * 4:
@@ -15,7 +15,7 @@ def hashed(texts: Iterable[str], fewest: int = 4) -> list[str]:
 
 
 def _hash(text: str) -> int:
-    """The hash of a text by which a `HashMap` chooses its bucket."""
+    """The hash by which a `HashMap` chooses a text's bucket."""
     value = 0
     for character in text:
         value = (31 * value + ord(character)) & 0xFFFFFFFF

@@ -1,8 +1,8 @@
-"""Translates the legacy parameters, which expressions replaced, into expression trees.
+"""Legacy parameters (Expected, QueryFilter, ScanFilter, KeyConditions, AttributeUpdates …) as expression trees.
 
-AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates have no paths: a
-name is an attribute's name, including dots and brackets. Their values are checked here, condition by
-condition, in the service's words; `expressions` evaluates them.
+AttributesToGet, Expected, QueryFilter, ScanFilter, KeyConditions and AttributeUpdates have no paths: a name is a whole
+attribute name, dots and brackets included. Their values are checked here, condition by condition, with the service's
+messages; `expressions` evaluates the trees.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from isotone.operations.item_validation import INVALID
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 
-_EFFORT: Final = 15.0  # microseconds to compile a condition or an update, or a value of one
+_EFFORT: Final = 15.0  # microseconds to compile a condition or an update, or one value of it
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
@@ -94,7 +94,7 @@ def _in(path: Path, *choices: Literal) -> ConditionNode:
 
 
 def _not_contains(path: Path, value: Literal) -> ConditionNode:
-    # A missing attribute does not satisfy it, unlike NE.
+    # Unlike NE, a missing attribute does not satisfy it.
     return And((Call("attribute_exists", (path,)), Not(Call("contains", (path, value)))))
 
 
@@ -218,7 +218,7 @@ def type_of(value: AttributeValue) -> str:
 
 
 def check_operator(conditions: Mapping[str, Any], operator: str | None) -> None:
-    """Check the ConditionalOperator of conditions: it joins at least two. The first of the values is AWS's."""
+    """Check the ConditionalOperator of conditions: it must join at least two. Its first value is AWS's default."""
     if operator is not None and len(conditions) < 2:
         raise ValidationException(
             "ConditionalOperator can only be used when Filter or Expected has two or more elements"
@@ -257,7 +257,7 @@ def _joined(
 
 
 class _LegacyCondition(CompiledCondition):
-    """A condition that was no expression: only the size of the request limits it, as in DynamoDB Local."""
+    """A condition that was not an expression: only the size of the request limits it, as in DynamoDB Local."""
 
     __slots__ = ()
     MOST_OPERATORS = math.inf
@@ -337,7 +337,7 @@ def _action(name: str, update: request_members.AttributeValueUpdate) -> Action:
 
 
 class _UpdateAction(msgspec.Struct, frozen=True):
-    """An Action of AttributeUpdates with a value: the types it takes, and its expression tree."""
+    """An Action of AttributeUpdates with a value: the types it accepts, and its expression tree."""
 
     build: Callable[[Path, Literal], Action]
     words: str
@@ -345,7 +345,7 @@ class _UpdateAction(msgspec.Struct, frozen=True):
 
 
 def _add(path: Path, value: Literal) -> Action:
-    # Unlike the ADD of an expression, this one appends to lists.
+    # Unlike ADD in an expression, this ADD appends to lists.
     if "L" in value.value:
         old = Call("if_not_exists", (path, Literal({"L": []})))
         return Set(path, Call("list_append", (old, value)))
@@ -360,7 +360,7 @@ _UPDATES: Final[dict[str, _UpdateAction]] = {
 
 
 def _in_legacy_words(apply: Apply) -> Apply:
-    """The same function, with type errors in the words of AttributeUpdates."""
+    """The same function, with type errors worded as for AttributeUpdates."""
 
     def reworded(item: Item, values: Any) -> Item:
         try:

@@ -1,15 +1,16 @@
-"""The background work of imports and bulk operations: from the objects of a bucket to the items of a table.
+"""Runs imports and bulk operations in the background: reads S3 objects, checks records, writes items, reports errors.
 
-A slice reads and checks records without the lock, or writes items. A bulk operation writes the items of a slice,
+A slice either reads and checks records without the lock, or writes items. A bulk operation writes the items of a slice,
 and the position after them, in one transaction. So every record is written exactly once, whenever the process is
 killed.
 
-An import first gathers many slices, and sorts their items by key, because a tree is written fastest in its order. It saves
-its position when all of them are written. A process that is killed before begins again with them: nobody else writes
-to the table, so they are put in place of themselves. When all items are there, its indexes are filled (`backfill`).
+An import first collects many slices and sorts their items by key, because a tree is written fastest in key order. It
+saves its position when all of them are written. If the process is killed before, it begins again with them; since
+nobody else writes to the table, the items only replace themselves. When all items are there, the indexes are filled
+(`backfill`).
 
-A record that is not an item, or does not fit the table, is counted and reported; the others are written. What cannot
-be read further (a damaged file, a line without end) is one error, and the rest of that object is left out.
+A record that is not an item, or does not fit the table, is counted and reported; the others are written. Anything that
+cannot be read further (a damaged file, a line without end) is one error, and the rest of that object is skipped.
 
     aws-dynamodb/imports/<id>/error            a folder has CloudWatch's log of an import here, one JSON each line
     <prefix>/AWSDynamoDB/<id>/output.json      the report of a bulk operation
@@ -78,7 +79,7 @@ _FAILED: Final = TransferFailure(
     "Some of the items failed validation checks and were not imported. "
     "Please check CloudWatch error logs for more details.",
 )
-# The files that an export has beside its data.
+# Files that an export has next to its data.
 _NOT_DATA: Final = re.compile(
     r"(?:.*/)?AWSDynamoDB/[0-9A-Za-z-]+/(?:_started|manifest-(?:summary|files)\.(?:json|md5|checksum))"
 )
@@ -87,7 +88,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Buffers:
-    """What this process has read for the jobs that it works on, one buffer for each job."""
+    """What this process has read for the jobs that it works on; one buffer per job."""
 
     __slots__ = ("_buffers", "_loaded")
 
@@ -98,7 +99,7 @@ class Buffers:
     def of(self, job: LoadJob, table: StoredTable) -> _Buffer:
         """The buffer that begins at the position of a job."""
         buffer = self._buffers.get(job.id)
-        # A process that was forked shares the position in a file with its parent.
+        # A forked process shares the file position with its parent.
         if buffer is None or buffer.origin != (os.getpid(), job.object, job.position, table.schema):
             self.close(job.id)
             buffer = self._buffers[job.id] = _Buffer(job, table)
@@ -113,7 +114,7 @@ class Buffers:
         return loaded if loaded is not None and loaded.are_all else None
 
     def close(self, identity: str) -> None:
-        """Forget the buffer of a job, and close its file."""
+        """Drop the buffer of a job, and close its file."""
         buffer = self._buffers.pop(identity, None)
         if buffer is not None:
             buffer.close()
@@ -122,28 +123,28 @@ class Buffers:
             loaded.close()
 
     def close_all(self) -> None:
-        """Forget all buffers."""
+        """Drop all buffers."""
         for identity in list(self._buffers):
             self.close(identity)
 
 
 def _is_new(job: LoadJob, table: StoredTable) -> bool:
-    """Whether an import begins with its first item, and fills indexes when all are there."""
+    """Whether an import is at its first item, so that its indexes are filled at the end."""
     has_read = job.is_bulk or job.object or job.position
     return not has_read and any(not index.filled for index in table.indexes)
 
 
 def _shapes(table: StoredTable) -> KnownShapes:
-    """The shapes of lines with items of a table."""
+    """Recognises lines with items of a table (`known_shapes`)."""
     types = {part.name: part.type for part in table.keyspace.schema.parts}
     return KnownShapes(types, BEGIN, END, LoadedEntries(table).optional)
 
 
 class _Buffer:
-    """Records from a position of a job on: the items to put, and what cannot be put.
+    """Records from a job's position on: the items to put, and those that cannot be put.
 
-    `object`, `position` and `number` are of the next record. A `full` one is in the order of keys, and its first
-    `written` items are in the table, but for those that are `unwritten`.
+    `object`, `position` and `number` are those of the next record. A `full` buffer is sorted by key, and its first
+    `written` items are in the table, except the `unwritten` ones.
     """
 
     __slots__ = (
@@ -168,12 +169,12 @@ class _Buffer:
         self.object, self.position, self.number = job.object, job.position, job.index
         self._file: ItemFile | None = None
         self.shapes = _shapes(table)
-        self.is_bulk = job.is_bulk  # otherwise there are no conditions, and an item is only put
+        self.is_bulk = job.is_bulk  # an import has no conditions, and only puts items
         self.loaded: LoadedEntries | None = None
         self.restart(table)
 
     def restart(self, table: StoredTable) -> None:
-        """Begin at the next record, with the file that is open."""
+        """Begin at the next record, with the same open file."""
         self.origin = (os.getpid(), self.object, self.position, table.schema)
         self.prepared: list[_PreparedPut] = []
         self.refused: list[_RefusedRecord] = []
@@ -201,7 +202,7 @@ class _Buffer:
         return self._file
 
     def next_object(self, size: int) -> None:
-        """Go on with the next object; `size` is that of the present one."""
+        """Continue with the next object; `size` is that of the current one."""
         self.close()
         self.object += 1
         self.position = self.number = 0
@@ -221,7 +222,7 @@ def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: LoadJob) -
     except ObjectStoreError as error:
         fail(engine, job, TransferFailure(error.code, error.message))
     finally:
-        # Another thread may end the job between two slices, by cancelling it.
+        # Another thread may cancel the job between two slices.
         with engine.reading:
             now = transfers.find(engine, job.id)
         if now is None or now.ended is not None:
@@ -229,7 +230,7 @@ def step(engine: Engine, objects: ObjectStore, buffers: Buffers, job: LoadJob) -
 
 
 def fail(engine: Engine, job: LoadJob, failure: TransferFailure) -> None:
-    """End a job that cannot go on; what it has written stays."""
+    """End a job that cannot continue. What it has written stays."""
     _end(engine, job, "FAILED", failure)
 
 
@@ -293,7 +294,7 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
         for each in objects.list(bucket_of(source), prefix)
         if not _NOT_DATA.fullmatch(each.key)
     ]
-    if not found and job.is_bulk:  # an import makes an empty table, as the service does
+    if not found and job.is_bulk:  # an import creates an empty table, as the service does
         where = f"s3://{source['S3Bucket']}/{prefix}"
         raise ObjectStoreError("S3NoSuchKey", f"There are no objects whose keys begin with {where}")
     if len(found) > limits.IMPORT_OBJECTS:
@@ -311,9 +312,9 @@ def _list_objects(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
 
 
 class _PreparedPut(msgspec.Struct, frozen=True, gc=False):
-    """An item to put at a key: its record, and its place, which is an object and a number in it.
+    """An item to put: its key and record, and its position (object, and number in the object).
 
-    It is kept parsed only if something else is to be written with it; `matches` is its condition.
+    The parsed item is kept only if something else needs it for the write. `matches` is its condition.
     """
 
     key: bytes
@@ -331,7 +332,7 @@ class _RefusedRecord(NamedTuple):
     item: Item | None = None
     existing: Item | None = None
     kind: str = "ERROR"
-    unreadable: TransferFailure | None = None  # why its whole object cannot be read further
+    unreadable: TransferFailure | None = None  # why the rest of the object cannot be read
 
 
 def _load(
@@ -348,7 +349,7 @@ def _load(
         _read(objects, buffer, job, table, *listed[buffer.object])
         is_enough = buffer.count >= BUFFER or buffer.size >= BUFFER_SIZE
         if job.is_bulk or is_enough or buffer.object == len(listed):
-            # Items with equal keys keep their order, so the last one remains.
+            # Sorting is stable, so of items with equal keys the last one remains.
             buffer.prepared.sort(key=attrgetter("key"))
             buffer.full = True
     if buffer.full:
@@ -358,14 +359,14 @@ def _load(
 def _read(
     objects: ObjectStore, buffer: _Buffer, job: LoadJob, table: StoredTable, key: str, size: int
 ) -> None:
-    """Read and check a slice of an object. What cannot be read is an error, and ends the object."""
+    """Read and check a slice of an object. Unreadable data is an error, and ends the object."""
     begin = buffer.position
     try:
         file = buffer.file(objects, job, key)
         if file.has_lines:
             _prepare_lines(table, buffer, key, file)
         else:
-            # Each record is made before the next is read: a parsed item lives for a moment only.
+            # Each record is created before the next item is read, so that parsed items are freed at once.
             for record in file.read(SLICE):
                 _prepare(table, buffer, key, record)
         if buffer.loaded is not None:
@@ -373,7 +374,7 @@ def _read(
         buffer.position = file.position
         is_over = file.ended
     except ObjectStoreUnavailable:
-        raise  # the other objects cannot be read either: the job ends
+        raise  # the other objects cannot be read either, so the job ends
     except damage() as error:
         code = error.code if isinstance(error, ObjectStoreError) else _FAILED.code
         message = f"The object cannot be read: {error}"
@@ -421,7 +422,7 @@ def _prepare(table: StoredTable, buffer: _Buffer, key: str, record: Record) -> I
 
 
 def _prepare_lines(table: StoredTable, buffer: _Buffer, key: str, file: ItemFile) -> None:
-    """Check and add the items in lines of DynamoDB JSON. What is known of a line is not found out again."""
+    """Check and add the items in lines of DynamoDB JSON. Lines with known shapes are not parsed."""
     key_of, begin, end = table.keyspace.key_of, len(BEGIN), -len(END)
     add_known, length = _known_adder(table, buffer), table.keyspace.length
     for line, known in buffer.shapes.each(file.read_lines(SLICE)):
@@ -446,12 +447,13 @@ def _prepare_lines(table: StoredTable, buffer: _Buffer, key: str, file: ItemFile
 
 
 _AddKnown = Callable[[Sequence[bytes], bytes, bytes], Item | bool | None]
-"""Adds the index entries of a known item, by the contents of key attributes, the key and the record. The result is false if
-the item must be parsed first, and the item if it is kept for later."""
+"""Adds the index entries of a known item, from the contents of key attributes, the key and the record. Returns False if
+the item must be parsed first, and the item if it is kept for later.
+"""
 
 
 def _known_adder(table: StoredTable, buffer: _Buffer) -> _AddKnown | None:
-    """What the items of a buffer need besides their keys; None if that is nothing."""
+    """What the items of a buffer need besides their keys; None if nothing."""
     loaded = buffer.loaded
     if buffer.is_bulk or table.vectors or (loaded is not None and loaded.needs_items):
         return partial(_add_parsed, table, buffer)
@@ -477,7 +479,7 @@ def _add_parsed(
 
 
 def _fitting(table: StoredTable, body: bytes, size: int) -> Item | None:
-    """An item in normal form, unless the table or one of its indexes refuses it."""
+    """An item in normal form. Raises if the table or one of its indexes refuses it."""
     item = decode_item(body)
     try:
         checked_key(table, item, size)
@@ -498,12 +500,12 @@ def _condition(table: StoredTable, record: PutRecord) -> Matches | None:
 
 
 def _write_slice(engine: Engine, buffer: _Buffer, job: LoadJob, table: StoredTable) -> None:
-    """Write the next items of a full buffer, and after the last ones the position of the job."""
+    """Write the next items of a full buffer, and after the last ones also the job's position."""
     end = len(buffer.prepared) if job.is_bulk else buffer.written + SLICE
     is_last = end >= len(buffer.prepared)
     with engine.writing:
         if transfers.find(engine, job.id) != job or _table(engine, job) is not table:
-            return  # another process went on with it, or the table was changed: look again
+            return  # another process continued it, or the table was changed: look again
         usage = _Usage(job.usage) if job.is_bulk else None
         unwritten = _write(engine, table, buffer.prepared[buffer.written : end], usage)
         if is_last:
@@ -580,7 +582,7 @@ class _Usage:
 def _write(
     engine: Engine, table: StoredTable, prepared: Sequence[_PreparedPut], usage: _Usage | None
 ) -> list[_RefusedRecord]:
-    """Put the items whose conditions are true, but not in place of damaged ones; returns the others."""
+    """Put the items whose conditions are true, except over damaged ones; returns the others."""
     has_more = table.stream or table.history or table.replication
     is_plain = not (usage is not None or has_more or any(index.filled for index in table.indexes))
     if is_plain and items.add(engine, table, [(each.key, each.record) for each in prepared]):
@@ -611,7 +613,7 @@ def _is_wanted(job: LoadJob, refused: _RefusedRecord) -> bool:
 
 
 def _line(engine: Engine, job: LoadJob, refused: _RefusedRecord) -> bytes:
-    """The line of a log or a report that tells of one record."""
+    """The line about one record in a log or a report."""
     key, number = refused.place
     pointer = {"bucket": _source(job)["S3Bucket"], "key": key, "itemIndex": number}
     line: dict[str, Any] = {"itemS3Pointer": pointer}
@@ -638,9 +640,10 @@ def _finish(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
 
 
 def _failure(engine: Engine, objects: ObjectStore, job: LoadJob) -> TransferFailure:
-    """Why an import of bad records failed, after its log is written. The service has a log elsewhere, so ours may fail.
+    """Why an import with bad records failed, after its log is written. The service logs elsewhere, so writing our log
+    may fail.
 
-    An object that cannot be read is named; if nothing else was in the bucket, its error is that of the import.
+    An object that cannot be read is named. If the bucket contained nothing else, its error is that of the import.
     """
     code, message = _FAILED.code, _FAILED.message
     if job.unreadable is not None:
@@ -659,7 +662,7 @@ def _log_key(job: LoadJob) -> str:
 
 
 def _report(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
-    """Write what was kept of records that were not written: the same file, however often."""
+    """Write the collected report of unwritten records; repeating it writes the same file."""
     with engine.reading:
         content = b"".join(transfers.staged(engine, job.id))
     if job.is_bulk:
@@ -672,7 +675,7 @@ def _report(engine: Engine, objects: ObjectStore, job: LoadJob) -> None:
 
 
 def _end(engine: Engine, job: LoadJob, status: str, failure: TransferFailure | None = None) -> None:
-    """End a job, and open the table of an import. One that read nothing leaves no table."""
+    """End a job, and open the table of an import. An import that read nothing leaves no table."""
     with engine.writing:
         current = transfers.find(engine, job.id)
         if not isinstance(current, LoadJob) or current.ended is not None:
@@ -681,7 +684,8 @@ def _end(engine: Engine, job: LoadJob, status: str, failure: TransferFailure | N
         if not job.is_bulk and table is not None:
             if current.known:
                 engine.catalog.save(msgspec.structs.replace(table.schema, loading=None))
-                backfill.begin_rest(engine, table.name)  # those of one that failed are not filled
+                # indexes of a failed import are not filled yet
+                backfill.begin_rest(engine, table.name)
             else:
                 engine.catalog.remove(table.name)
                 for tree in table.trees:

@@ -1,7 +1,7 @@
-"""Reads of many records: in parts, between which other requests get the engine's lock.
+"""Long Query and Scan pages: read in parts, so that other requests get the engine's lock in between.
 
-The first part is read at once; a page of ordinary items has no other. Whoever finishes the request reads the rest, in any
-thread.
+The first part is read at once; a page of ordinary items has only one. Whoever finishes the request reads the rest, in
+any thread.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from isotone.errors import ResourceNotFoundException
 
 T = TypeVar("T")
 Parts = Generator[None, None, T]
-"""Reads one part each time that it is advanced, under the engine's lock; returns what has been read."""
+"""A generator that reads one part per step, under the engine's lock, and returns all that was read."""
 
-_PAUSE: Final = 0.0005  # seconds; without it the thread would have the lock again before any other
+# seconds; without a pause this thread would take the lock again before any other
+_PAUSE: Final = 0.0005
 
 
 def first_part(parts: Parts[T]) -> T | None:
-    """Read the first part, under the engine's lock; returns what it found if there is no other."""
+    """Read the first part, under the engine's lock; returns the whole result if there are no more parts."""
     try:
         next(parts)
     except StopIteration as end:
@@ -32,7 +33,7 @@ def first_part(parts: Parts[T]) -> T | None:
 
 
 def finish(source: OrderedSource, parts: Parts[T]) -> T:
-    """Read all parts that are left. Raises `ResourceNotFoundException` if the table is dropped meanwhile."""
+    """Read all remaining parts. Raises `ResourceNotFoundException` if the table is dropped meanwhile."""
     engine = source.engine
     while True:
         time.sleep(_PAUSE)
@@ -53,6 +54,6 @@ def page_in_parts(
     while page.reached is not None:
         yield
         start = source.position(source.last_key(page.reached))
-        # No variable refers to the entries, so their cursor is closed before the lock is released.
+        # No variable refers to the entries, so their cursor closes before the lock is released.
         reader.read(source.records(bounds, start, reverse=reverse), page)
     return page

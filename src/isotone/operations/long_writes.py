@@ -1,8 +1,8 @@
-"""Writes whose condition or update goes through a large item: evaluated ahead, without the engine's lock.
+"""Writes with conditions or updates on large items: evaluated optimistically, without the engine's lock.
 
-Such a write does not fit into a turn of an event loop (`effort`). `evaluating_ahead` executes it in another
-thread: the first attempt finds the item, and ends. The lock is free while the condition and the update are evaluated.
-Then the request begins again. If the record is still the same, so is what was evaluated; otherwise it is evaluated again.
+Such a write does not fit into a turn of an event loop (`effort`). `evaluating_ahead` executes it in another thread. The
+first attempt finds the item and ends. Then the condition and the update are evaluated while the lock is free. Then the
+request begins again: if the record is unchanged, the evaluated result is used; otherwise it is evaluated again.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGE: Final = 4 * limits.KB
-"""Bytes of a record, or of values, from which on the work of a write is estimated."""
+"""From this many bytes of a record or of values on, the work of a write is estimated."""
 
-_EACH: Final = 0.01  # microseconds for a byte that is parsed, or that a function goes through
-_AHEAD: Final = 500.0  # microseconds of work that is worth beginning again for
+_EACH: Final = 0.01  # microseconds per byte that is parsed or that a function reads
+_AHEAD: Final = 500.0  # microseconds of work that justify beginning again
 _ATTEMPTS: Final = 10
 
 NOTHING: Final = (None, None)
-"""The state of an item that there is not."""
+"""The state of an item that does not exist."""
 
 
 class Evaluated(NamedTuple):
-    """What came of a write: its new item (None if it is deleted) or its error, if the record is still this one.
+    """The result of a write: its new item (None if it is deleted) or its error. It is valid if the record is still the
+    same.
 
-    `item` is the record, parsed, if the write needs it again: for the entries of indexes.
+    `item` is the parsed record, if the write needs it again for index entries.
     """
 
     record: bytes | None
@@ -53,11 +54,11 @@ class _Ahead(threading.local):
 
 
 ahead: Final = _Ahead()
-"""What this thread has evaluated for its present request; None if it evaluates in the transaction."""
+"""What this thread has evaluated for its current request; None if it evaluates in the transaction."""
 
 
 class EvaluateFirst(ApiError):
-    """The transaction ends, in which nothing was written, so that changes are evaluated. No caller gets this error."""
+    """Ends a transaction that has written nothing, so that changes can be evaluated. It never reaches callers."""
 
     def __init__(self, changes: list[tuple[ItemChange, bytes | None]]) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ def evaluate(change: ItemChange, record: bytes | None) -> Evaluated:
     try:
         new = change.new_item((record, item))
     except ApiError as error:
-        # With its traceback the error would keep the item for as long as it is on its way to the client.
+        # With its traceback, the error would keep the item alive until the client has received it.
         return Evaluated(record, None, change.table, None, error.with_traceback(None))
     if change.only_checks or not change.table.indexes:
         item = None
@@ -90,17 +91,17 @@ def evaluating_ahead(run: Callable[[], T]) -> T:
                 changes = first.changes
             for change, record in changes:
                 known[change.table.tree, change.key] = evaluate(change, record)
-        ahead.insists = True  # others keep changing the item: evaluate it in the transaction
+        ahead.insists = True  # others keep changing the item, so evaluate it in the transaction
         return run()
     finally:
         ahead.known = None
         ahead.insists = False
-        while known:  # one after the other: to free a large item takes milliseconds
+        while known:  # one by one, because freeing a large item takes milliseconds
             known.popitem()
 
 
 def stored(change: ItemChange, record: bytes | None) -> Stored:
-    """The state before a long change. Raises `Postponed` or `EvaluateFirst` if this is not the time to evaluate it."""
+    """The state before a long change. Raises `Postponed` or `EvaluateFirst` if it must be evaluated elsewhere."""
     weight, size = 1, 0
     if change.effort is not None:
         weight, size = 1 + change.effort.weight, change.effort.work
@@ -117,7 +118,7 @@ def stored(change: ItemChange, record: bytes | None) -> Stored:
 
 
 def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Stored]:
-    """The states before several changes, of one request; nothing for None."""
+    """The states before several changes of one request; None stays None."""
     found: list[Stored] = []
     missing: list[tuple[ItemChange, bytes | None]] = []
     for change in changes:
@@ -131,12 +132,12 @@ def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Store
 
 
 def known_result(change: ItemChange, record: bytes | None) -> Evaluated | None:
-    """What was evaluated ahead for this record, if anything."""
+    """The result evaluated ahead for this record, if any."""
     assert ahead.known is not None
     known = ahead.known.get((change.table.tree, change.key))
     return known if known is not None and known.record is record else None
 
 
 def can_be_interrupted() -> bool:
-    """Whether a change of this thread may end the transaction, to be evaluated elsewhere."""
+    """Whether a change in this thread may end the transaction to be evaluated elsewhere."""
     return this_thread.turn.is_bounded or ahead.known is not None

@@ -1,7 +1,7 @@
-"""Layers about the members of a request: which constraints are reported alone, and which together in a list.
+"""Constraints of request members (length, pattern, range, enum), and whether they are reported alone or as a list.
 
-An entry of a list is a function from a refused request to the sentences for one member. Most are in the words of
-`request_validation`; those of the actions that AWS rewrote in 2026 have words of their own.
+An entry is a function from a refused request to the messages about one member. Most use the messages of
+`request_validation`; the actions that AWS rewrote in 2026 have their own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAME, _SHORT, _LONG = NAME_CONSTRAINTS
 
 
 def member(name: str) -> Entry:
-    """The constraints of a member, in the words that all actions share."""
+    """The constraints of a member, with the messages that all actions share."""
 
     def entry(asked: RefusedRequest) -> Iterator[str]:
         yield from of_member(asked.document, asked.shape.members[name])
@@ -63,7 +63,7 @@ def placed(name: str) -> Entry:
 
 
 def one_of(entry: Entry) -> Entry:
-    """One broken constraint of a member: its length before its pattern, which is the first in a list."""
+    """One broken constraint of a member: its length before its pattern, which is listed first."""
 
     def one(asked: RefusedRequest) -> Iterator[str]:
         yield from [*entry(asked)][-1:]
@@ -72,7 +72,7 @@ def one_of(entry: Entry) -> Entry:
 
 
 def empty_table_name(asked: RefusedRequest) -> Iterator[str]:
-    """An empty TableName, which these actions find before all other constraints."""
+    """An empty TableName, which these actions report before all other constraints."""
     if asked.document.get("TableName") == "":
         yield (f"Value at 'TableName' {_FAILS}Member must have length greater than or equal to 1")
 
@@ -130,7 +130,7 @@ def request_items(asked: RefusedRequest) -> Iterator[str]:
 
 
 def keys_of_entries(asked: RefusedRequest) -> Iterator[str]:
-    """The Keys of a table of BatchGetItem: none, or too many."""
+    """The Keys of a table in BatchGetItem: none, or too many."""
     shape = asked.shape.members["RequestItems"].shape
     assert isinstance(shape, MappingShape)
     assert isinstance(shape.value, StructureShape)
@@ -149,7 +149,7 @@ _NAMES_OF_ENTRIES: Final = (
 
 
 def names_as_json(asked: RefusedRequest) -> Iterator[str]:
-    """Names in RequestItems that no table can have; the request is shown as JSON."""
+    """Names in RequestItems that no table can have; the message shows the request as JSON."""
     items = asked.document.get("RequestItems") or {}
     if not all(rule.holds(name) for name in items for rule in NAME_CONSTRAINTS):
         shown = msgspec.json.encode(items, order="sorted").decode()
@@ -157,7 +157,7 @@ def names_as_json(asked: RefusedRequest) -> Iterator[str]:
 
 
 def names_as_java(asked: RefusedRequest) -> Iterator[str]:
-    """The same, shown as Java shows objects."""
+    """The same, shown as Java prints objects."""
     items = asked.document.get("RequestItems") or {}
     if not all(rule.holds(name) for name in items for rule in NAME_CONSTRAINTS):
         shown = java_text(items, asked.shape.members["RequestItems"].shape)
@@ -219,7 +219,7 @@ def listed(*entries: Entry) -> Check:
 
 
 def listed_as_before(entry: Entry) -> Check:
-    """What is wrong with the name of the table, then all constraints of all other members, in the words of before 2026."""
+    """Faults in the table name, then all constraints of all other members, with the messages from before 2026."""
 
     def others(asked: RefusedRequest) -> Iterator[str]:
         for each in asked.shape.listed:
@@ -239,8 +239,8 @@ def all_members(asked: RefusedRequest) -> None:
 def all_members_if_not_decoded(*within: str) -> Check:
     """All constraints of all members in one list, if the newer checks cannot decode the request.
 
-    They cannot if a required member is absent, or where an `int` should be is another number. `within`: nor if a required
-    member is absent in the structures of these maps.
+    They cannot if a required member is absent, or if there is another number in place of an `int`. With `within`, also
+    if a required member is absent in the structures of these maps.
     """
 
     def check(asked: RefusedRequest) -> None:
@@ -270,11 +270,11 @@ _INT: Final = (-(2**31), 2**31 - 1)
 
 
 def control_name(asked: RefusedRequest) -> None:
-    """The TableName of a control-plane action, which has sentences of its own."""
+    """The TableName of a control-plane action, which has its own messages."""
     check_last(asked.document, asked.shape)
 
 
 def control_name_is_there(asked: RefusedRequest) -> None:
-    """There is a TableName."""
+    """TableName is present."""
     if asked.document.get("TableName") is None:
         raise ValidationException(REQUIRED.format(member="TableName"))

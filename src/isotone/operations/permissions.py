@@ -1,11 +1,11 @@
-"""What a request needs permission for: actions, resources, and the values of DynamoDB's condition keys, as in IAM.
+"""IAM: the permissions that a request needs (actions, resources), and the values of `dynamodb:` condition keys.
 
 `accesses` answers for every action of the API. Most need one permission on one table. A batch needs its own action on
-each table, a transaction those of its parts, a statement of PartiQL one by its kind, a restore those of the reads and
-writes that it makes. The values of condition keys are computed only if a policy asks for them.
+each table, a transaction the actions of its parts, a PartiQL statement the one of its kind, and a restore those of the
+reads and writes that it makes. The values of condition keys are computed only if a policy asks for them.
 
-Which values a key has where several are possible: of two that a request gives to ReturnValues (its own, and that for a
-failed condition), both; of a Query or a Scan without Select, the one that the service takes.
+If a key could have several values: two ReturnValues in one request (its own, and that for a failed condition) count
+both; a Query or Scan without Select has the service's default.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from isotone.operations.table_lookup import open_table, table_arn, table_name
 from isotone.values.attribute_validation import canonical_value
 
 Keys = Mapping[str, Callable[[], Sequence[str] | None]]
-"""Condition keys in lower case, without `dynamodb:`, and what computes their values; None: the request has no such key."""
+"""Condition keys in lower case without `dynamodb:`, with functions for their values; None if the request lacks the key."""
 
 _ALL: Final = "*"
 _PARTITION_KEYS: Final = (
@@ -62,7 +62,7 @@ _WRITES_OF_RESTORE: Final = (
 
 
 class RequiredPermission:
-    """One permission that a request needs: `dynamodb:` and an action, on a resource, which may have a policy."""
+    """One permission that a request needs: a `dynamodb:` action on a resource, which may have a policy."""
 
     __slots__ = ("_keys", "action", "policy", "resource")
 
@@ -73,13 +73,15 @@ class RequiredPermission:
         self._keys = keys
 
     def values(self, key: str) -> Sequence[str] | None:
-        """The values of a condition key, in lower case and without `dynamodb:`; None if the request has no such key."""
+        """The values of a condition key, given in lower case and without `dynamodb:`; None if the request lacks the
+        key.
+        """
         compute = None if self._keys is None else self._keys().get(key)
         return None if compute is None else compute()
 
 
 def accesses(engine: Engine, operation: str, request: Any) -> list[RequiredPermission]:
-    """The permissions that a request needs, all of them."""
+    """All permissions that a request needs."""
     needed = list(_NEEDS[operation](engine, operation, request))
     with engine.reading:
         for access in needed:
@@ -88,7 +90,7 @@ def accesses(engine: Engine, operation: str, request: Any) -> list[RequiredPermi
 
 
 def has_policies(engine: Engine, operation: str) -> bool:
-    """Whether the policy of a table or a stream may forbid a request."""
+    """Whether a resource policy may forbid a request."""
     if operation in _OF_STREAMS:
         return True
     with engine.reading:
@@ -117,7 +119,7 @@ def _of_table_or_index(engine: Engine, action: str, request: Any) -> Iterator[Re
 
 
 def _of_arn(member: str) -> Needs:
-    """A resource that is named by its ARN; look-ups take no other ARN for it."""
+    """A resource that is given by its ARN; no other spelling of the ARN leads to it."""
 
     def needs(engine: Engine, action: str, request: Any) -> Iterator[RequiredPermission]:
         yield RequiredPermission(action, getattr(request, member))
@@ -301,7 +303,7 @@ def _part_keys(engine: Engine, part: Any, operation: str, request: Any) -> Keys:
 
 
 def _leading_keys(engine: Engine, table: str, items: Sequence[Mapping[str, Any]]) -> Keys:
-    """The partition keys of items: `LeadingKeys` has the first attribute of each, as `FirstPartitionKeyValues` has."""
+    """The partition keys of items: `LeadingKeys` has the first attribute of each, as `FirstPartitionKeyValues` does."""
 
     def values(place: int) -> list[str] | None:
         names = _found(engine, table).keyspace.partition_names
@@ -339,7 +341,7 @@ def _queried(engine: Engine, request: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A value of a key as policies write it: a text, a number in normal form, or bytes in base64."""
+    """A key value as policies write it: a text, a number in normal form, or bytes in base64."""
     (plain,) = canonical_value(value)[0].values()
     return b64encode(plain).decode() if isinstance(plain, bytes) else str(plain)
 
@@ -365,7 +367,7 @@ _EXPRESSIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def _attributes(requests: Iterable[Any]) -> list[str] | None:
-    """The attributes at the top of items that requests name: those of keys and of expressions, too. None if there are none."""
+    """The top-level attributes that requests name, including those of keys and expressions. None if there are none."""
     found: set[str] = set()
     for request in requests:
         for member in _NAMES:
@@ -381,7 +383,7 @@ def _attributes(requests: Iterable[Any]) -> list[str] | None:
 
 
 def _select(request: Any) -> list[str]:
-    """The Select of a read, or what the service takes for it."""
+    """The Select of a read, or the service's default."""
     given = getattr(request, "select", None)
     if given is not None:
         return [given]
@@ -412,7 +414,7 @@ def _statement(engine: Engine, operation: str, request: Any) -> Iterator[Require
 
 
 def _statements(engine: Engine, operation: str, request: Any) -> Iterator[RequiredPermission]:
-    """A statement of a batch that cannot be read is answered with an error, and does nothing."""
+    """A statement in a batch that cannot be parsed is answered with an error, and does nothing."""
     for each in request.statements:
         try:
             statement = parse_statement(each.statement)
@@ -516,7 +518,7 @@ def _statement_returns(request: Any, statement: AnyStatement) -> list[str]:
     return [own] if on_failure in ("NONE", own) else [own, on_failure]
 
 
-# What each action needs permission for.
+# The permissions of each action
 _NEEDS: Final[Mapping[str, Needs]] = {
     "BatchExecuteStatement": _statements,
     "BatchGetItem": _batch_get,

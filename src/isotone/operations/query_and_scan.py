@@ -1,4 +1,4 @@
-"""The actions that read many items in order: Query and Scan."""
+"""Query and Scan: validates the request, reads a page, filters, projects, Count, LastEvaluatedKey."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ScanRequest(ApiStructure, frozen=True):
 
 
 INVALID_START: Final = "The provided starting key is invalid"
-# Most queries have none of these, and save the calls that look at each.
+# Most queries have none of these, and avoid checking each of them.
 _options_of: Final = attrgetter(
     "filter_expression", "query_filter", "projection_expression", "attributes_to_get", "select"
 )
@@ -141,7 +141,7 @@ def query(engine: Engine, request: QueryRequest) -> Answer | Deferred:
 
 
 _Prepared = tuple[QueryRequest, Binding, CompiledCondition | None, KeyCondition | None, bool]
-"""A Query, with its expressions parsed as far as that needs no table, and whether it has options."""
+"""A Query whose expressions are parsed as far as possible without the table, and whether it has options."""
 
 
 def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePage, Bounds]:
@@ -169,7 +169,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePa
     if filters is not None:
         refuse_key_filter(source, filters.attributes, request)
     selection = Selection(source, request, filters, projection, binding.values)
-    # No variable refers to the entries, so their cursor is closed before the lock is released.
+    # No variable refers to the entries, so their cursor closes before the lock is released.
     page = selection.reader.read(
         source.records(
             bounds, start, reverse=request.scan_index_forward is False, expected=request.limit
@@ -180,7 +180,7 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePa
 
 @action("Scan")
 def scan(engine: Engine, request: ScanRequest) -> Answer | Deferred:
-    """Read all items of a table or an index in the order of their hashes, or one segment of them."""
+    """Read all items of a table or an index in hash order, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.scan_filter, binding)
@@ -206,7 +206,7 @@ def scan(engine: Engine, request: ScanRequest) -> Answer | Deferred:
 def source_of(
     engine: Engine, table: StoredTable, request: QueryRequest | ScanRequest
 ) -> OrderedSource:
-    """The table or index that a request reads, which must support the request."""
+    """The table or index that a request reads. It must support the request."""
     index = None if request.index_name is None else _index(table, request.index_name)
     if index is not None and index.kind == "global" and request.consistent_read:
         raise ValidationException("Consistent reads are not supported on global secondary indexes")
@@ -226,13 +226,14 @@ def _index(table: StoredTable, name: str) -> SecondaryIndex:
 def query_start(
     source: OrderedSource, requested: dict[str, Any], wanted: KeyRange, bounds: Bounds
 ) -> bytes:
-    """The position after which a Query begins; it is in the partition, among other items."""
+    """The position after which a Query begins. It must be in the partition."""
     key = start_position(source, requested)
     if _within(key, bounds):
         if _has_one_item(source):
             raise ValidationException(
                 "The provided exclusive start key is invalid: ExclusiveStartKey cannot be specified "
-                "for a Query of a table without a sort key"  # of the sentence, AWS's beginning is known
+                # only the beginning of AWS's message is known
+                "for a Query of a table without a sort key"
             )
         return key
     raise ValidationException(
@@ -243,7 +244,7 @@ def query_start(
 
 
 def _has_one_item(source: OrderedSource) -> bool:
-    """Whether a Query can find no more than one item: that of a key without a sort key."""
+    """Whether a Query can find at most one item, because the key has no sort key."""
     return source.index is None and not source.keyspace.sort_names
 
 
@@ -267,7 +268,7 @@ def scan_start(source: OrderedSource, request: ScanRequest, bounds: Bounds) -> b
 
 
 def _misfit_of_scan(source: OrderedSource, requested: dict[str, Any]) -> ValidationException:
-    """The error of a Scan for a start key that does not fit: a Query says less about it."""
+    """The error of a Scan whose start key does not fit; a Query's error says less."""
     parts = (*source.keyspace.schema.parts, *source.table.keyspace.schema.parts)
     if source.index is not None and requested.keys() == {part.name for part in parts}:
         for part in parts:
@@ -300,7 +301,7 @@ def start_position(source: OrderedSource, requested: dict[str, Any]) -> bytes:
 def refuse_key_filter(
     source: OrderedSource, attributes: frozenset[str], request: QueryRequest
 ) -> None:
-    """Refuse a filter on the key of the Query, which belongs in the key condition."""
+    """Refuse a filter on the Query's key attributes, which belong in the key condition."""
     for name in source.keyspace.names:
         if name in attributes:
             kind = "Filter Expression" if request.filter_expression is not None else "QueryFilter"
@@ -314,7 +315,7 @@ def _filter(
     legacy_filter: Mapping[str, LegacyCondition] | None,
     binding: Binding,
 ) -> CompiledCondition | None:
-    """The filter of the request; None for all items. A repeated name of AttributesToGet is refused with it."""
+    """The filter of the request; None for all items. Also refuses repeated names in AttributesToGet."""
     filters = None
     if request.filter_expression is not None:
         filters = binding.filter(request.filter_expression)
@@ -328,7 +329,7 @@ def _filter(
 def _projection(
     request: QueryRequest | ScanRequest, filters: CompiledCondition | None, binding: Binding
 ) -> CompiledProjection | None:
-    """The projection of the request, None for whole items; the values of the filter are checked before it."""
+    """The projection of the request; None for whole items. The values of the filter are checked first."""
     if filters is not None and request.filter_expression is not None:
         filters.check(binding.values)
     if request.projection_expression is not None:
@@ -339,7 +340,7 @@ def _projection(
 
 
 class Selection:
-    """How each entry of a source becomes an item of the response."""
+    """How each entry of a source becomes an item in the response."""
 
     def __init__(
         self,
@@ -370,14 +371,14 @@ class Selection:
     def answer_in_the_end(
         self, page: RangePage, bounds: Bounds, *, reverse: bool
     ) -> dict[str, Any]:
-        """The response for a page whose first part has been read, by any thread."""
+        """The response for a page whose first part has been read. Any thread may call it."""
         if page.reached is not None:
             parts = page_in_parts(self.reader, self.source, bounds, page, reverse=reverse)
             finish(self.source, parts)
         return self.answer(page)
 
     def answer(self, page: RangePage) -> dict[str, Any]:
-        """The response's members for a page, whose items are made first."""
+        """The members of the response for a page; converts the records to items first."""
         self.reader.evaluate(page)
         request = self.request
         answer: dict[str, Any] = {}
@@ -385,7 +386,7 @@ class Selection:
             answer["Items"] = JsonItems(page.items)
         answer["Count"] = page.count
         answer["ScannedCount"] = page.scanned
-        # No other page follows that of a key without a sort key, which has one item.
+        # With a key without a sort key there is only one item, so no page follows.
         if page.last is not None and (
             isinstance(request, ScanRequest) or not _has_one_item(self.source)
         ):
@@ -408,7 +409,7 @@ class Selection:
     def _expander(
         self, index: SecondaryIndex, projection: CompiledProjection | None
     ) -> Callable[[bytes], bytes] | None:
-        """For a local index that lacks requested attributes: a function that reads the table's item."""
+        """For a local index that lacks requested attributes: a function that fetches the table's item."""
         if index.kind == "global":
             return None
         if self.request.select == "ALL_ATTRIBUTES":
@@ -430,7 +431,7 @@ def _check_projected(
 ) -> None:
     """Refuse attributes that an index lacks. A local index fetches them from the table, but not for a filter.
 
-    The filter of a Scan may use them: they are absent from every entry.
+    The filter of a Scan may use them; they are missing in every entry.
     """
     unseen = []
     if filters is not None and isinstance(request, QueryRequest):
@@ -455,7 +456,7 @@ def _check_projected(
 
 
 def check_choice(request: QueryRequest | ScanRequest) -> None:
-    """Refuse a Select that contradicts the requested attributes; the service checks it after expressions."""
+    """Refuse a Select that contradicts the requested attributes; the service checks this after expressions."""
     select = request.select
     if select is None:
         return

@@ -1,4 +1,4 @@
-"""Layers of Query and Scan: the start, the index and the key condition of a read."""
+"""Checks of Query and Scan as layers: ExclusiveStartKey, Select, segments, the index, and the key condition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from isotone.values.value_layers import check_decoded, check_nesting
 
 
 def start_of(*named: str) -> Check:
-    """The values of ExclusiveStartKey; of these faults the service says that they are in a starting key."""
+    """The values of ExclusiveStartKey. The service's messages say that the fault is in a starting key."""
 
     def check(asked: RefusedRequest) -> None:
         start = asked.request.exclusive_start_key
@@ -45,7 +45,7 @@ def start_of(*named: str) -> Check:
 
 
 def _check_content(start: Item) -> None:
-    """Find what is wrong in any value of a start before the nesting of all."""
+    """Check the content of every value of a start key before the nesting of any."""
     deep = None
     for name, value in start.items():
         try:
@@ -72,7 +72,7 @@ def _in_start(error: ValidationException) -> ValidationException:
 
 
 def choice_is_possible(asked: RefusedRequest) -> None:
-    """A Select that the attributes and the index of the request allow."""
+    """The Select is possible with the attributes and the index of the request."""
     check_choice(asked.request)
 
 
@@ -82,12 +82,12 @@ def segments_fit(asked: RefusedRequest) -> None:
 
 
 def index_is_readable(asked: RefusedRequest) -> None:
-    """The index exists and can be read as the request wants."""
+    """The index exists, and can be read as the request asks."""
     _source(asked)
 
 
 def keys_are_scalars(asked: RefusedRequest) -> None:
-    """No path leads into an attribute of a key."""
+    """No path leads into a key attribute."""
     binding = binding_of(asked.request)
     if asked.request.filter_expression is not None:
         binding.filter(asked.request.filter_expression)
@@ -98,20 +98,20 @@ def keys_are_scalars(asked: RefusedRequest) -> None:
 
 
 def key_conditions_are_sound(asked: RefusedRequest) -> None:
-    """The KeyConditions that are given."""
+    """The given KeyConditions are valid."""
     if asked.request.key_condition_expression is None and asked.request.key_conditions:
         legacy.key_conditions(asked.request.key_conditions)
 
 
 def there_is_a_key_condition(asked: RefusedRequest) -> None:
-    """There are KeyConditions, or another key condition in their place."""
+    """There are KeyConditions or another key condition."""
     request = asked.request
     if request.key_condition_expression is None and request.key_conditions is None:
         legacy.key_conditions(None)
 
 
 def key_conditions_are_some(asked: RefusedRequest) -> None:
-    """KeyConditions that are given are not empty."""
+    """Given KeyConditions are not empty."""
     request = asked.request
     if request.key_condition_expression is None and not request.key_conditions:
         legacy.key_conditions(request.key_conditions)
@@ -132,12 +132,12 @@ def start_fits_query(asked: RefusedRequest) -> None:
 
 
 def key_condition_fits(asked: RefusedRequest) -> None:
-    """The key condition is one on the key of the table or the index."""
+    """The key condition is on the key of the table or the index."""
     _range(asked)
 
 
 def start_is_within(asked: RefusedRequest) -> None:
-    """The ExclusiveStartKey is where the Query reads."""
+    """The ExclusiveStartKey is within the range of the Query."""
     start = asked.request.exclusive_start_key
     if start is not None:
         source, wanted, bounds = _range(asked)
@@ -145,7 +145,7 @@ def start_is_within(asked: RefusedRequest) -> None:
 
 
 def filter_is_of_others(asked: RefusedRequest) -> None:
-    """The filter is about other attributes than the key."""
+    """The filter uses no key attributes."""
     request = asked.request
     binding = binding_of(request)
     filters = None
@@ -181,6 +181,6 @@ def _range(asked: RefusedRequest) -> tuple[OrderedSource, KeyRange, Bounds]:
 
 
 def start_fits_scan(asked: RefusedRequest) -> None:
-    """The ExclusiveStartKey has the attributes of the keys, and is in the segment."""
+    """The ExclusiveStartKey has the key attributes, and is in the segment."""
     request = asked.request
     scan_start(_source(asked), request, segment_bounds(request.segment, request.total_segments))

@@ -1,4 +1,4 @@
-"""The actions of point-in-time recovery: enable, describe, and restore a table to a moment."""
+"""Point-in-time recovery (PITR): UpdateContinuousBackups, DescribeContinuousBackups, RestoreTableToPointInTime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from isotone.operations.table_requests import (
 
 
 class PointInTimeRecoverySpecification(ApiStructure, frozen=True):
-    """Whether a table can be restored to a moment, and of how many days."""
+    """Whether a table can be restored to a moment, and for how many days."""
 
     point_in_time_recovery_enabled: Flag
     recovery_period_in_days: Annotated[int, Meta(ge=1, le=limits.RECOVERY_DAYS)] | None = None
@@ -57,13 +57,13 @@ class UpdateContinuousBackups(ApiStructure, frozen=True):
 
 
 class DescribeContinuousBackups(ApiStructure, frozen=True):
-    """Ask to which moments a table can be restored."""
+    """Ask for the moments that a table can be restored to."""
 
     table_name: ListedTableName
 
 
 class RestoreTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
-    """Create a table with the items that another had at a moment."""
+    """Create a table with the items that another table had at a moment."""
 
     source_table_arn: ListedTableName | None = None
     source_table_name: EntityName | None = None
@@ -81,7 +81,7 @@ class RestoreTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
 
 @action("UpdateContinuousBackups", starts_work=True)
 def update_continuous_backups(engine: Engine, request: UpdateContinuousBackups) -> Answer:
-    """Enable or disable point-in-time recovery; it reaches back to when it was last enabled."""
+    """Enable or disable point-in-time recovery, which reaches back to when it was last enabled."""
     wanted = request.point_in_time_recovery_specification
     name = table_name(request.table_name)
     with engine.writing:
@@ -103,14 +103,14 @@ def _enable(engine: Engine, schema: TableSchema, days: int) -> StoredTable:
     schema = history.begin(engine, schema)
     since = history.milliseconds(engine.clock.now())
     if schema.recovery is not None:
-        # What a shorter period gave up does not come back with a longer one.
+        # A longer period does not bring back what a shorter one gave up.
         since = history.earliest(engine, schema.recovery)
     return engine.catalog.save(msgspec.structs.replace(schema, recovery=Recovery(days, since)))
 
 
 @action("DescribeContinuousBackups")
 def describe_continuous_backups(engine: Engine, request: DescribeContinuousBackups) -> Answer:
-    """Whether point-in-time recovery is enabled, and the first and last moment that it reaches."""
+    """Whether point-in-time recovery is enabled, and the first and last moments that it covers."""
     with engine.reading:
         table = _table(engine, table_name(request.table_name))
         return {"ContinuousBackupsDescription": _description(engine, table.schema)}
@@ -118,7 +118,7 @@ def describe_continuous_backups(engine: Engine, request: DescribeContinuousBacku
 
 @action("RestoreTableToPointInTime", starts_work=True)
 def restore_table_to_point_in_time(engine: Engine, request: RestoreTableToPointInTime) -> Answer:
-    """Create a table with the items that the source had at a moment, and the indexes that it has now."""
+    """Create a table with the items that the source had at a moment, and the source's current indexes."""
     _check_restore(request)
     check_overrides(request)
     name = table_name(request.source_table_name or request.source_table_arn or "")
@@ -181,7 +181,7 @@ def _description(engine: Engine, schema: TableSchema) -> dict[str, Any]:
     if schema.recovery is not None:
         now = history.milliseconds(engine.clock.now())
         earliest = history.earliest(engine, schema.recovery)
-        # boto3 sends whole seconds: the described time must be one to which the table can be restored.
+        # boto3 sends whole seconds, so the described time must be one that the table can be restored to.
         earliest = min(-(-earliest // 1000) * 1000, max(earliest, now))
         described = {
             "PointInTimeRecoveryStatus": "ENABLED",

@@ -1,7 +1,7 @@
-"""Replicas of a table: the changes that UpdateTable makes to them, and how one leaves its group.
+"""Replicas of global tables (version 2019.11.21): the ReplicaUpdates of UpdateTable, and leaving a group.
 
-Every region of a table records the whole group, so each can describe it and outlive the others. All of them change in one
-transaction. What the service keeps equal in all regions, indexes, billing, writes and expiry, is changed in all.
+Each region of a table stores the whole group, so each can describe it and outlive the others. All of them change in one
+transaction. What the service keeps equal in all regions (indexes, billing, writes and expiry) is changed in all.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def others(engine: Engine, schema: TableSchema) -> list[tuple[Engine, TableSchem
 
 
 def followed(request: UpdateTable) -> UpdateTable:
-    """The part of an update that replicas of the version of 2019 make as well."""
+    """The part of an update that replicas of version 2019 follow."""
     return msgspec.structs.replace(
         request,
         table_class=None,
@@ -57,7 +57,7 @@ def followed(request: UpdateTable) -> UpdateTable:
 
 
 def follows(schema: TableSchema) -> bool:
-    """Whether the replicas of a table make its changes of settings."""
+    """Whether the replicas of a table follow its changes of settings."""
     return schema.replication is not None and schema.replication.version == CURRENT
 
 
@@ -65,7 +65,7 @@ def follows(schema: TableSchema) -> bool:
 
 
 def are_updated(request: UpdateTable) -> bool:
-    """Whether an update is of replicas."""
+    """Whether an update concerns replicas."""
     return bool(
         request.replica_updates
         or request.global_table_witness_updates
@@ -89,9 +89,9 @@ def deleted_regions(request: UpdateTable) -> list[str]:
 
 
 def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
-    """Create and change replicas and witnesses; returns the table as it is afterwards.
+    """Create and change replicas and witnesses; returns the resulting table.
 
-    Replicas that are deleted leave the group. The caller removes their tables.
+    Deleted replicas leave the group; the caller removes their tables.
     """
     updates = request.replica_updates or ()
     witnesses = request.global_table_witness_updates or ()
@@ -170,7 +170,7 @@ def _group_after(
     created: list[CreateReplicationGroupMemberAction],
     deleted: list[str],
 ) -> Replication:
-    """The group as the update leaves it; checks what its consistency allows."""
+    """The group after the update; checks what its consistency mode allows."""
     group = schema.replication
     is_new = group is None
     if group is None:
@@ -239,7 +239,7 @@ def _with_stream(engine: Engine, schema: TableSchema) -> TableSchema:
 
 
 def replica_of(engine: Engine, schema: TableSchema) -> TableSchema:
-    """The schema of a new replica: what belongs to one region alone is left out."""
+    """The schema of a new replica, without anything that belongs to a single region."""
     return msgspec.structs.replace(
         schema,
         id=str(uuid.uuid4()),
@@ -257,7 +257,7 @@ def replica_of(engine: Engine, schema: TableSchema) -> TableSchema:
 
 
 def regroup(engine: Engine, schema: TableSchema, group: Replication) -> TableSchema:
-    """Record a changed group in all its regions that have the table; a group of one region ends."""
+    """Record a changed group in all its regions that have the table. A group of one region ends."""
     for target, replica in others(engine, msgspec.structs.replace(schema, replication=group)):
         _regroup_one(target, replica, group)
     return _regroup_one(engine, schema, group)
@@ -285,7 +285,7 @@ def _regroup_one(engine: Engine, schema: TableSchema, group: Replication) -> Tab
 
 
 def end_membership(engine: Engine, schema: TableSchema) -> None:
-    """End the part that a table has in a group; it stays in its region."""
+    """End a table's membership in a group; the table stays in its region."""
     group = schema.replication
     assert group is not None
     with engine.writing:
@@ -295,7 +295,7 @@ def end_membership(engine: Engine, schema: TableSchema) -> None:
 
 
 def leave_group(engine: Engine, schema: TableSchema) -> None:
-    """Let the group of a table that was removed go on in the other regions."""
+    """Let the group of a removed table continue in the other regions."""
     if schema.replication is not None:
         kept = tuple(name for name in schema.replication.regions if name != engine.region)
         left = msgspec.structs.replace(schema.replication, regions=kept)
@@ -321,7 +321,7 @@ def _overrides(member: Member) -> dict[str, Any]:
 
 
 def _merged(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The overrides of a replica after more are given; those of each index by themselves."""
+    """The overrides of a replica after more were given; those of each index are merged separately."""
     merged = {**before, **given}
     if _INDEXES in given:
         indexes = {each["IndexName"]: each for each in before.get(_INDEXES, ())}
@@ -333,7 +333,7 @@ def _merged(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _override(engine: Engine, name: str, member: Member) -> None:
-    """Give a replica the settings of its own."""
+    """Give a replica its own settings."""
     schema = engine.catalog.tables[name].schema
     settings = dict(schema.settings)
     if member.table_class_override is not None:
@@ -354,7 +354,7 @@ def _override(engine: Engine, name: str, member: Member) -> None:
 
 
 def _with_reads(of: Readable, given: Member | ReplicaGlobalSecondaryIndex) -> Readable:
-    """A table or an index with the reads of one region."""
+    """A table or an index with the read capacity of one region."""
     settings, throughput = of.settings, of.throughput
     most = given.on_demand_throughput_override
     if most is not None:

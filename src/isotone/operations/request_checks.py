@@ -1,6 +1,6 @@
-"""Layers about the parameters of a request together, its expressions, and the table that it is about.
+"""Checks as layers: which parameters can be combined, expressions, placeholders, legacy parameters, and the table.
 
-They call what the actions themselves call, one part at a time.
+They call the same functions as the actions, one part at a time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def names_have_expressions(parameters: ExpressionParameters) -> Check:
 
 
 def values_have_expressions(parameters: ExpressionParameters, *, shortly: bool = False) -> Check:
-    """ExpressionAttributeValues need an expression; `shortly`: the error does not say which ones are missing."""
+    """ExpressionAttributeValues need an expression. With `shortly`, the error does not say which expressions are
+    missing.
+    """
 
     def check(asked: RefusedRequest) -> None:
         try:
@@ -115,10 +117,10 @@ def not_empty(*parameters: str) -> Check:
 
 
 def compiled(*parameters: str, defined: bool = True, sized: bool = False) -> Check:
-    """Each expression is right in itself, and with the values of its placeholders.
+    """Each expression is valid by itself, and with the values of its placeholders.
 
-    Without `defined`, a value that the request does not define is left to a later layer. `sized`: of an expression that
-    is too long, the error says how long it is.
+    Without `defined`, a value that the request does not define is left to a later layer. With `sized`, the error for an
+    expression that is too long shows its length.
     """
 
     def check(asked: RefusedRequest) -> None:
@@ -155,7 +157,7 @@ def binding_of(request: Any) -> Binding:
 
 
 def compiled_filter(binding: Binding, expression: Any) -> CompiledCondition | None:
-    """The filter of a request, and of its values what is wrong; None if there is none."""
+    """The filter of a request, and the error in its values; None if there is none."""
     if expression is None:
         return None
     filters = binding.filter(expression)
@@ -188,7 +190,7 @@ def attributes_have_names(asked: RefusedRequest) -> None:
 
 
 def attributes_differ(asked: RefusedRequest) -> None:
-    """No name is twice in AttributesToGet."""
+    """No name occurs twice in AttributesToGet."""
     legacy.refuse_repeated_names(asked.request.attributes_to_get or ())
 
 
@@ -215,12 +217,12 @@ def values_of(parameter: str) -> Check:
 
 
 def expected_is_sound(asked: RefusedRequest) -> None:
-    """The conditions of Expected."""
+    """The conditions of Expected are valid."""
     legacy.expected_condition(asked.request.expected, asked.request.conditional_operator)
 
 
 def filter_is_sound(parameter: str) -> Check:
-    """The conditions of QueryFilter or ScanFilter."""
+    """The conditions of QueryFilter or ScanFilter are valid."""
 
     def check(asked: RefusedRequest) -> None:
         legacy.filter_condition(
@@ -246,7 +248,7 @@ def actions_exist(asked: RefusedRequest) -> None:
 
 
 def updates_are_sound(asked: RefusedRequest) -> None:
-    """The changes of AttributeUpdates."""
+    """The changes of AttributeUpdates are valid."""
     legacy.attribute_updates(asked.request.attribute_updates)
 
 
@@ -254,15 +256,15 @@ def updates_are_sound(asked: RefusedRequest) -> None:
 
 
 def table_exists(asked: RefusedRequest) -> None:
-    """There is a table of the name."""
+    """The table exists."""
     asked.table()
 
 
 def key_fits(asked: RefusedRequest) -> None:
-    """The Key has the attributes of the table's key, of their types, neither empty nor too long."""
+    """The Key has the attributes of the table's key, with the right types, neither empty nor too long."""
     requested_key(asked.table().keyspace, asked.request.key)
 
 
 def item_fits(asked: RefusedRequest) -> None:
-    """The Item has the key of the table and of its indexes."""
+    """The Item has valid keys for the table and its indexes."""
     checked_key(asked.table(), *canonical_item(asked.request.item))

@@ -1,9 +1,9 @@
-"""Decodes a request, from JSON or a mapping, into its structure, or raises the error of the service.
+"""Decodes a request from JSON or a mapping into its structure, or raises the service's error.
 
-msgspec decodes a valid request in one pass. A request that it refuses is read again, slowly: its types are checked
-(`serialization`), then the constraints on its members (`request_validation`), then the table name of a control-plane
-call. A request that passes these checks is valid after all, in a form that the service accepts. Which of several errors a
-caller gets is decided by the order of its action (`check_order`).
+msgspec decodes a valid request in one pass. If it refuses the request, the request is read again, slowly: its types are
+checked (`serialization`), then the constraints on its members (`request_validation`), then the table name of a
+control-plane call. A request that passes these checks is valid after all, in a form that the service accepts. The order
+of the action (`check_order`) decides which of several errors is reported.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from isotone.values.request_body import REFUSED, read_json
 
 Request = TypeVar("Request", bound=ApiStructure)
 
-# msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
+# msgspec crashes the process (SIGSEGV) if a thread uses a structure while another one compiles it.
 _COMPILING: Final = Lock()
-_READ: Final = 0.3  # microseconds to read a byte slowly
+_READ: Final = 0.3  # microseconds per byte on the slow path
 
 
 def decode(shape: type[Request], body: bytes) -> Request:
-    """The request in a JSON body; raises the ApiError that the service would answer."""
+    """The request in a JSON body. Raises the ApiError that the service would answer."""
     try:
         if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
             return _decoded_in_pieces(shape, body)
@@ -43,15 +43,15 @@ def decode(shape: type[Request], body: bytes) -> Request:
 
 
 def _decoded_in_pieces(shape: type[Request], body: bytes) -> Request:
-    """The request in a large body; lets others work meanwhile."""
-    decoders[shape]  # compiles it; otherwise `msgspec.convert` would, unlocked
+    """The request in a large body; other threads can work in between."""
+    decoders[shape]  # compiles it here; `msgspec.convert` would compile it without the lock
     decoded: Request = msgspec.convert(decode_in_pieces(body), shape)
     give_way()
     return decoded
 
 
 class _Decoders(dict[type[ApiStructure], msgspec.json.Decoder[Any]]):
-    """The compiled fast decoder of each request structure. A look-up costs less than a cached function."""
+    """The compiled fast decoder of each request structure. Cheaper to look up than with a cached function."""
 
     def __missing__(self, shape: type[ApiStructure]) -> msgspec.json.Decoder[Any]:
         with _COMPILING:
@@ -63,7 +63,7 @@ decoders: Final = _Decoders()
 
 
 def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
-    """The request in a mapping, whose expressions may be trees; raises the same errors as `decode`."""
+    """The request in a mapping, whose expressions may be trees. Raises the same errors as `decode`."""
     accepting: type[Request] = accepting_trees(shape)
     try:
         request_: Request = msgspec.convert(request, accepting)
@@ -73,7 +73,7 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
 
 
 def converted(shape: type[Request], document: Any) -> Request:
-    """The request in a document without a wrong member."""
+    """The request in a document without faulty members."""
     try:
         request: Request = msgspec.convert(document, shape)
     except REFUSED:  # a value that JSON cannot represent
@@ -92,7 +92,7 @@ def _forgiven(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> 
 
 
 def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a request with the types of its structure, whatever is wrong with it otherwise."""
+    """The document of a request with the types of its structure, whatever other faults it has."""
     if isinstance(request, bytes):
         spend(_READ * len(request))
     given = read_json(request) if isinstance(request, bytes) else request
@@ -112,7 +112,7 @@ def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict
 
 
 def check_last(document: dict[str, Any], grammar: StructureShape) -> None:
-    """Refuse the name of a table in a control-plane call, which has sentences of its own."""
+    """Refuse the table name of a control-plane call, which has its own messages."""
     for member in grammar.members.values():
         if member.checked_last:
             table_lookup.check_control_name(member.name, document.get(member.name))
@@ -120,10 +120,11 @@ def check_last(document: dict[str, Any], grammar: StructureShape) -> None:
 
 @cache
 def accepting_trees(shape: type[Request]) -> type[Request]:
-    """The same structure, in which all members for expressions, at any depth, accept trees."""
+    """The same structure, in which all expression members, at any depth, also accept trees."""
     with _COMPILING:
         accepting = _accepting_trees(shape)
-        msgspec.json.Decoder(accepting)  # compiles it; otherwise `msgspec.convert` would, unlocked
+        # compiles it here; `msgspec.convert` would compile it without the lock
+        msgspec.json.Decoder(accepting)
     return accepting
 
 

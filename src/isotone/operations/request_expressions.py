@@ -1,8 +1,8 @@
-"""The expressions of a request: which parameters can be combined, compilation, and the values of placeholders.
+"""Compiles the expressions of a request, binds their placeholders, and checks which parameters can be combined.
 
-A request uses either expressions or the legacy parameters that they replaced. An expression is a text with
-placeholders, which the request defines; or, from a caller in this process, a tree with its values as
-literals. With texts, every placeholder that the request defines must be used.
+A request uses either expressions or the legacy parameters that they replaced. An expression is a text with placeholders
+that the request defines or, from a caller in this process, a tree with its values as literals. With texts, every
+placeholder that the request defines must be used.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ WithValues = TypeVar("WithValues", CompiledCondition, CompiledUpdate, KeyConditi
 
 
 class Effort(Protocol):
-    """How much the expressions of a write compute."""
+    """The cost of the expressions of a write."""
 
     @property
     def weight(self) -> int:
-        """How many of their functions go through the whole item."""
+        """How many of their functions read the whole item."""
 
     @property
     def work(self) -> int:
-        """How many bytes of values of the request they go through."""
+        """How many bytes of the request's values they read."""
 
 
 VALUES_WITHOUT_EXPRESSIONS: Final = (
@@ -64,7 +64,7 @@ VALUES_WITHOUT_EXPRESSIONS: Final = (
 
 
 class Binding:
-    """Compiles the expressions of a request, and checks them with its values. It is their `Effort`."""
+    """Compiles the expressions of a request, and checks them with its values. Also sums up their `Effort`."""
 
     __slots__ = (
         "_compiled",
@@ -81,7 +81,7 @@ class Binding:
     def __init__(
         self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None, level: int = 1
     ) -> None:
-        """`level` is that of the values among those that may be nested."""
+        """`level` is how deep the values are nested in the request."""
         self._level = level
         self._placeholders = names is not None or values is not None
         self._names = names
@@ -148,7 +148,7 @@ class Binding:
     def check_keys(self, table: StoredTable, update: CompiledUpdate | None = None) -> None:
         """Refuse paths into the attributes of keys, which are never lists or maps.
 
-        An update of `key.a` is refused as an update of the key, when its condition holds.
+        An update of `key.a` is refused as an update of the key, once its condition holds.
         """
         if not self._nested:
             return
@@ -159,7 +159,7 @@ class Binding:
             check_scalar_keys(self._compiled, index.schema.keys.names, "IndexKey")
 
     def _source(self, expression: Any, parameter: str) -> Any:
-        """What to compile: a text, or a tree with its literals added to the values of this request."""
+        """What to compile: a text, or a tree whose literals are added to the values of this request."""
         if type(expression) is str:
             return expression
         if self._placeholders:
@@ -195,7 +195,7 @@ class Binding:
             )
 
     def _checked(self, compiled: WithValues) -> WithValues:
-        """An expression with its values checked: the service checks one completely before the next."""
+        """An expression with checked values. The service checks one expression completely before the next."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
         self.weight += compiled.weight
@@ -223,17 +223,17 @@ def bound(compiled: CompiledCondition | None, values: Values) -> Matches | None:
 
 
 class ExpressionParameters(msgspec.Struct, frozen=True):
-    """The parameters of one action that are expressions, may contain values, or are legacy."""
+    """The parameters of an action: expressions, those that may contain values, and legacy ones."""
 
     expressions: tuple[str, ...]
     with_values: tuple[str, ...] = ()
     legacy: tuple[str, ...] = ()
-    filters: tuple[str, ...] = ()  # what ConditionalOperator joins
-    without_any: bool = False  # whether placeholders may be empty where no expression is
+    filters: tuple[str, ...] = ()  # the parameters that ConditionalOperator joins
+    without_any: bool = False  # whether placeholders may be empty if there is no expression
 
 
 def checker(parameters: ExpressionParameters) -> Callable[[ApiStructure], None]:
-    """The check of one action's parameters. Fast if they can be combined."""
+    """The check of an action's parameters. Fast if they can be combined."""
     placeholders = ("expression_attribute_names", "expression_attribute_values")
     kinds = placeholders if parameters.with_values else placeholders[:1]
     plain = (*parameters.legacy, *kinds)
@@ -261,7 +261,7 @@ def _absence(names: tuple[str, ...]) -> Callable[[ApiStructure], bool]:
 
 
 def given(request: ApiStructure, names: Sequence[str]) -> list[str]:
-    """The members among these that a request has."""
+    """Those of these members that a request has."""
     return [name for name in names if getattr(request, name) is not None]
 
 
@@ -273,7 +273,7 @@ def _check(request: ApiStructure, parameters: ExpressionParameters) -> None:
 
 
 def check_mixed(legacy: Sequence[str], expressions: Sequence[str]) -> None:
-    """Refuse expressions together with the legacy parameters that they replaced: those that a request has."""
+    """Refuse expressions together with the legacy parameters that they replaced."""
     if expressions and _conflicting(legacy, expressions):
         raise mixed(_conflicting(legacy, expressions), expressions)
 
@@ -288,7 +288,7 @@ def mixed(legacy: Sequence[str], expressions: Sequence[str]) -> ValidationExcept
 
 
 def _conflicting(legacy: Sequence[str], expressions: Sequence[str]) -> list[str]:
-    # AWS's exception: KeyConditions can be combined with any expression but KeyConditionExpression.
+    # AWS's exception: KeyConditions can be combined with any expression except KeyConditionExpression.
     keys_apart = "key_condition_expression" not in expressions
     return [name for name in legacy if not (keys_apart and name == "key_conditions")]
 
@@ -303,7 +303,7 @@ def check_names_are_used(request: Any, parameters: ExpressionParameters) -> None
 
 
 def _are_useless(placeholders: Mapping[str, Any] | None, parameters: ExpressionParameters) -> bool:
-    """Whether placeholders need an expression."""
+    """Whether placeholders lack an expression."""
     return placeholders is not None and (bool(placeholders) or not parameters.without_any)
 
 

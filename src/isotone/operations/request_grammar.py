@@ -1,8 +1,7 @@
-"""Request structures as shapes, with the rule and sentence of each constraint, by which a wrong request is explained.
+"""Request structures as trees of shapes, with the rule and AWS's message of each constraint, to explain refusals.
 
-A request structure is the only description of a request. msgspec compiles it to the fast decoder, `shape_of` to
-this tree. So the two accept the same requests, and `serialization` and `request_validation` only add AWS's
-errors.
+A request structure is the only description of a request. msgspec compiles it to the fast decoder, and `shape_of` to
+this tree. So both accept the same requests, and `serialization` and `request_validation` only add AWS's errors.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _ARN_LENGTH: Final = 1024
 
 
 class Constraint(msgspec.Struct, frozen=True):
-    """One rule on a member, and its sentence in an error; `decoding` enforces it, unless an action does."""
+    """A rule on a member, and its text in an error. The decoder enforces it, unless an action does."""
 
     sentence: str
     holds: Callable[[Any], bool]
@@ -44,7 +43,7 @@ Constraints: TypeAlias = tuple[Constraint, ...]
 
 
 class Scalar(msgspec.Struct, frozen=True):
-    """Text, a number or a flag; `java` is the type name in the service's errors."""
+    """Text, a number or a boolean; `java` is the type name in the service's errors."""
 
     java: str
     constraints: Constraints = ()
@@ -72,7 +71,7 @@ class Mapping(msgspec.Struct, frozen=True):
 
 
 class MemberShape(msgspec.Struct, frozen=True):
-    """A member of a structure; those that are `checked_last` have their own sentences."""
+    """A member of a structure. Members that are `checked_last` have their own messages."""
 
     name: str
     shape: Shape
@@ -81,7 +80,7 @@ class MemberShape(msgspec.Struct, frozen=True):
 
 
 class StructureShape(msgspec.Struct, frozen=True):
-    """A structure; `listed` are its members in the order in which a list of faults has them."""
+    """A structure; `listed` has its members in the order in which a list of faults shows them."""
 
     name: str
     members: dict[str, MemberShape]
@@ -106,7 +105,7 @@ def shape_of(structure: type[ApiStructure]) -> StructureShape:
     return StructureShape(structure.__name__, members, _listed(structure.__name__, members))
 
 
-# As seen: these structures are not listed in the order of a hash table.
+# As observed: these structures are not listed in hash table order.
 _LISTED: Final = {
     "CreateTable": (
         *("BillingMode", "ProvisionedThroughput", "TableName", "KeySchema"),
@@ -118,9 +117,9 @@ _LISTED: Final = {
 
 
 def _listed(structure: str, members: dict[str, MemberShape]) -> tuple[MemberShape, ...]:
-    """The members of a structure in the order in which the service lists their faults: that of a `HashMap` of Java.
+    """The members of a structure in the order in which the service lists their faults: that of Java's `HashMap`.
 
-    The lists of Scan, Query, UpdateItem and ProvisionedThroughput that were seen have this order.
+    The observed lists of Scan, Query, UpdateItem and ProvisionedThroughput have this order.
     """
     names = {decapitalized(name): member for name, member in members.items()}
     first = _LISTED.get(structure, ())
@@ -129,7 +128,7 @@ def _listed(structure: str, members: dict[str, MemberShape]) -> tuple[MemberShap
 
 
 def decapitalized(name: str) -> str:
-    """A member as a path in an error names it: `keySchema`, but `sSESpecification`."""
+    """A member as a path in an error spells it: `keySchema`, but `sSESpecification`."""
     return name[0].lower() + name[1:]
 
 
@@ -237,7 +236,7 @@ def _length(meta: msgspec.Meta) -> Constraints:
 
 
 def _range(meta: msgspec.Meta) -> Constraints:
-    """A bound that is the limit of the Java type is not a rule: larger values are clamped."""
+    """A bound equal to the limit of the Java type is not a rule: larger values are clamped."""
     rules = []
     low, high = meta.ge, meta.le
     if low is not None and low > -(2**31):
@@ -270,7 +269,7 @@ def at_most(length: int) -> Constraint:
 
 
 def unless_arn(rule: Constraint) -> Constraint:
-    """The rule for names, which an ARN need not keep."""
+    """The rule for names; an ARN need not satisfy it."""
 
     def holds(text: str) -> bool:
         return rule.holds(text) or (text.startswith("arn:") and len(text) <= _ARN_LENGTH)
@@ -281,7 +280,7 @@ def unless_arn(rule: Constraint) -> Constraint:
 NAME_CONSTRAINTS: Final[Constraints] = tuple(
     unless_arn(rule) for rule in (_pattern(NAME_PATTERN), at_least(3), at_most(255))
 )
-"""The rules of a table's name where it is not an ARN."""
+"""The rules of a table name that is not an ARN."""
 _NAME_RULES: Final[dict[Any, Constraints]] = {
     "as a name": NAME_CONSTRAINTS,
     "if empty": (at_least(1),),

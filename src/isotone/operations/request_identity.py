@@ -1,8 +1,8 @@
-"""What must be equal for a repeated ClientRequestToken to mean the same request: its identity, which is stored.
+"""The stored identity (hash) of a transaction, by which a repeated ClientRequestToken is compared (idempotency).
 
 JSON objects and DynamoDB's sets have no order, and some clients shuffle them at each attempt. So the identity is the
-SHA-256 of a canonical form: each entry of the transaction as JSON without spaces, its members and sets sorted,
-and a line feed. Lists keep their order, and values their spelling: `1.0` is not `1`.
+SHA-256 of a canonical form: each entry of the transaction as JSON without spaces, with sorted members and sets, and a
+line feed. Lists keep their order, and values their spelling: `1.0` is not `1`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def identity_of(entries: Sequence[ApiStructure]) -> bytes:
-    """The identity of a transaction: a byte for the form, and the digest."""
+    """The identity of a transaction: one byte for the version of the form, and the digest."""
     digest = hashlib.sha256()
     for entry in entries:
         digest.update(_canonical(entry))
@@ -50,10 +50,10 @@ def _with_sorted_sets(value: Any) -> Any:
 
 
 def is_before_forms(identity: bytes) -> bool:
-    """Whether an identity is of the form that had no byte for the form."""
+    """Whether an identity has the old form, without the version byte."""
     return len(identity) == hashlib.sha256().digest_size
 
 
 def identity_before_forms(entries: Sequence[ApiStructure]) -> bytes:
-    """The identity as it was then: the digest of the entries' `repr`, in which the order of members counts."""
+    """The identity in the old form: the digest of the entries' `repr`, where the order of members counts."""
     return hashlib.sha256(repr(entries).encode()).digest()

@@ -1,8 +1,8 @@
-"""The building blocks of requests: structures, and the types of members with AWS's constraints, such as names.
+"""Building blocks of request structures: member types with AWS's constraints (TableName, IndexName, Tag …).
 
-Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint
-is part of the annotation: msgspec enforces it while decoding, and `request_grammar` reads it to explain a refusal.
-The values of an enum are in the order in which the service prints them.
+Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint is part of
+the annotation: msgspec enforces it while decoding, and `request_grammar` reads it to explain a refusal. The values of
+an enum are in the order in which the service prints them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class ApiStructure(Struct, frozen=True, gc=False, rename=member_name):
     """A structure of the API: unknown members are ignored and null means absent, as on the service."""
 
     is_strict: ClassVar[bool] = False
-    """Whether JSON is read by the rules of `strict_json`."""
+    """Whether JSON is read with the rules of `strict_json`."""
 
 
-# An attribute value stays as in the JSON; `values.canonical_item` checks it.
+# An attribute value stays as it is in JSON; `values.canonical_item` checks it.
 AttributeValue: TypeAlias = dict[str, Any]
 AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
@@ -38,24 +38,24 @@ AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "if empty"})
 ]
-# The name in an entry of a transaction has a layer of its own.
+# The table name in an entry of a transaction has a separate layer.
 EntryTableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "by a layer"})
 ]
-# Actions with the older checks list what is wrong with a name together with other members.
+# Actions with the older checks list faults in a name together with those of other members.
 ListedTableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "as a name"})
 ]
 _NAME: Final = "[a-zA-Z0-9_.-]"
 NAME_PATTERN: Final = f"{_NAME}+"
-"""What names of tables, indexes and backups consist of."""
+"""The characters of table, index and backup names."""
 
-# Control-plane calls check the name last, and have their own sentences.
+# Control-plane calls check the name last, with their own messages.
 ControlTableName: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "last"}),
 ]
-# CreateTable lists what is wrong with a name together with its other members.
+# CreateTable lists faults in a name together with those of other members.
 NewTableName: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^({_NAME}{{3,255}}\Z|arn:)", max_length=1024, extra={"checked": "as a name"}),
@@ -66,7 +66,7 @@ EntityName: TypeAlias = Annotated[
     str, Meta(min_length=3, max_length=255, pattern=rf"^{NAME_PATTERN}\Z")
 ]
 IndexName: TypeAlias = EntityName
-# A read looks any name up, but clients refuse one that is shorter than an index's.
+# A read looks up any name, but clients refuse names that are shorter than an index name may be.
 IndexNameOfRead: TypeAlias = Annotated[str, Meta(extra={"min_length_of_clients": 3})]
 BackupName: TypeAlias = EntityName
 BackupArn: TypeAlias = Annotated[str, Meta(min_length=37, max_length=1024)]
@@ -86,7 +86,7 @@ ExpressionValues: TypeAlias = dict[str, AttributeValue]
 ApproximateCreationDateTimePrecision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
 AttributeAction: TypeAlias = Literal["ADD", "DELETE", "PUT"]
 BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
-# Legacy conditions are checked as a whole: see `legacy`. Older checks list a wrong ConditionalOperator.
+# Legacy conditions are checked as a whole: see `legacy`. The older checks list a wrong ConditionalOperator.
 ComparisonOperator: TypeAlias = str
 ConditionalOperator: TypeAlias = Annotated[str, Meta(extra={"enum": ("OR", "AND")})]
 ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]

@@ -1,8 +1,8 @@
-"""Checks the members of a request against the constraints of the API: "1 validation error detected: …".
+"""Checks request members against the API's constraints: "1 validation error detected: …".
 
-Whether an item fits its table is checked later, by `item_validation`. Where the service lists several violations, it counts
-all and shows the first ten, each with the value as Java prints it and the path of the member. Which of an action's
-constraints are listed together is in `check_orders`.
+`item_validation` later checks whether an item fits its table. If the service lists several violations, it counts all
+and shows the first ten, each with the value as Java prints it and the path of the member. `check_orders` decides which
+constraints of an action are listed together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isotone.values.shape import decode_base64, known_members
 
 _LISTED: Final = 10
 _NULL: Final = "Member must not be null"
-# The service's own model has members that its public one lacks.
+# Members that the service's internal model has and its public one lacks.
 _VALUE_MEMBERS: Final = (
     *("s", "n", "b", "iNT", "dECIMAL", "dOUBLE", "sS", "nS", "bS", "iNTSET", "dECIMALSET"),
     *("dOUBLESET", "m", "l", "nULL", "bOOL"),
@@ -37,7 +37,7 @@ _WITH_PROFILE: Final = frozenset(
 
 
 def error_of(document: Any, shape: StructureShape) -> ValidationException | None:
-    """The error for every violated constraint of a document that `serialization` has accepted."""
+    """The error for all violated constraints of a document that `serialization` has accepted."""
     problems = list(_record(document, shape, ""))
     return detected(*problems) if problems else None
 
@@ -56,7 +56,7 @@ def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def detected(*problems: str) -> ValidationException:
-    """The error that counts its problems: "2 validation errors detected: …"."""
+    """The error with a count of its problems: "2 validation errors detected: …"."""
     counted = "1 validation error" if len(problems) == 1 else f"{len(problems)} validation errors"
     return ValidationException(f"{counted} detected: {'; '.join(problems[:_LISTED])}")
 
@@ -119,7 +119,7 @@ def _fits(value: Any, constraints: Constraints) -> bool:
 
 
 def _bracketed(constraints: Constraints) -> str:
-    """The rules on the members of a collection; here the maximum length comes first."""
+    """The rules on the members of a collection; the maximum length comes first here."""
     return f"[{', '.join(sorted((rule.sentence for rule in constraints), key=_rank))}]"
 
 
@@ -128,7 +128,7 @@ def _rank(sentence: str) -> int:
 
 
 def java_text(value: Any, shape: Shape) -> str:
-    """A value as the service's own classes print it."""
+    """A value as the service's Java classes print it."""
     if value is None:
         return "null"
     match shape:

@@ -1,7 +1,7 @@
-"""The actions on resource policies: attach, read and remove the policy of a table or a stream.
+"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy: the policy of a table or a stream.
 
-A policy is validated and stored. A server with users asks it, too (`server/policies.py`). Its revision
-changes when its content does, so two callers that expect the same revision cannot both change it.
+A policy is validated and stored. A server with users also enforces it (`server/policies.py`). Its revision changes with
+its content, so two callers that expect the same revision cannot both change it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _RESOURCE_ARN: Final = re.compile(
 
 @action("PutResourcePolicy")
 def put_resource_policy(engine: Engine, request: PutResourcePolicy) -> Answer:
-    """Attach a policy, or replace the present one; the same policy again keeps its revision."""
+    """Attach a policy, or replace the current one; an unchanged policy keeps its revision."""
     check_policy(request.policy)
     with engine.writing:
         resource = _resource(engine, request.resource_arn)
@@ -115,7 +115,7 @@ def delete_resource_policy(engine: Engine, request: DeleteResourcePolicy) -> Ans
 
 
 def policy_document(engine: Engine, arn: str) -> str | None:
-    """The policy that counts for a resource: that of a stream is its own, that of an index is its table's."""
+    """The policy that applies to a resource: a stream has its own, an index has its table's."""
     found = _WITH_POLICY.fullmatch(arn)
     if found is None:
         return None
@@ -130,7 +130,7 @@ def policy_document(engine: Engine, arn: str) -> str | None:
 
 
 def new_policy(engine: Engine, document: str, previous: Policy | None = None) -> Policy:
-    """A policy with a new revision, the time in milliseconds."""
+    """A policy with a new revision, which is the time in milliseconds."""
     now = int(engine.clock.now() * 1000)
     return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
 
@@ -158,7 +158,7 @@ def _resource(engine: Engine, arn: str) -> StoredTable | Stream:
     if parts[2] is not None:
         return stream_of_arn(engine, arn)
     table = changed_table(engine, parts[1])
-    table_of_arn(engine, arn)  # refuses that of another region or account
+    table_of_arn(engine, arn)  # refuses an ARN of another region or account
     return table
 
 
@@ -195,7 +195,7 @@ _ARN: Final = re.compile(r"\*|arn:.+:.+:.*:.*:.+")
 
 
 def check_policy(document: str) -> None:
-    """Check that a policy is a policy document of IAM, with a principal, and within the size limit."""
+    """Check that a policy is a valid IAM policy document with a principal, within the size limit."""
     if len(document.encode()) > limits.POLICY:
         raise ValidationException(
             f"Resource-based policy must be at most {limits.POLICY} bytes, "
@@ -265,7 +265,7 @@ def _check_members(document: dict[str, Any], known: frozenset[str], what: str) -
 
 
 def _texts(value: Any) -> list[str]:
-    """A text, or a list of texts, as a list; empty for anything else."""
+    """A text or a list of texts as a list; empty for anything else."""
     values = value if isinstance(value, list) else [value]
     return values if all(isinstance(each, str) for each in values) else []
 

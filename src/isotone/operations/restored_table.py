@@ -1,7 +1,7 @@
-"""The table that a restore creates: like its source, with the overrides of the request.
+"""The schema of a restored table (backup or PITR): like its source, with the overrides of the request.
 
-Both kinds of restore take keys, indexes, throughput, table class and encryption from the source. Tags, expiry, stream,
-policy, protection and point-in-time recovery are not restored: the service leaves them to the caller.
+Both kinds of restore take keys, indexes, throughput, table class and encryption from the source. Like the service, they
+do not restore tags, TTL, stream, policy, deletion protection and point-in-time recovery.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Overrides(Protocol):
 
 
 def check_overrides(request: Overrides) -> None:
-    """Check what does not need the source: that billing and throughput fit together."""
+    """Check what does not need the source: billing and throughput must fit together."""
     if (
         request.billing_mode_override == "PAY_PER_REQUEST"
         and request.provisioned_throughput_override is not None
@@ -81,7 +81,7 @@ def check_overrides(request: Overrides) -> None:
 
 
 def check_target(engine: Engine, name: str) -> None:
-    """Check that the table to create does not exist, and that there are not too many restores."""
+    """Check that the table to create does not exist, and that not too many restores are running."""
     if name in engine.catalog.tables:
         raise TableAlreadyExistsException(f"Table already exists: {name}")
     if name in engine.catalog.creating:
@@ -161,7 +161,7 @@ def _given(wanted: ProvisionedThroughput) -> TableThroughput:
 
 
 def _indexes(source: TableSchema, request: Overrides) -> list[IndexSchema]:
-    """The indexes of the source that the request wants, all by default."""
+    """The source's indexes that the request asks for; all by default."""
     local = [index for index in source.indexes if index.kind == "local"]
     global_ = [index for index in source.indexes if index.kind == "global"]
     if request.local_secondary_index_override is not None:
@@ -172,7 +172,7 @@ def _indexes(source: TableSchema, request: Overrides) -> list[IndexSchema]:
 
 
 def _vectors(source: TableSchema, request: Overrides) -> list[VectorSchema]:
-    """The vector indexes of the source that the request wants, all by default."""
+    """The source's vector indexes that the request asks for; all by default."""
     if request.vector_index_override is None:
         return list(source.vectors)
     chosen: dict[str, VectorSchema] = {}
@@ -187,7 +187,7 @@ def _vectors(source: TableSchema, request: Overrides) -> list[VectorSchema]:
 
 
 def _comparable(definition: dict[str, Any]) -> dict[str, Any]:
-    """A vector index in a form in which equal ones are equal."""
+    """A vector index in a form in which equal definitions compare equal."""
     copied = {name: value for name, value in definition["Projection"].items() if value is not None}
     copied["NonKeyAttributes"] = sorted(copied.get("NonKeyAttributes", ()))
     return {"SearchSchema": None, **definition, "Projection": copied}

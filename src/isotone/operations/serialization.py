@@ -1,8 +1,8 @@
-"""SerializationException: converts JSON to a document of the right types, as the service's own parser does.
+"""SerializationException: converts JSON to a request's types as the service's parser does (null, clamping, coercion).
 
-A null is an absent member (in a map: an empty structure or list), a decimal for an integer loses its fraction, and a
-number outside the range of the Java type is clamped. Any other wrong type is refused; the first in the body is reported.
-Constraints come later (`request_validation`).
+A null is an absent member (in a map: an empty structure or list), a decimal in place of an integer loses its fraction,
+and a number outside the range of the Java type is clamped. Any other wrong type is refused; the first in the body is
+reported. Constraints are checked later (`request_validation`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIELD: Final = "Unexpected field type"
 _PAYLOAD: Final = "Unexpected value type in payload"
 _TOKEN: Final = "Unexpected token received from parser"
 _GENERIC: Final = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
-# The service's parser has no words for it.
+# The service's parser has no message for it.
 _NO_CLASS: Final = (
     f"class {_GENERIC} cannot be cast to class java.lang.Class "
     f"({_GENERIC} and java.lang.Class are in module java.base of loader 'bootstrap')"
@@ -55,12 +55,12 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 _EMPTY: Final[dict[type, Any]] = {AttributeValueShape: None, StructureShape: {}, ListShape: []}
-"""What a null in a map stands for, by the shape of the map's values; scalars are absent."""
+"""What a null in a map becomes, by the shape of the map's values; scalars become absent."""
 _COLLECTIONS: Final[dict[type, type]] = {ListShape: list, Mapping: dict}
 
 
 def conform(document: Any, shape: Shape) -> Any:
-    """The document with the types of `shape` and without nulls; SerializationException if it has others."""
+    """The document with the types of `shape` and without nulls. Raises SerializationException for other types."""
     return _CONFORM[type(shape)](document, shape)
 
 
@@ -131,7 +131,7 @@ def _mapping(document: Any, shape: Mapping) -> Any:
 
 
 def _element(document: Any, shape: Shape) -> Any:
-    """A document in a list or a map; of these, the service tells a wrong type in other words."""
+    """A document in a list or a map; the service words a wrong type differently there."""
     if isinstance(shape, ListShape | Mapping) and not isinstance(
         document, _COLLECTIONS[type(shape)]
     ):
@@ -154,7 +154,7 @@ def _record(document: Any, shape: StructureShape) -> Any:
 
 
 def _is_tree(name: str, value: Any) -> bool:
-    """Whether a member is an expression tree, which only callers in this process can pass."""
+    """Whether a member is an expression tree; only callers in this process can pass one."""
     return isinstance(value, msgspec.Struct) and name.endswith("Expression")
 
 

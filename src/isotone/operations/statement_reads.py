@@ -1,8 +1,8 @@
-"""Executes SELECT by GetItem, queries or a scan, as `planning` found; its pages, and the NextToken of each.
+"""Executes PartiQL SELECT as GetItem, Query or Scan (see `planning`); pagination and NextToken.
 
 A condition that fixes the whole key of the table, and nothing more, reads one item. One that fixes the partition key
-is a query of each item collection that it names, in the order of their partition keys. Any other is a scan.
-Conditions on the sort key narrow the range that is read, and the rest of the condition filters.
+queries each item collection that it selects, in the order of their partition keys. Any other scans. Conditions on the
+sort key narrow the range that is read, and the rest of the condition becomes the filter.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ from isotone.values.attribute_validation import AttributeValue, Item
 
 Values = Mapping[str, AttributeValue]
 
-_SHORT: Final = 100  # items of a collection, after which others may read before the next one
+# items of a collection, after which other requests may read before the next one
+_SHORT: Final = 100
 _EVERYTHING: Final[Bounds] = (b"", None)
 
 
 class StatementPosition(msgspec.Struct, frozen=True):
-    """Where a page ended: in which of the ranges, after which key. `statement` is a digest of what was read."""
+    """Where a page ended: in which range, after which key. `statement` is a digest of the statement and its parameters."""
 
     range: int
     key: Item | None
@@ -79,15 +80,16 @@ def select_page(
     request: ScanRequest,
     next_token: str | None,
 ) -> Answer | Deferred:
-    """The answer to a SELECT: one item, or one page, or how to make it later. `request` has the limit and what else a read can ask for.
+    """The answer to a SELECT (one item or one page), or a function that completes it. `request` has the limit and other
+    read options.
 
-    The checks are in the service's order. The caller holds the engine's lock.
+    The checks have the service's order. The caller holds the engine's lock.
     """
     source = _source_of(engine, table, select)
     keyspace = source.keyspace
     key_plan = plan_where(select.where, keyspace.partition_names, keyspace.sort_names)
     _check_order_names(select, keyspace)
-    # A page of one item that ends at its limit has a token, also where no other item can follow: a query makes it.
+    # A page that ends at its limit of one item has a token even if no item can follow, because it is read as a query.
     has_token = next_token is not None or request.limit == 1
     if key_plan.action(select.index) == "GetItem" and not has_token:
         key = key_of(key_plan, keyspace.names, values)
@@ -129,7 +131,7 @@ def check_index(table: StoredTable, name: str | None) -> None:
 
 
 def plan_of_one_item(table: StoredTable, select: Select, values: Values) -> WherePlan:
-    """The plan of a SELECT that is to find one item of a table, which must be sound."""
+    """The plan of a SELECT that must find one item of a table; its condition must be valid."""
     check_index(table, select.index)
     keyspace = table.keyspace
     key_plan = plan_where(select.where, keyspace.partition_names, keyspace.sort_names)
@@ -140,7 +142,7 @@ def plan_of_one_item(table: StoredTable, select: Select, values: Values) -> Wher
 
 
 def single_key(table: StoredTable, select: Select, values: Values) -> Item | None:
-    """The key of the only item that a SELECT of a table can find, if its condition fixes that and nothing else."""
+    """The key of the only item that a SELECT can find, if its condition fixes exactly that key."""
     keyspace = table.keyspace
     key_plan = plan_of_one_item(table, select, values)
     if key_plan.action(select.index) != "GetItem":
@@ -149,13 +151,13 @@ def single_key(table: StoredTable, select: Select, values: Values) -> Item | Non
 
 
 def located(table: StoredTable, key: Item) -> bytes:
-    """The physical key of an item, for a key whose values may not fit the table."""
+    """The physical key of an item. The values of the key may not fit the table."""
     check_key_types(table.keyspace, key)
     return requested_key(table.keyspace, key)[0]
 
 
 def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> None:
-    """Refuse a value of a key attribute that has another type than the schema says."""
+    """Refuse a value of a key attribute whose type differs from the schema's."""
     for part in keyspace.schema.parts:
         value = key.get(part.name)
         if value is not None and part.type not in value:
@@ -165,7 +167,7 @@ def check_key_types(keyspace: Keyspace, key: Mapping[str, AttributeValue]) -> No
 def _check_values(
     table: StoredTable, keyspace: Keyspace, key_plan: WherePlan, values: Values
 ) -> None:
-    """Refuse values that a key attribute cannot have, wherever the condition compares them with one."""
+    """Refuse values that a key attribute cannot have, wherever the condition compares them with it."""
     for name, terms in zip(keyspace.partition_names, key_plan.partition, strict=False):
         for term in terms:
             check_key_types(keyspace, {name: value_of(term, values)})
@@ -198,7 +200,7 @@ def _check_order_names(select: Select, keyspace: Keyspace) -> None:
 
 
 def _check_order(select: Select, keyspace: Keyspace, key_plan: WherePlan) -> None:
-    """Refuse to order what is no query, and several queries by their sort key alone."""
+    """Refuse ORDER BY for anything but a query, and ordering several queries by their sort key alone."""
     if not select.order:
         return
     if key_plan.is_scan:
@@ -210,7 +212,7 @@ def _check_order(select: Select, keyspace: Keyspace, key_plan: WherePlan) -> Non
 
 
 def check_overlaps(keyspace: Keyspace, key_plan: WherePlan, values: Values) -> None:
-    """Refuse reads if two of them could find the same item."""
+    """Refuse the statement if two of its reads could find the same item."""
     if not key_plan.can_overlap:
         return
     ranges = [
@@ -244,7 +246,7 @@ def _checked(keyspace: Keyspace, wanted: KeyRange) -> KeyRange:
 
 
 def _check_columns(index: SecondaryIndex | None, select: Select) -> None:
-    """Refuse columns that a global index lacks, in the order written."""
+    """Refuse columns that a global index lacks, in written order."""
     if select.paths is None or index is None or index.kind != "global":
         return
     if missing := _missing(index, select.paths.paths):
@@ -254,9 +256,9 @@ def _check_columns(index: SecondaryIndex | None, select: Select) -> None:
 
 
 def _check_filter(index: SecondaryIndex | None, key_plan: WherePlan) -> None:
-    """Refuse a filter on attributes that an index lacks, in the order written.
+    """Refuse a filter on attributes that an index lacks, in written order.
 
-    A scan may have it, and a condition with an OR: the attributes are absent from every entry.
+    A scan may have one, and so may a condition with an OR; the attributes are missing in every entry.
     """
     if index is None or key_plan.is_scan or key_plan.has_alternatives:
         return
@@ -373,7 +375,7 @@ def _parts(
     *,
     reverse: bool,
 ) -> Parts[list[RangePage]]:
-    """A page of each range, until one is full or all of them are together."""
+    """Read a page of each range, until one is full or all have been read."""
     pages: list[RangePage] = []
     size = 0
     for bounds in ranges:
@@ -392,14 +394,14 @@ def _parts(
 
 
 def _items(selection: Selection, pages: list[RangePage]) -> dict[str, Any]:
-    """The items of the pages, and what reading them has consumed."""
+    """The items of the pages, and the capacity that reading them has consumed."""
     items: list[bytes] = []
     meter = selection.meter
     for page in pages:
         selection.reader.evaluate(page)
         items += page.items
     answer: dict[str, Any] = {"Items": JsonItems(items)}
-    if meter is not None:  # once nothing can be postponed any more
+    if meter is not None:  # charged only when nothing can be postponed any more
         for page in pages:
             selection.charge(meter, page)
         if type(meter) is CapacityMeter:
@@ -413,7 +415,7 @@ def _token(select: Select, values: Values, number: int, key: Item | None) -> str
 
 
 def _position(token: str | None, select: Select, values: Values) -> StatementPosition:
-    """The position in a NextToken, which belongs to one statement and its parameters."""
+    """The position in a NextToken, which is valid for one statement with its parameters."""
     if token is None:
         return StatementPosition(0, None, "")
     try:

@@ -1,7 +1,7 @@
-"""Writing by a PartiQL statement: INSERT, UPDATE and DELETE as the change of one item.
+"""Executes PartiQL INSERT, UPDATE and DELETE as conditional writes of one item.
 
-The condition of an UPDATE or DELETE must fix the whole key by equality. What it demands beyond the key is the condition
-of the write. UPDATE changes only an item that exists. DELETE of an item that does not exist succeeds.
+The condition of an UPDATE or DELETE must fix the whole key by equality. The rest of it becomes the condition of the
+write. UPDATE changes only an existing item. DELETE of a missing item succeeds.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ RETURN_VALUES: Final = {
     "MODIFIED OLD": "UPDATED_OLD",
     "MODIFIED NEW": "UPDATED_NEW",
 }
-"""What RETURNING is called as ReturnValues."""
+"""RETURNING clauses as ReturnValues."""
 
 
 class WriteTarget(NamedTuple):
-    """What a statement writes to: the key, and what it demands of the item beyond that.
+    """The target of a statement: the key, and the rest of its condition on the item.
 
     For an INSERT, `key` is the whole item, and `size` its size in bytes.
     """
@@ -61,7 +61,7 @@ class WriteTarget(NamedTuple):
 
 
 def target_of(table: StoredTable, statement: Write | Exists, values: Values) -> WriteTarget:
-    """What a statement writes to. Refuses a statement without a key that fits the table."""
+    """The target of a statement. Refuses a statement without a key that fits the table."""
     match statement:
         case InsertStatement():
             return _inserted(table, statement, values)
@@ -80,7 +80,7 @@ def change_of(
     on_failure: str | None,
     target: WriteTarget | None = None,
 ) -> ItemChange:
-    """The change that a statement makes; one that only checks, for EXISTS. Does not read the item.
+    """The change that a statement makes; for EXISTS, one that only checks. Does not read the item.
 
     `target` is the result of `target_of`, if the caller has it already.
     """
@@ -129,7 +129,7 @@ def _fixed_key(table: StoredTable, where: Where | None, values: Values) -> Item 
 
 
 def _type_fault(key: Item) -> str | None:
-    """The message about the first value of a key whose type no key can have; None if there is none."""
+    """The message about the first key value with a type that no key can have; None if there is none."""
     for name, value in key.items():
         (code,) = value
         if code not in SORT_KEYS:
@@ -147,7 +147,7 @@ def key_fault(table: StoredTable, statement: Write | Exists, values: Values) -> 
 
 
 def is_check(table: StoredTable, statement: Exists, values: Values) -> bool:
-    """Whether EXISTS is about one item, and demands more of it than its key."""
+    """Whether EXISTS is on one item, with a condition beyond its key."""
     where = statement.select.where
     if where is None or statement.select.index is not None:
         return False
@@ -156,10 +156,10 @@ def is_check(table: StoredTable, statement: Exists, values: Values) -> bool:
 
 
 def _if_present(demanded: Matches | None, *, absent: bool) -> Matches:
-    """A condition that holds for an item only if it exists, or `absent`."""
+    """A condition on an existing item; a missing item gives `absent`."""
 
     def matches(item: Item) -> bool:
-        if not item:  # as conditions see an item that does not exist
+        if not item:  # a missing item, as conditions see it
             return absent
         return demanded is None or demanded(item)
 

@@ -1,4 +1,4 @@
-"""The actions that take PartiQL statements: ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
+"""PartiQL actions: ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class BatchStatementRequest(ApiStructure, frozen=True):
 
 
 class BatchExecuteStatement(ApiStructure, frozen=True):
-    """Run statements that are independent of each other: all read one item, or all write one."""
+    """Run independent statements: all of them read one item each, or all of them write one."""
 
     statements: Annotated[
         list[BatchStatementRequest], Meta(min_length=1, max_length=limits.BATCH_STATEMENTS)
@@ -116,7 +116,7 @@ class ParameterizedStatement(ApiStructure, frozen=True):
 
 
 class ExecuteTransaction(ApiStructure, frozen=True):
-    """Run statements together, or none of them: all read, or all write or check."""
+    """Run all statements or none: all read, or all write or check."""
 
     transact_statements: Annotated[
         list[ParameterizedStatement], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
@@ -129,16 +129,16 @@ Requested = ExecuteStatement | BatchStatementRequest | ParameterizedStatement
 
 
 def _parameters(request: Requested) -> list[AttributeValue]:
-    """The parameters in normal form. A malformed one is reported before the statement is read."""
+    """The parameters in normal form. A malformed one is reported before the statement is parsed."""
     return [parameter(value) for value in request.parameters or ()]
 
 
 def _bound(
     request: Requested, parameters: list[AttributeValue], engine: Engine | None = None
 ) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters, which are in normal form.
+    """The statement of a request, and the values of its parameters in normal form.
 
-    With an engine, the index of a SELECT is looked at before its columns.
+    With an engine, the index of a SELECT is checked before its columns.
     """
     before_columns = None if engine is None else partial(_look_at_index, engine)
     statement = parse_statement(request.statement, before_columns)
@@ -205,7 +205,7 @@ _REFUSED: Final = tuple(_ERROR_CODES)
 
 
 class _BatchedStatement:
-    """One statement of a batch: what it is, where its item is, and its answer or error."""
+    """One statement of a batch: its parsed form, its item's position, and its answer or error."""
 
     def __init__(self, request: BatchStatementRequest) -> None:
         self.request = request
@@ -218,14 +218,14 @@ class _BatchedStatement:
         self.waiting: Waiting = []
 
     def parse(self) -> None:
-        """Read the parameters and the statement."""
+        """Parse the parameters and the statement."""
         statement, self.values = _bound(self.request, _parameters(self.request))
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
 
     def locate(self, engine: Engine) -> None:
-        """Find the item that the statement is about."""
+        """Locate the item of the statement."""
         assert self.statement is not None
         self.table = named_table(engine, self.statement.table)
         if isinstance(self.statement, Select):
@@ -268,7 +268,7 @@ class _BatchedStatement:
             self.answer["Item"] = item
 
     def attempt(self, step: Callable[[], None]) -> None:
-        """Take a step, unless one before it failed. An error becomes the answer."""
+        """Take a step unless an earlier one failed. An error becomes the answer."""
         if "Error" in self.answer:
             return
         try:
@@ -290,7 +290,7 @@ class _BatchedStatement:
 
 @action("BatchExecuteStatement", grouped=True)
 def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Deferred:
-    """Run up to 25 statements, each of which succeeds or fails by itself."""
+    """Run up to 25 statements; each succeeds or fails on its own."""
     entries = [_BatchedStatement(statement) for statement in request.statements]
     for entry in entries:
         entry.attempt(entry.parse)
@@ -352,7 +352,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
 
 
 def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Values]]:
-    """The statements of a transaction, with the values of their parameters; an error in one says which one it is."""
+    """The statements of a transaction with their parameter values. An error names its statement."""
     parameters = [_parameters(statement) for statement in request.transact_statements]
     return [
         _transactional(place, *each)
@@ -370,7 +370,7 @@ def _on_failure(request: ExecuteTransaction) -> list[str | None]:
 def _transactional(
     place: int, request: ParameterizedStatement, parameters: list[AttributeValue]
 ) -> tuple[AnyStatement, Values]:
-    """A statement of a transaction; an error in it says which one it is."""
+    """A statement of a transaction. An error names its statement."""
     try:
         statement, values = _bound(request, parameters)
         if (
@@ -390,7 +390,7 @@ def _in_transaction(place: int, message: str) -> ValidationException:
 
 
 def _check_entries(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]) -> None:
-    """Refuse an EXISTS that is not about one item and something more, and keys of types that no key can have."""
+    """Refuse an EXISTS without a condition beyond one item's key, and keys with types that no key can have."""
     for place, (statement, values) in enumerate(entries):
         assert not isinstance(statement, Select)
         table = named_table(engine, statement.table)
@@ -409,7 +409,7 @@ def _read_together(
     request: ExecuteTransaction,
     entries: Sequence[tuple[AnyStatement, Values]],
 ) -> Answer | Deferred:
-    """Read one item for each SELECT, all at one moment."""
+    """Read one item for each SELECT, all at the same moment."""
     with engine.reading:
         readings = []
         for place, (statement, values) in enumerate(entries):

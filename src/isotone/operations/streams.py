@@ -1,8 +1,8 @@
-"""The actions of DynamoDB Streams: ListStreams, DescribeStream, GetShardIterator, GetRecords.
+"""The API of DynamoDB Streams: ListStreams, DescribeStream, GetShardIterator (iterators) and GetRecords.
 
-GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the
-stream's ARN, a version, and a text with a checksum, so that other texts are refused. GetRecords reads from an
-iterator on and returns the next one.
+GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the stream's
+ARN, a version, and a text with a checksum, so that forged or damaged texts are refused. GetRecords reads from an
+iterator on, and returns the next one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ListStreams(ApiStructure, frozen=True):
 
 
 class ShardFilter(ApiStructure, frozen=True):
-    """Which shards to describe: the children of one."""
+    """Selects shards to describe: the children of one shard."""
 
     type: Literal["CHILD_SHARDS"] | None = None
     shard_id: ShardId | None = None
@@ -104,7 +104,7 @@ STREAM_NOT_FOUND: Final = "Requested resource not found: Stream: {arn} not found
 _NO_SHARD: Final = "Requested resource not found: Shard does not exist"
 _EVENT_NAMES: Final = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE", EXPIRE: "REMOVE"}
 _TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
-_SEQUENCE_BASE: Final = 10**20  # is added, so that all numbers have 21 digits, like the service's
+_SEQUENCE_BASE: Final = 10**20  # added so that all numbers have 21 digits, like the service's
 
 
 @action("ListStreams")
@@ -137,7 +137,7 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
 
 @action("DescribeStream")
 def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
-    """A stream's settings and its shards, the oldest first, a page at a time."""
+    """A stream's settings and its shards, oldest first, a page at a time."""
     limit = request.limit or limits.DESCRIBED_SHARDS
     if limit > limits.DESCRIBED_SHARDS:
         raise ValidationException(
@@ -173,7 +173,7 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
 
 
 def _filtered(shards: list[StreamShard], wanted: ShardFilter | None) -> list[StreamShard]:
-    """The shards that a filter selects: the children of one."""
+    """The shards that a filter selects: the children of one shard."""
     if wanted is None:
         return shards
     return [shard for shard in shards if shard.parent and shard.parent == wanted.shard_id]
@@ -279,7 +279,7 @@ def stream_arn(engine: Engine, stream: Stream) -> str:
 
 
 def stream_of_arn(engine: Engine, arn: str, refusal: str = STREAM_NOT_FOUND) -> Stream:
-    """The stream of an ARN: one that is enabled, or was within the last day."""
+    """The stream of an ARN. It is enabled, or was within the last day."""
     stream = streams.find(engine, *_parts_of(arn))
     if stream is None or stream_arn(engine, stream) != arn:
         raise ResourceNotFoundException(refusal.format(arn=arn))
@@ -320,7 +320,7 @@ def _now(engine: Engine) -> int:
 
 
 def sequence_text(sequence: int) -> str:
-    """A sequence number in the form for clients."""
+    """A sequence number as clients see it."""
     return str(_SEQUENCE_BASE + sequence)
 
 
@@ -331,19 +331,19 @@ def _sequence_in(text: str | None) -> int:
 
 
 def _text_of(iterator: Iterator) -> str:
-    """An iterator in the form for clients."""
+    """An iterator as clients see it."""
     arn, *numbers = iterator
     payload = _PAYLOAD.pack(*numbers)
     return f"{arn}|{_VERSION}|{b64encode(payload + _checksum(arn, payload)).decode()}"
 
 
 def arn_of_iterator(text: str) -> str:
-    """The ARN of the stream that an iterator reads. Raises `ValidationException` for a text that is none of ours."""
+    """The ARN of the stream that an iterator reads. Raises `ValidationException` for a text that we did not make."""
     return _iterator_in(text).arn
 
 
 def _iterator_in(text: str) -> Iterator:
-    """The iterator in a text. Raises `ValidationException` for a text that is not an iterator of ours."""
+    """The iterator in a text. Raises `ValidationException` for a text that we did not make."""
     arn, _, rest = text.partition("|")
     version, _, encoded = rest.partition("|")
     try:
@@ -378,7 +378,7 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
         found = first_since(engine, stream.tree, shard.number, oldest, time)
         return end + 1 if found is None else found
     sequence = _sequence_in(request.sequence_number)
-    # A shard without records has its first number all the same.
+    # A shard without records still has a first number.
     if not shard.first <= sequence <= max(end, shard.first):
         raise ValidationException("Invalid SequenceNumber for the shard")
     _refuse_trimmed(shard, sequence)
@@ -386,7 +386,7 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
 
 
 def _check_position(request: GetShardIterator) -> None:
-    """Refuse a sequence number or a time with a type of iterator that has none."""
+    """Refuse a sequence number or a time with a type of iterator that does not use it."""
     kind = request.shard_iterator_type
     for name, given, wanted in (
         ("SequenceNumber", request.sequence_number, kind.endswith("SEQUENCE_NUMBER")),

@@ -1,7 +1,7 @@
-"""The errors of JSON that does not fit SearchVectors: null where a value must be, types, and where in the body they are.
+"""SerializationException of SearchVectors: its stricter JSON decoder reports nulls and wrong types with line and column.
 
-The service reads the requests of this action with a decoder of its own. It takes the members as they come: the first
-that does not fit is the error, with its column in bytes. Missing members come last, in the order of their names.
+The service reads requests of this action with a separate decoder. It takes the members in written order: the first that
+does not fit is the error, with its column in bytes. Missing members come last, ordered by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_TYPE: Final = {
     **dict.fromkeys(("SS", "NS", "BS", "L"), "a sequence"),
     "M": "a map",
 }
-"""What the one member of an attribute value has, by its name."""
+"""The content of each type of attribute value, by its name."""
 _TYPES: Final = (
     "`B`, `BOOL`, `BS`, `DECIMAL`, `DECIMALSET`, `DOUBLE`, `DOUBLESET`, `INT`, `INTSET`, "
     "`L`, `M`, `N`, `NS`, `NULL`, `S`, `SS`"
@@ -40,7 +40,7 @@ _I32: Final = range(-(2**31), 2**31)
 
 
 def check(body: bytes, shape: StructureShape) -> None:
-    """Raise the error of a body that is JSON, but not the request that it should be. O(length)."""
+    """Raise the error of a body that is JSON, but not a valid request. O(length)."""
     _JsonCursor(body).read(shape)
 
 
@@ -149,7 +149,7 @@ class _JsonCursor:
         self._refuse(SerializationException, wrong, self._at)
 
     def _refuse(self, error: type[ApiError], wrong: str, at: int) -> NoReturn:
-        """Raise an error at the end of a token; a map and a sequence are refused before they begin."""
+        """Raise an error at the end of a token; for a map or a sequence, at its beginning."""
         token = self._tokens[at]
         end = token.start() if token[0] in (b"{", b"[") else token.end()
         line = self._body.count(b"\n", 0, end) + 1

@@ -1,7 +1,6 @@
-"""Finds the table of a name or an ARN; "Requested resource not found" and invalid names.
+"""Finds the table of a name or an ARN: ResourceNotFoundException, and invalid names.
 
-Control-plane and data-plane calls refuse a bad name, and a table that does not exist, with different
-sentences.
+Control-plane and data-plane calls have different messages for a bad name and for a missing table.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def table_name(text: str, path: str = "tableName") -> str:
 
 
 def check_arn(arn: str) -> None:
-    """Refuse a text that does not begin as ARNs do."""
+    """Refuse a text that does not begin like an ARN."""
     if not arn.startswith("arn:"):
         raise ValidationException(
             f"One or more parameter values were invalid: ARNs must start with 'arn:': {arn}"
@@ -85,7 +84,7 @@ def open_table(engine: Engine, name: str) -> StoredTable:
 
 
 def named_table(engine: Engine, name: str) -> StoredTable:
-    """The table of a statement, which names it by its name alone; a wrong name is one that no table has."""
+    """The table of a PartiQL statement, which only takes a name. A malformed name is simply not found."""
     table = engine.catalog.tables.get(name)
     if table is None:
         raise ResourceNotFoundException("Requested resource not found")
@@ -93,7 +92,7 @@ def named_table(engine: Engine, name: str) -> StoredTable:
 
 
 def described_table(engine: Engine, name: str) -> StoredTable:
-    """The table of a control-plane request, even while it is being created; its error names the table."""
+    """The table of a control-plane request, even while it is being created. The error names the table."""
     plain = table_name(name)
     table = engine.catalog.find(plain)
     if table is None:
@@ -102,7 +101,7 @@ def described_table(engine: Engine, name: str) -> StoredTable:
 
 
 def changed_table(engine: Engine, name: str) -> StoredTable:
-    """The table that a control-plane request changes: one that is being created is refused."""
+    """The table that a control-plane request changes. Refuses one that is being created."""
     table = described_table(engine, name)
     if table.schema.is_creating:
         raise ResourceInUseException(f"{IN_USE}Table is being created: {table.name}")
@@ -110,7 +109,7 @@ def changed_table(engine: Engine, name: str) -> StoredTable:
 
 
 def table_of_arn(engine: Engine, arn: str) -> StoredTable:
-    """The table with a resource's ARN (tags are stored by ARN)."""
+    """The table with a resource's ARN (tags use ARNs)."""
     table = engine.catalog.find(arn.rpartition("/")[2])
     if table is None or table_arn(engine, table.name) != arn:
         raise ResourceNotFoundException(

@@ -1,4 +1,4 @@
-"""The requests of actions on tables, and the rules that do not need the table, in the service's order."""
+"""Request structures of CreateTable, UpdateTable, DeleteTable …, and their rules on keys, indexes and throughput."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ class VectorAttributeDefinition(ApiStructure, frozen=True):
 
 
 class SearchSchemaElement(ApiStructure, frozen=True):
-    """An attribute that divides a vector index, or by which its searches can be filtered."""
+    """An attribute that partitions a vector index, or by which its searches can be filtered."""
 
     attribute_name: AttributeName
     search_schema_element_type: SearchSchemaElementType
 
 
 class VectorIndex(ApiStructure, frozen=True, kw_only=True):
-    """An index that is searched for the vectors that are nearest to another."""
+    """An index that is searched for the vectors nearest to another."""
 
     index_name: IndexName
     vector_attribute: VectorAttributeDefinition
@@ -419,7 +419,7 @@ def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> N
 
 
 def check_new_stream(stream: StreamSpecification | None) -> None:
-    """Check that a new table has a view type if and only if it has a stream."""
+    """Check that a new table has a view type exactly if it has a stream."""
     if stream is None or stream.stream_enabled == (stream.stream_view_type is not None):
         return
     raise ValidationException(
@@ -673,14 +673,14 @@ def _undefined(keys: list[str], defined: list[str]) -> ValidationException:
 
 
 def check_unique_name(name: str, seen: set[str]) -> None:
-    """Check that a name is not among those seen, and add it to them."""
+    """Check that a name is not in the set of names, and add it."""
     if name in seen:
         raise ValidationException(f"{INVALID}Duplicate index name: {name}")
     seen.add(name)
 
 
 def check_projection(projection: Projection) -> None:
-    """Check that NonKeyAttributes are given if and only if ProjectionType is INCLUDE."""
+    """Check that NonKeyAttributes are given exactly if ProjectionType is INCLUDE."""
     kind, names = projection.projection_type, projection.non_key_attributes
     if kind is None:
         raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
@@ -700,7 +700,7 @@ def _named(indexes: Iterable[_Projecting]) -> int:
 
 
 def check_projected_count(named: int) -> None:
-    """Check that the indexes of a table do not copy too many named attributes."""
+    """Check that the indexes of a table do not project too many named attributes."""
     if named > limits.PROJECTED_NAMES:
         raise ValidationException(
             f"{INVALID}Number of NonKeyAttributes over all indexes exceeds "

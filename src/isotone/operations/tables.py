@@ -1,6 +1,6 @@
-"""The actions on tables: create, describe, change and delete, all completed at once.
+"""CreateTable, DescribeTable, ListTables, UpdateTable and DeleteTable; all complete at once.
 
-Only a new index of an existing table takes time: it is filled in the background.
+Only adding an index to an existing table takes time: it is backfilled in the background.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def list_tables(engine: Engine, request: ListTables) -> Answer:
     return answer
 
 
-# AWS's examples of the response have none of these.
+# These members are missing in AWS's examples of the response.
 _NOT_OF_DELETED: Final = (
     "AttributeDefinitions",
     "KeySchema",
@@ -124,9 +124,9 @@ _NOT_OF_DELETED: Final = (
 
 @action("DeleteTable", starts_work=True)
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
-    """Delete a table with everything in it; its stream can be read for another day.
+    """Delete a table with everything in it. Its stream can be read for another day.
 
-    With point-in-time recovery its items remain as a system backup. Replicas in other regions stay.
+    With point-in-time recovery, its items remain as a system backup. Replicas in other regions stay.
     """
     with engine.writing:
         table = changed_table(engine, request.table_name)
@@ -253,7 +253,7 @@ def _attribute_types(definitions: list[AttributeDefinition] | None) -> dict[str,
 
 
 def _key_schema(elements: list[KeySchemaElement], types: Mapping[str, str]) -> KeySchema:
-    """The key that the elements describe; they have been validated."""
+    """The key of these elements, which have been validated."""
 
     def parts(kind: str) -> tuple[KeyPart, ...]:
         return tuple(
@@ -318,7 +318,7 @@ def _settings(request: Any, members: tuple[str, ...]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A structure as a JSON document, without its absent members."""
+    """A structure as a JSON document, without absent members."""
     if not isinstance(value, ApiStructure):
         return value
     members = msgspec.to_builtins(value)
@@ -439,7 +439,7 @@ def _check_counts(schema: TableSchema) -> None:
 
 
 def _check_capacity(before: TableSchema, after: TableSchema) -> None:
-    """Refuse a global index without throughput on a provisioned table, or with throughput on any other."""
+    """Require throughput for a global index on a provisioned table, and refuse it on any other."""
     provisioned = after.billing == "PROVISIONED"
     for index in after.indexes:
         if index.kind == "local" or bool(index.throughput.read) == provisioned:
@@ -505,7 +505,7 @@ def _global_index(schema: TableSchema, name: str) -> IndexSchema:
 
 
 def _with_leaving(before: TableSchema, after: TableSchema) -> TableSchema:
-    """The table in the response: a dropped index is included for the last time."""
+    """The table in the response, which includes a dropped index for the last time."""
     kept = after.index_trees
     indexes = [_leaving(index) for index in before.indexes if index.tree not in kept]
     vectors = [_leaving(index) for index in before.vectors if index.tree not in kept]

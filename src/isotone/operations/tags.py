@@ -1,4 +1,4 @@
-"""The actions on the tags of a table: add, remove and list them; CreateTable checks its tags here too."""
+"""TagResource, UntagResource and ListTagsOfResource; also checks the tags of CreateTable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ListTagsOfResource(ApiStructure, frozen=True):
 
 
 _TABLE_ARN: Final = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]+:[0-9]+:table/{NAME_PATTERN}")
-# Letters, digits and spaces of any script, and a few marks.
+# Letters, digits and spaces of any script, and some punctuation.
 _is_allowed: Final = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
 _RESERVED: Final = "aws:"
 
@@ -74,7 +74,7 @@ def untag_resource(engine: Engine, request: UntagResource) -> Answer:
 
 @action("ListTagsOfResource")
 def list_tags_of_resource(engine: Engine, request: ListTagsOfResource) -> Answer:
-    """All tags of a table: the service never divides them into pages."""
+    """All tags of a table; like the service, always in one page."""
     _check_arn(request.resource_arn)
     with engine.reading:
         tags = table_of_arn(engine, request.resource_arn).schema.tags
@@ -87,11 +87,11 @@ def _check_arn(arn: str) -> None:
         raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
 
 
-# What every tag must be
+# Rules on tags
 
 
 def check_tags(tags: Iterable[Tag]) -> None:
-    """Refuse tags with characters that AWS does not allow, with its own prefix, or with one key twice."""
+    """Refuse tags with invalid characters, with AWS's own prefix, or with the same key twice."""
     seen: set[str] = set()
     for tag in tags:
         for kind, text in (("key", tag.key), ("value", tag.value)):

@@ -1,4 +1,4 @@
-"""TransactGetItems and TransactWriteItems: several items at once; a repeated ClientRequestToken writes nothing."""
+"""TransactGetItems, TransactWriteItems and ClientRequestToken (idempotency); cancellation reasons."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ from isotone.values.attribute_validation import canonical_item
 
 ClientRequestToken = Annotated[str, Meta(min_length=1, max_length=36)]
 
-# As seen: the values of a transaction may have one level more than an item. An update that writes one is then cancelled.
+# As observed: values in a transaction may have one more level than in an item. An update that writes such a value is
+# then cancelled.
 _VALUES_LEVEL: Final = 0
 
 
@@ -81,7 +82,7 @@ class TransactGetItem(ApiStructure, frozen=True):
 
 
 class TransactGetItems(ApiStructure, frozen=True):
-    """Read items of several tables as they are at one moment."""
+    """Read items of several tables at the same moment."""
 
     transact_items: Annotated[
         list[TransactGetItem], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
@@ -144,7 +145,7 @@ class TransactWriteItem(ApiStructure, frozen=True):
 
 
 class TransactWriteItems(ApiStructure, frozen=True):
-    """Write items of several tables together, or none of them."""
+    """Write items of several tables: all of them or none."""
 
     transact_items: Annotated[
         list[TransactWriteItem], Meta(min_length=1, max_length=limits.TRANSACTION_ITEMS)
@@ -195,7 +196,7 @@ def _reason_of(error: ApiError) -> Reason:
 
 
 def _cancelled(reasons: Mapping[int, Reason], count: int) -> TransactionCanceledException:
-    """The error of a transaction of so many entries, some of which have a reason."""
+    """The error of a transaction with `count` entries, some of which have a reason."""
     listed = [reasons.get(place, _NO_REASON) for place in range(count)]
     codes = ", ".join([reason["Code"] for reason in listed])
     return TransactionCanceledException(
@@ -205,7 +206,7 @@ def _cancelled(reasons: Mapping[int, Reason], count: int) -> TransactionCanceled
 
 
 def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> list[Any]:
-    """The results of all attempts; None for one that failed, whose error is added to `reasons`."""
+    """The results of all attempts. A failed attempt gives None, and its error is added to `reasons`."""
     results: list[Any] = []
     for attempt in attempts:
         try:
@@ -219,7 +220,7 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
 
 
 def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
-    """Refuse two actions on one item; entries whose key does not fit are None."""
+    """Refuse two actions on the same item. Entries whose key does not fit are None."""
     known = [place for place in located if place is not None]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
@@ -230,14 +231,15 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 @action("TransactGetItems")
 def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Deferred:
-    """Read items of several tables as they are at one moment."""
+    """Read items of several tables at the same moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
         if get.expression_attribute_names is not None:
             _check_get(get)
     projections = [None if get.projection_expression is None else _projection(get) for get in gets]
     for get in gets:
-        canonical_item(get.key)  # a malformed value is an error of the request, not a reason
+        # a malformed value is an error of the request, not a cancellation reason
+        canonical_item(get.key)
     readings = [
         TransactedRead(get.table_name, partial(_place, get.key), projection)
         for get, projection in zip(gets, projections, strict=True)
@@ -250,7 +252,7 @@ def _place(key: dict[str, Any], table: StoredTable) -> tuple[str, bytes]:
 
 
 class TransactedRead(NamedTuple):
-    """A read of one item: its table, a function that tells its tree and its key in it, and what to return of it."""
+    """A read of one item: its table, a function that returns its tree and key, and what to return of it."""
 
     table_name: str
     locate: Callable[[StoredTable], tuple[str, bytes]]
@@ -260,7 +262,7 @@ class TransactedRead(NamedTuple):
 def read_together(
     engine: Engine, readings: Sequence[TransactedRead], mode: str | None
 ) -> Answer | Deferred:
-    """Read items as they are at one moment. A key that does not fit its table cancels the transaction."""
+    """Read items at the same moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []
     total = 0
@@ -316,7 +318,7 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
-    """Execute up to 100 writes and checks over several tables, all of them or none."""
+    """Execute up to 100 writes and checks on several tables, all of them or none."""
     entries = [entry_of(item) for item in request.transact_items]
     prepared = [_prepare(entry) for entry in entries]
     tables = [entry.table_name for entry in entries]
@@ -344,21 +346,21 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
 
 
 class TokenUse(NamedTuple):
-    """A token, and the transaction that it is used for, without what only its response reports."""
+    """A token and the transaction that uses it, without members that only affect the response."""
 
     token: str
     entries: Sequence[ApiStructure]
     identity: bytes
 
     def is_of(self, identity: bytes) -> bool:
-        """Whether this is the transaction of a stored identity."""
+        """Whether this is the transaction with a stored identity."""
         if is_before_forms(identity):
             return identity == identity_before_forms(self.entries)
         return identity == self.identity
 
 
 def use_of(token: str | None, entries: Sequence[ApiStructure]) -> TokenUse | None:
-    """The use of a token, if a request has one."""
+    """The use of a token, if the request has one."""
     return None if token is None else TokenUse(token, entries, identity_of(entries))
 
 
@@ -370,7 +372,7 @@ def write_together(
     mode: str | None,
     used: TokenUse | None,
 ) -> tuple[dict[str, CapacityMeter], list[ItemChange]]:
-    """Execute the writes of a transaction, or only charge for them if its token was used for the same before.
+    """Execute the writes of a transaction. If its token was used for the same transaction before, only charge for them.
 
     Each write is a function from its table to its change. The caller holds the engine's transaction.
     """
@@ -385,7 +387,7 @@ def write_together(
 
 
 def _is_repeated(engine: Engine, used: TokenUse) -> bool:
-    """Whether a request was executed before; a token that was used for another request is refused."""
+    """Whether a request was executed before. Refuses a token that was used for another request."""
     stored = transaction_tokens.recall(engine, used.token)
     if stored is None:
         return False
@@ -399,7 +401,7 @@ def _is_repeated(engine: Engine, used: TokenUse) -> bool:
 def _check_parameters(
     engine: Engine, entries: Sequence[Entry], prepared: Sequence[MakeChange]
 ) -> None:
-    """Check that the parameters of each entry can be combined; absent tables and keys that do not fit come first."""
+    """Check that the parameters of each entry can be combined; missing tables and misfitting keys are reported first."""
     for entry in entries:
         check = _check_update if isinstance(entry, Update) else _check_conditional
         try:
@@ -425,7 +427,7 @@ def entry_of(item: TransactWriteItem) -> Entry:
 
 
 def _prepare(entry: Entry) -> MakeChange:
-    """Check what does not need the table: expressions, values, and the item or key."""
+    """Check everything that does not need the table: expressions, values, and the item or key."""
     update_expression = entry.update_expression if isinstance(entry, Update) else None
     binding = (
         Binding(None, None)  # `_check_parameters` reports placeholders without an expression
@@ -458,7 +460,7 @@ def _prepare(entry: Entry) -> MakeChange:
 def _changes(
     engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]
 ) -> list[ItemChange]:
-    """Every write as a change of an item. The first that does not fit its table cancels the transaction alone."""
+    """Every write as a change of an item. The first that does not fit its table is the only cancellation reason."""
     tables = [open_table(engine, name) for name in names]
     reasons: dict[int, Reason] = {}
     changes: list[ItemChange | None] = _each(

@@ -1,4 +1,4 @@
-"""What the actions on exports, imports and bulk operations share: buckets, tokens, ARNs, descriptions and pages of lists."""
+"""Shared by the actions on exports, imports and bulk operations: buckets, tokens, ARNs, descriptions, pages of lists."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NO_BUCKETS: Final = (
 
 
 def bucket_store(engine: Engine, *prefixes: str | None) -> ObjectStore:
-    """Where the buckets are; ValidationException if nowhere, or if a prefix leaves its bucket."""
+    """The store of buckets. Raises ValidationException if there is none, or if a prefix leaves its bucket."""
     if engine.objects is None:
         raise ValidationException(_NO_BUCKETS)
     for prefix in prefixes:
@@ -70,7 +70,7 @@ def check_compression(wanted: InputCompression | None) -> None:
 
 
 def check_encryption(algorithm: SseAlgorithm | None, key: str | None) -> None:
-    """Refuse a key for files that are not encrypted with it."""
+    """Refuse an encryption key for files that are not encrypted with it."""
     if key is not None and algorithm != "KMS":
         raise ValidationException(
             f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
@@ -78,7 +78,7 @@ def check_encryption(algorithm: SseAlgorithm | None, key: str | None) -> None:
 
 
 def members_of(value: Any) -> Any:
-    """A structure as a JSON document, without its absent members at any depth."""
+    """A structure as a JSON document, without absent members at any depth."""
     if isinstance(value, ApiStructure):
         names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
         found = {encoded: getattr(value, name) for name, encoded in names}
@@ -95,7 +95,8 @@ def members_of(value: Any) -> Any:
 class JobKind(Generic[AnyJob]):
     """Begins, describes and lists the jobs of one kind.
 
-    `name` is that in their ARNs. At most `most` run at once. An answer has a description in `described`, a page in `listed`.
+    `name` is the one in their ARNs. At most `most` run at once. A description is in the member `described` of an
+    answer, a page in `listed`.
     """
 
     name: str
@@ -110,7 +111,7 @@ class JobKind(Generic[AnyJob]):
     def begin(
         self, engine: Engine, request: ApiStructure, new: Callable[[dict[str, Any]], AnyJob]
     ) -> Answer:
-        """Begin the job that `new` makes of a request's members, unless an earlier request with its token did."""
+        """Begin the job that `new` makes from a request's members, unless an earlier request with its token did."""
         members = members_of(request)
         with engine.writing:
             job = self._repeated(engine, members)
@@ -120,7 +121,7 @@ class JobKind(Generic[AnyJob]):
             return {self.described: self.description(engine, job)}
 
     def check_running(self, engine: Engine) -> None:
-        """Refuse another job while as many as are allowed are running."""
+        """Refuse another job while the allowed number is running."""
         if sum(job.ended is None for job in self._known(engine)) >= self.most:
             noun = self.name.replace("-", " ")
             raise LimitExceededException(
@@ -128,7 +129,7 @@ class JobKind(Generic[AnyJob]):
             )
 
     def find(self, engine: Engine, arn: str) -> AnyJob:
-        """The job with an ARN; raises `missing` if there is none."""
+        """The job with an ARN. Raises `missing` if there is none."""
         job = transfers.find(engine, arn.rpartition("/")[2])
         if not self._is_ours(job) or job_arn(engine, job) != arn:
             raise self.missing(arn)
@@ -142,9 +143,10 @@ class JobKind(Generic[AnyJob]):
     def page(
         self, engine: Engine, size: int, token: str | None, table: str | None = None
     ) -> Answer:
-        """The answer with a page of jobs, the newest first, of the table with an ARN or of all.
+        """The answer with a page of jobs, newest first, for the table with an ARN or for all.
 
-        A token is the id of the last job, in hexadecimal, as long as the service's; a bad one is a ValidationException.
+        A token is the id of the last job in hexadecimal, padded to the service's length. A bad one is a
+        ValidationException.
         """
         with engine.reading:
             jobs = self._known(engine)
@@ -161,7 +163,7 @@ class JobKind(Generic[AnyJob]):
         return answer
 
     def _repeated(self, engine: Engine, request: dict[str, Any]) -> AnyJob | None:
-        """The job that an earlier request with the same token began; `conflict` if that request was another one."""
+        """The job that an earlier request with the same token began. Raises `conflict` if that request was different."""
         token = request.get("ClientToken")
         oldest = engine.clock.now() - limits.TRANSFER_TOKEN_LIFETIME
         for job in self._known(engine):
@@ -173,7 +175,7 @@ class JobKind(Generic[AnyJob]):
         return None
 
     def _known(self, engine: Engine) -> list[AnyJob]:
-        """The jobs that are still shown, the newest first."""
+        """The jobs that are still shown, newest first."""
         oldest = engine.clock.now() - limits.TRANSFER_RETENTION
         return [
             job
@@ -196,7 +198,7 @@ def _name(job: Job) -> str:
     return "bulk-operation" if job.is_bulk else "import"
 
 
-_WIDTH: Final = 56  # characters: 112 in hexadecimal, the least that ListImports takes
+_WIDTH: Final = 56  # characters; 112 in hexadecimal, the minimum of ListImports
 
 
 def _token(identity: str) -> str:

@@ -1,6 +1,6 @@
-"""A thread for each export, import and bulk operation of a database: none waits for a bucket that another one waits for.
+"""One thread per export, import and bulk operation, so that no job waits while another waits for S3.
 
-One more thread looks which jobs there are, also those that another process has left in the file.
+Another thread watches for new jobs, including those that other processes have left in the file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from isotone.errors import StorageBusy
 from isotone.exchange.objects import ObjectStoreClosed
 from isotone.operations import transfers
 
-_RETRY: Final = 1.0  # seconds until a slice whose failure could not be recorded is tried again
+_RETRY: Final = 1.0  # seconds until a slice is retried whose failure could not be recorded
 _BUSY: Final = 0.05  # the same, if another process was writing
 
 log = logging.getLogger("isotone")
 
 
 class TransferThreads:
-    """The threads of one database, in all of its regions. They end with the jobs, or when they are stopped."""
+    """The threads of one database, in all of its regions. They end with their jobs, or when they are stopped."""
 
     def __init__(self, home: Engine) -> None:
         self._home = home
@@ -37,7 +37,7 @@ class TransferThreads:
 
     @property
     def are_alive(self) -> bool:
-        """Whether they run: not in a process that was forked since."""
+        """Whether they run; False in a process that was forked since."""
         return self._looking.is_alive
 
     def wake(self) -> None:
@@ -45,7 +45,7 @@ class TransferThreads:
         self._due.set()
 
     def stop(self) -> None:
-        """End all threads, and wait for them. What a job was doing is continued by the next process."""
+        """End all threads, and wait for them. The next process continues unfinished jobs."""
         self._end()
         self._looking.join()
         with self._lock:
@@ -54,7 +54,7 @@ class TransferThreads:
             thread.join()
 
     def _end(self) -> None:
-        """Ask all threads to end; one that waits for a bucket is interrupted."""
+        """Ask all threads to end; a wait for a bucket is interrupted."""
         self._stopped.set()
         self._due.set()
         if self._home.objects is not None:
@@ -85,7 +85,7 @@ class TransferThreads:
                 )
 
     def _work(self, engine: Engine, identity: str) -> None:
-        """Do the slices of a job until it is over, or cannot go on."""
+        """Do the slices of a job until it is over or cannot continue."""
         try:
             delay: float | None = 0.0
             while delay is not None and not self._stopped.wait(delay):
@@ -110,7 +110,7 @@ class TransferThreads:
         return 0.0 if more else None
 
     def _note(self, engine: Engine, error: Exception) -> None:
-        """Log a failure, each once, and undo what it has left open."""
+        """Log a failure once, and roll back whatever it has left open."""
         text = f"{type(error).__name__}: {error}"
         if text not in self._logged:
             self._logged.add(text)

@@ -1,12 +1,12 @@
-"""The background work of all exports, imports and bulk operations: a slice of each that runs.
+"""Runs all exports, imports and bulk operations in the background: a slice of each job in turn; retries and failures.
 
-A job ends: it completes, or it fails with a reason, whatever a slice of it has raised. Only what can be over soon is tried again:
-another process that writes, and a disk on which not even the failure can be recorded. A job whose own record is damaged is
-logged. While entries of an older format lack their checksums, all jobs wait, because damage to these would not be noticed.
+Every job ends: it completes, or it fails with a reason, whatever its slices raise. Only temporary errors are retried:
+another process that is writing, and a disk that cannot even record the failure. A job with a damaged record is logged.
+While entries of an older format lack checksums, all jobs wait, because damage to these would go unnoticed.
 
-It needs the buckets: in a process that was given none, the jobs of a file wait until one has them. Buckets may be behind a
-network, so each job has a thread of its own (`transfer_threads`). One slice computes at a time. While a job waits for a bucket,
-it leaves the turn to the others, and it holds the lock of the database only while it reads or writes it.
+It needs the buckets: in a process without any, the jobs of a file wait until a process has them. Buckets may be behind
+a network, so each job has its own thread (`transfer_threads`). Only one slice computes at a time. A job that waits for
+a bucket gives its turn to the others, and it holds the database's lock only while it reads or writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt
 from isotone.exchange.objects import Bucket, ObjectStore, ObjectStoreClosed, StoredObject
 from isotone.operations import export_files, loading
 
-_BUFFER: Final = 256 << 10  # bytes of an object that are read in one turn of waiting
+_BUFFER: Final = 256 << 10  # bytes of an object read per turn
 
 log = logging.getLogger("isotone")
 
@@ -48,7 +48,7 @@ def due(engine: Engine) -> list[str]:
 
 
 def step(engine: Engine) -> bool:
-    """Do a slice of every job that runs; False if there is none, or none that can go on."""
+    """Do a slice of every running job; False if there is none, or none can continue."""
     is_going_on = False
     with suppress(ObjectStoreClosed):
         for identity in due(engine):
@@ -57,9 +57,9 @@ def step(engine: Engine) -> bool:
 
 
 def step_job(engine: Engine, identity: str) -> bool:
-    """Do a slice of one job; False if it is over, or cannot go on.
+    """Do a slice of one job; False if it is over or cannot continue.
 
-    Raises `StorageBusy` if another process is writing, and the error of a job whose failure cannot be recorded.
+    Raises `StorageBusy` if another process is writing, and the job's error if its failure cannot be recorded.
     """
     if engine.objects is None:
         return False
@@ -87,7 +87,7 @@ def _step(engine: Engine, worker: _TransferWorker, identity: str) -> bool:
 
 
 def _fail(engine: Engine, identity: str, error: Exception) -> bool:
-    """End a job that cannot go on, with the reason; False if its record is damaged, and nothing can be done."""
+    """End a job that cannot continue, with the reason; False if its record is damaged, so that nothing can be done."""
     try:
         with engine.reading:
             job = transfers.find(engine, identity)
@@ -112,7 +112,7 @@ def _failure_of(error: Exception) -> TransferFailure:
 
 
 class _TransferWorker:
-    """What one engine's work keeps between two slices. Two threads never do a slice of one job at once."""
+    """What an engine's work keeps between two slices. Two threads never work on one job at the same time."""
 
     def __init__(self, engine: Engine, objects: ObjectStore) -> None:
         self._turn = threading.Lock()
@@ -123,13 +123,13 @@ class _TransferWorker:
 
     @contextmanager
     def alone(self, identity: str) -> Iterator[None]:
-        """Nobody else works on this job in the block, and none of the others computes."""
+        """In the block, nobody else works on this job, and no other job computes."""
         with self._jobs.setdefault(identity, threading.Lock()), self._turn:
             yield
 
 
 class _InTurn:
-    """An object store that leaves the turn to other jobs while it waits for a bucket."""
+    """An object store that gives its turn to other jobs while it waits for a bucket."""
 
     def __init__(self, objects: ObjectStore, turn: threading.Lock) -> None:
         self._objects = objects
@@ -162,7 +162,7 @@ class _InTurn:
 
 
 class _ContentInTurn(io.RawIOBase):
-    """The content of an object, which is waited for without the turn."""
+    """The content of an object; waits for it without holding the turn."""
 
     def __init__(self, content: BinaryIO, objects: _InTurn) -> None:
         self._content = content

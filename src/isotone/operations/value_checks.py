@@ -1,8 +1,8 @@
-"""Layers about the attribute values of a request: as they are decoded, and what is wrong in them afterwards.
+"""Checks of attribute values as layers: decoding, numbers, nesting, empty names, sets, sizes of placeholders.
 
-A source lists the maps from names to values in a request, in the order of the document, each with the member that it is.
-The newer actions and the older ones (batches of writes, transactions) have words of their own for a bad number, a
-duplicate in a set, and a bad value of a placeholder.
+A source lists the maps from names to values in a request, in document order, each with its member. The newer actions
+and the older ones (batches of writes, transactions) have different messages for a bad number, a duplicate in a set, and
+a bad placeholder value.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def of_batch_write(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
 
 
 def of_transaction(*members: str) -> Source:
-    """The items, keys or values of placeholders in the entries of a transaction."""
+    """The items, keys or placeholder values in the entries of a transaction."""
 
     def source(asked: RefusedRequest) -> Iterator[tuple[str, Values]]:
         for entry in filter(None, asked.document.get("TransactItems") or ()):
@@ -103,11 +103,13 @@ def of_transaction(*members: str) -> Source:
     return source
 
 
-# Words
+# Messages
 
 
 def newer(error: ValidationException) -> ValidationException:
-    """A fault of a value in the words of the newer actions: members of a set are quoted, and sorted up to the repeat."""
+    """A fault of a value with the message of the newer actions: members of a set are quoted, and sorted up to the
+    duplicate.
+    """
     message = error.message
     found = _DUPLICATES.fullmatch(message)
     if found is not None:
@@ -129,14 +131,14 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 def of_placeholder(name: str, error: ValidationException) -> ValidationException:
-    """A fault of the value of a placeholder in the words of the older actions."""
+    """A fault of a placeholder value, with the message of the older actions."""
     return ValidationException(
         f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
     )
 
 
 def newly(check: Check) -> Check:
-    """A layer with its faults of values in the words of the newer actions."""
+    """A layer whose value faults have the messages of the newer actions."""
 
     def reworded(asked: RefusedRequest) -> None:
         try:
@@ -162,7 +164,7 @@ def decoded(source: Source) -> Check:
 
 
 def decoded_as_before(source: Source, *, with_placeholder: bool = True) -> Check:
-    """The same for the older actions; `with_placeholder`: a fault is reported with the placeholder."""
+    """The same for the older actions. `with_placeholder`: a fault is reported with its placeholder."""
 
     def check(asked: RefusedRequest) -> None:
         for member, values in source(asked):
@@ -191,7 +193,7 @@ def named(source: Source, *, nested: bool = True) -> Check:
 
 
 def without_empty_sets(source: Source) -> Check:
-    """No value is an empty set, nor has one in it."""
+    """No value is or contains an empty set."""
 
     def check(asked: RefusedRequest) -> None:
         for _, values in source(asked):
@@ -212,7 +214,7 @@ def nesting(source: Source) -> Check:
 
 
 def content(source: Source, *, sized: bool = False) -> Check:
-    """Everything else in a value, such as an empty set or one with duplicates; `sized`: also the size of an item."""
+    """All other faults in a value, such as an empty set or one with duplicates; `sized`: also the size of an item."""
 
     def check(asked: RefusedRequest) -> None:
         for member, values in source(asked):
@@ -222,7 +224,7 @@ def content(source: Source, *, sized: bool = False) -> Check:
 
 
 def check_content(values: Values, *, sized: bool) -> None:
-    """Everything in an item or a key, in the order of the document; nesting before empty names in maps."""
+    """Check an item or a key completely, in document order; nesting comes before empty names in maps."""
     try:
         _, size = canonical_item(dict(values))
     except ValidationException as error:
@@ -235,15 +237,15 @@ def check_content(values: Values, *, sized: bool) -> None:
 
 
 def newer_content(source: Source) -> Check:
-    """The same in the words of the newer actions."""
+    """The same with the messages of the newer actions."""
 
     return newly(content(source))
 
 
 def placeholders(*, empty_sets_named: bool = True, types_named: bool = False) -> Check:
-    """The values of placeholders. A fault is reported without the placeholder, with two exceptions.
+    """Placeholder values. A fault is reported without the placeholder, with two exceptions.
 
-    `empty_sets_named`: a value that is an empty set; `types_named`: one without a type, or with several.
+    `empty_sets_named`: a value that is an empty set; `types_named`: a value without a type, or with several.
     """
 
     def is_named(message: str, value: Any) -> bool:
@@ -266,7 +268,7 @@ def placeholders(*, empty_sets_named: bool = True, types_named: bool = False) ->
 
 
 def placeholders_as_before(asked: RefusedRequest) -> None:
-    """The values of placeholders, whose faults are reported with the placeholder."""
+    """Placeholder values; faults are reported with the placeholder."""
     size = 0
     for name, value in (asked.document.get(PLACEHOLDERS) or {}).items():
         try:
@@ -277,7 +279,7 @@ def placeholders_as_before(asked: RefusedRequest) -> None:
 
 
 def check_size_of_values(size: int) -> None:
-    """Refuse values of placeholders that are too large together."""
+    """Refuse placeholder values that are too large together."""
     if size > limits.EXPRESSION_VALUES_SIZE:
         raise ValidationException("ExpressionAttributeValues size exceeds the maximum allowed size")
 
@@ -297,11 +299,11 @@ def has_a_value_of_several_types(asked: RefusedRequest) -> bool:
 
 
 _DEEPEST: Final = 127
-"""The objects and arrays in each other that the newer checks decode."""
+"""How many nested objects and arrays the newer checks decode."""
 
 
 def is_deep(asked: RefusedRequest) -> bool:
-    """Whether the JSON of a request is nested more deeply than the newer checks decode: a value in more than 62 lists."""
+    """Whether the request's JSON is nested more deeply than the newer checks can decode: a value in more than 62 lists."""
     pending: list[tuple[int, Any]] = [(1, asked.document)]
     while pending:
         level, each = pending.pop()
@@ -313,6 +315,6 @@ def is_deep(asked: RefusedRequest) -> bool:
 
 
 def shallow(asked: RefusedRequest) -> None:
-    """The JSON of the request can be decoded."""
+    """The request's JSON is not nested too deeply to decode."""
     if is_deep(asked):
         raise ValidationException(TOO_DEEP)

@@ -1,7 +1,7 @@
-"""Vector indexes in CreateTable and UpdateTable: their rules, and their schemas.
+"""Vector indexes in CreateTable and UpdateTable: validation rules, and schemas.
 
-The types of the attributes of a search schema are in AttributeDefinitions; the vector attribute must not be there.
-Rules that only the request is needed for are `check_created` and `check_updates`.
+AttributeDefinitions has the types of the attributes in a search schema, but must not contain the vector attribute.
+`check_created` and `check_updates` are the rules that need only the request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ON_DEMAND_ONLY = f"{INVALID}Vector indexes are only supported for PAY_PER_REQUES
 
 
 def check_created(request: CreateTable) -> None:
-    """Check that the vector indexes of a new table fit the table and one another."""
+    """Check that the vector indexes of a new table fit the table and each other."""
     indexes = request.vector_indexes
     if indexes is None:
         return
@@ -60,7 +60,7 @@ def check_created(request: CreateTable) -> None:
 
 
 def check_updates(request: UpdateTable) -> None:
-    """Check that at most one index is created or deleted, and that it is well defined."""
+    """Check that at most one index is created or deleted, and that its definition is valid."""
     updates = request.vector_index_updates or ()
     for update in updates:
         if (update.create is None) == (update.delete is None):
@@ -109,7 +109,7 @@ def _check_search_schema(elements: Sequence[SearchSchemaElement]) -> None:
 
 
 def _check_dimensions(vectors: Iterable[tuple[str, int]]) -> None:
-    """Refuse indexes of one attribute with different dimensions."""
+    """Refuse indexes on one attribute with different dimensions."""
     known: dict[str, int] = {}
     for name, dimensions in vectors:
         if known.setdefault(name, dimensions) != dimensions:
@@ -159,7 +159,7 @@ def vector_schema(
 def updated(
     engine: Engine, schema: TableSchema, request: UpdateTable, types: Mapping[str, str]
 ) -> TableSchema:
-    """The table with its vector indexes created and deleted as the request says; the caller saves it."""
+    """The table after creating and deleting vector indexes; the caller saves it."""
     for update in request.vector_index_updates or ():
         if update.delete is not None:
             schema = _without(schema, update.delete.index_name)
@@ -201,7 +201,7 @@ def _check_name(schema: TableSchema, name: str) -> None:
 
 
 def _check_attribute(schema: TableSchema, wanted: VectorIndex) -> None:
-    """Refuse an attribute that is a key: a key is never a list."""
+    """Refuse a key attribute: a key is never a list."""
     name = wanted.vector_attribute.attribute_name
     for keys in (schema.keys, *(index.keys for index in schema.indexes)):
         for parts, role in ((keys.partition, "HASH"), (keys.sort, "RANGE")):

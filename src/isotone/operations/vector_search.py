@@ -1,4 +1,4 @@
-"""SearchVectors: the items whose vectors are nearest to a vector."""
+"""SearchVectors: finds the items whose vectors are nearest to a given vector, with filters."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _query(index: StoredVectorIndex, floats: list[float]) -> bytes:
 
 def floats_of(elements: list[AttributeValue]) -> list[float]:
     """The numbers of a vector."""
-    # One match for all is much faster than a check of each; it accepts most numbers.
+    # One regular expression over all numbers is much faster than checking each; most requests pass it.
     texts = [element.get("N") if len(element) == 1 else None for element in elements]
     if all(type(text) is str for text in texts) and _are_plain(",".join(texts)):  # type: ignore[arg-type] # they are texts
         return list(map(float, texts))  # type: ignore[arg-type] # see above
@@ -138,7 +138,7 @@ def _float(element: AttributeValue) -> float:
 def _conditions(
     index: StoredVectorIndex, condition: SearchCondition | None, values: Values
 ) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """The value of the partition attribute, and the texts of the filters, by their attributes."""
+    """The value of the partition attribute, and the texts of the filters by attribute."""
     schema = index.schema
     if condition is None:
         if schema.partition is not None:
@@ -204,7 +204,7 @@ def _answer(
 
 
 def _shown(index: StoredVectorIndex, projection: CompiledProjection | None, record: bytes) -> bytes:
-    """The item of a result. It has the vector only if the projection asks for it."""
+    """The item in a result. It has the vector only if the projection asks for it."""
     if projection is None:
         return index.body_of(record)
     asked = index.schema.attribute in projection.attributes

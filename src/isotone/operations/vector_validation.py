@@ -1,7 +1,7 @@
-"""Checks that an item fits the vector indexes of its table: its vectors, and the attributes of search schemas.
+"""Checks items against the vector indexes of their table: dimensions, number range, types of the search schema.
 
-An attribute may be missing; then the item is not in the index, or not found by a filter. An update is checked for what it
-changes: an item that is older than an index, and does not fit it, can still be updated.
+An attribute may be missing; the item is then not in the index, or a filter does not find it. An update is checked only
+for what it changes: an item that is older than an index and does not fit it can still be updated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import value_size
 
 _INVALID: Final = "One or more parameter values were invalid."
-# The service says it twice of a number that no float can be; then it refuses a transaction, and does not cancel it.
+# The service's message says "invalid" twice for a number that no 32-bit float can be. This error refuses a
+# transaction, where the others cancel it.
 _INVALID_TWICE: Final = (
     "One or more parameter values are not valid. One or more parameter values were invalid ."
 )
@@ -28,7 +29,7 @@ _LARGEST: Final = "[-3.4028235E38, 3.4028235E38]"
 def check_vectors(table: StoredTable, item: Item, before: Item, empty: str) -> None:
     """Refuse an item with an attribute that differs from `before` and does not fit a vector index.
 
-    `empty` is the sentence for an empty value of a partition attribute.
+    `empty` is the message for an empty value of a partition attribute.
     """
     for index in table.vectors:
         name = index.schema.attribute

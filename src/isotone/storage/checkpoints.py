@@ -1,10 +1,10 @@
-"""Checkpoints: when the log of a file is copied into the file, and by whom.
+"""WAL checkpoints: when the log (`-wal`) of a file is copied into the file, and by which connection.
 
-SQLite does it in the commit after which the log has a thousand pages: that commit takes as long as to write them and to
-sync twice, and whoever wants the connection waits. For a request that is part of the price of its write. Background work
-would make others pay, because it writes as much in a second as requests in an hour. So commits inside
-`deferred` leave the log alone, and the end of the block copies it through a connection of its own, while others use the
-main one. If the log has become four times as long by then, the next commit copies it after all.
+SQLite makes a checkpoint in the commit after which the log has a thousand pages. That commit takes as long as writing
+the pages and two syncs, and everyone who needs the connection waits. For a request this is part of the price of its
+write. Background work would make others pay, because it writes as much in a second as requests do in an hour. So
+commits inside `deferred` leave the log alone. The end of the block copies it through a separate connection, while
+others use the main one. If the log has grown to four times that length by then, the next commit copies it after all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import apsw
 from isotone.storage import forking
 from isotone.storage.file import LOG_PAGES
 
-LONGEST: Final = 4000  # pages of the log, after which a commit copies it in any case
+LONGEST: Final = 4000  # pages of the log; a commit copies a longer one in any case
 
 log = logging.getLogger("isotone")
 
@@ -47,12 +47,12 @@ class Checkpoints:
         self.blocks = 0
         """How many `deferred` blocks are open."""
         self.written = 0
-        """Pages that the main connection has written to the log, at its last commit in such a block."""
+        """Pages that the main connection had written to the log at its last commit in such a block."""
         self.lock = threading.Lock()
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Copy the log at the end of the block rather than in the commits inside it."""
+        """Copy the log at the end of the block rather than in commits inside it."""
         with self.lock:
             self.blocks += 1
         try:
@@ -77,16 +77,16 @@ class Checkpoints:
                 forking.register(self)
             self.connection.wal_checkpoint()
         except apsw.BusyError:
-            pass  # somebody else is copying it
+            pass  # another connection is copying it
         except apsw.Error as error:
-            # Nothing is lost: the log has it all. If there is no room for it, a commit will raise.
+            # Nothing is lost, because the log has everything. If the disk is full, a commit will raise.
             log.warning(
                 "the log could not be copied into its file, which is tried again: %s", error
             )
         self._copied = written
 
     def close(self) -> None:
-        """Wait for the checkpoint that runs, and begin none any more."""
+        """Wait for a running checkpoint, and start no more."""
         with self.lock:
             self._is_closed = True
             if self.connection is not None:

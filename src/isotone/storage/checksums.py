@@ -1,7 +1,8 @@
-"""The checksums of entries: damage is noticed by the read that meets it.
+"""Checksums (CRC) of entries: a read that meets damaged data notices it.
 
-Each row of a tree has two CRCs: `key_sum` of its key, and `row_sum` of its key and its value, both with the tree's name. So
-an entry does not pass for one of another tree, a value not for that of another key, and a key can be checked alone.
+Each row of a tree has two CRCs: `key_sum` covers its key, and `row_sum` its key and value. Both include the tree's
+name. So an entry cannot pass for one of another tree, nor a value for that of another key, and a key can be checked
+alone.
 
     a get that finds    checks the value, with the key that was asked for: SQLite may have found another
     a get that misses   checks the keys next to the gap: if a key has changed, it is next to where it should be
@@ -26,21 +27,22 @@ Entry = tuple[bytes, bytes]
 SUM_SIZE: Final = 4
 CHUNK: Final = 128  # rows that are checked together
 FIRST: Final = 2
-CHUNK_SIZE: Final = 64 * 1024  # bytes of them, as far as can be told before they are read
-_ASSUMED_SIZE: Final = 4096  # bytes of a row, before any was read
+CHUNK_SIZE: Final = 64 * 1024  # bytes of such rows, as far as known before they are read
+_ASSUMED_SIZE: Final = 4096  # bytes of a row before any was read
 
 _packed = Struct("<I").pack
 
 UNREADABLE: Final = b"\0"
-"""A checksum that no bytes have: that of an entry which was damaged before it got one."""
+"""Marks an entry that was damaged before it got a checksum: no bytes have this checksum."""
 
 
 class Sums:
     """The checksums of one tree.
 
-    A sum is the CRC of its bytes, beginning with `start`, XOR the tree's own number; in little-endian order. A CRC that
-    goes on over such a sum is `start` again, whatever came before (the residue of CRCs). So rows in sequence, each with
-    its sum, have `start` as their CRC, and many are checked by one call. One change in them always makes it another.
+    A sum is the CRC of its bytes, starting from `start`, XOR the tree's number, in little-endian order. Continuing a
+    CRC over such a sum always gives `start` again, whatever came before (the residue of CRCs). So a sequence of rows,
+    each followed by its sum, has the CRC `start`, and one call checks many rows. A single change in them always changes
+    the CRC.
     """
 
     __slots__ = ("_number", "row_size", "start")
@@ -48,22 +50,22 @@ class Sums:
     def __init__(self, tree: str) -> None:
         self._number = crc32(tree.encode())
         self.start = crc32(self._number.to_bytes(4, "little"))
-        self.row_size = _ASSUMED_SIZE  # of the rows that were read last
+        self.row_size = _ASSUMED_SIZE  # average of the rows that were read last
 
     def first_count(self, expected: int | None) -> int:
-        """How many rows to read first, if the caller takes as many as `expected`; all that there are, if that is None."""
+        """How many rows to read first if the caller takes `expected` rows, or all rows if that is None."""
         most = CHUNK if expected is None else min(CHUNK, expected)
         return max(1, min(most, CHUNK_SIZE // self.row_size))
 
     def of(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
-        """The sum of a key, and that of the key and its value."""
+        """The sum of a key, and the sum of the key with its value."""
         number = self._number
         so_far = crc32(key, self.start)
         return _packed(so_far ^ number), _packed(crc32(value, so_far) ^ number)
 
     def cells(self, entries: Iterable[Entry]) -> list[bytes]:
-        """The rows of entries, with their sums, one after the other."""
-        start, number = self.start, self._number  # as `of`, without a call for each
+        """The key, value and both sums of each entry, in one list."""
+        start, number = self.start, self._number  # `of`, inlined
         cells: list[bytes] = []
         for key, value in entries:
             so_far = crc32(key, start)
@@ -72,22 +74,24 @@ class Sums:
         return cells
 
     def hold(self, *parts: Any) -> bool:
-        """Whether the last of these is the sum of those before. A changed row can hold anything: numbers, texts, nothing."""
+        """Whether the last part is the sum of those before it. Parts of a damaged row can be numbers, texts or None."""
         try:
             return crc32(b"".join(parts), self.start) == self.start and len(parts[-1]) == SUM_SIZE
         except TypeError:
             return False
 
     def size_of_sound(self, cells: list[Any]) -> int | None:
-        """How many bytes these rows, one after the other, have together; None if one of them is damaged."""
+        """The total bytes of these rows; None if one of them is damaged."""
         try:
             joined = b"".join(cells)
-        except TypeError:  # a part that is no longer bytes
+        except TypeError:  # a damaged part that is no longer bytes
             return None
         return len(joined) if crc32(joined, self.start) == self.start else None
 
     def holds(self, row: Sequence[Any], reached: bytes | None) -> bool:
-        """Whether one row, from its key to its sum, has that sum; from the key `reached` on, an upgrade has not come to it."""
+        """Whether one row, from its key to its sum, is intact. A row without a sum is, if its key is from `reached` on:
+        the upgrade has not got there.
+        """
         key = row[0]
         if row[-1] is None:
             return reached is not None and type(key) is bytes and key >= reached
@@ -96,7 +100,7 @@ class Sums:
     def damaged(
         self, rows: Iterator[tuple[Any, ...]], reached: bytes | None, high: bytes | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Those of these rows that do not have their sum, as `holds` says it, up to a sound row from `high` on."""
+        """The damaged rows (by `holds`), up to the first sound row with a key from `high` on."""
         while chunk := list(islice(rows, CHUNK)):
             if self.size_of_sound([*chain.from_iterable(chunk)]) is None:
                 yield from (row for row in chunk if not self.holds(row, reached))
@@ -105,12 +109,14 @@ class Sums:
 
 
 def are_in_order(keys: Sequence[bytes], *, after: bytes | None, reverse: bool) -> bool:
-    """Whether keys rise, or fall, and go on from `after`."""
+    """Whether keys rise, or fall if `reverse`, and continue after `after`."""
     if after is not None and (keys[0] >= after if reverse else keys[0] <= after):
         return False
     return all(map(gt if reverse else lt, keys, islice(keys, 1, None)))
 
 
 def next_count(count: int, size: int) -> int:
-    """How many rows to read after so many with so many bytes: eight times as many, unless they are large."""
+    """How many rows to read next, after `count` rows with `size` bytes: eight times as many, or fewer if rows are
+    large.
+    """
     return max(1, min(CHUNK, 8 * count, CHUNK_SIZE * count // size))

@@ -1,10 +1,10 @@
-"""An Isotone file: opening it, its application id and version, SQLite's settings, the wait for a lock, and its errors.
+"""Opens an Isotone file: application id, format version, SQLite PRAGMAs, durability, busy timeout, and error mapping.
 
-The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in
-ASCII) and the user version, which is the version of the format. A file with another id, or of a later version,
-is refused before anything in it is changed.
+The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in ASCII),
+and the user version, which is the version of the format. A file with another id or a later version is refused before
+anything in it is changed.
 
-What a durability guarantees once a commit has returned:
+The guarantee of each durability after a commit has returned:
 
     disk     it survives a power cut: the log is synced at each commit (synchronous=FULL)
     process  it survives the death of the process. A power cut may lose the last commits, but does not damage
@@ -43,7 +43,7 @@ Durability = Literal["disk", "process", "none"]
 MEMORY: Final = ":memory:"
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER: Final = 100  # bytes of a file
-_FIRST_PAGE: Final = 108  # bytes of that and of the header of the first page
+_FIRST_PAGE: Final = 108  # bytes of the file header and the header of the first page
 _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 APPLICATION_ID: Final = 0x49534F54
@@ -53,7 +53,7 @@ SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL"
 PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
-LOG_PAGES: Final = 1000  # after which a commit copies the log into the file
+LOG_PAGES: Final = 1000  # pages of the log; a commit copies a longer one into the file
 _RETRY_PAUSE: Final = 0.005
 LOCK_PAUSE: Final = 0.0005  # seconds between two attempts to take a lock
 
@@ -66,19 +66,19 @@ _SETTINGS: Final = (
     "PRAGMA trusted_schema=OFF",
     "PRAGMA cell_size_check=ON",
 )
-# On macOS a plain fsync leaves the bytes in the drive's cache; these two have no effect elsewhere.
+# On macOS a plain fsync leaves the bytes in the drive's cache. These two settings have no effect elsewhere.
 _THROUGH_THE_DRIVE: Final = ("PRAGMA fullfsync=ON", "PRAGMA checkpoint_fullfsync=ON")
 
 
 class Header(NamedTuple):
-    """What the first bytes of an SQLite file say of it. A log beside the file may have later ones."""
+    """What the first bytes of an SQLite file say about it. A log next to the file may contain later ones."""
 
     application_id: int
     is_in_wal_mode: bool
 
 
 def header_of(path: str) -> Header | None:
-    """The header of a file; None if it does not begin as a file of SQLite."""
+    """The header of a file; None if it does not begin like an SQLite file."""
     page = _first_page(path)
     if page is None:
         return None
@@ -86,9 +86,9 @@ def header_of(path: str) -> Header | None:
 
 
 def check_exists(path: str) -> None:
-    """Raise `UsageError` unless there is a file that may be a database, for a caller that only reads it.
+    """Raise `UsageError` unless there is a file that may be a database. For callers that only read.
 
-    An empty file is none there, though a program that opens it makes it one.
+    An empty file counts as missing, although opening it for writing makes it a database.
     """
     location = Path(path)
     if not location.exists():
@@ -107,12 +107,14 @@ def connect(
     *,
     read_only: bool = False,
 ) -> apsw.Connection:
-    """An open connection to a verified Isotone file, which is created if it does not exist.
+    """An open connection to a verified Isotone file. Creates the file if it does not exist.
 
-    With `read_only`, nothing is written to the file, unless it is of an older format, which must be upgraded to be read.
+    With `read_only`, nothing is written to the file. A file of an older format is an exception: it must be upgraded
+    first.
 
-    Raises `StorageCorrupt` for any other file, `DamagedLog` for one whose log has commits that SQLite would drop,
-    `StorageError` for one that cannot be used, and `StorageBusy` if another process keeps it locked for `busy_timeout` seconds.
+    Raises `StorageCorrupt` for any other file, `DamagedLog` if the log has commits that SQLite would drop,
+    `StorageError` for a file that cannot be used, and `StorageBusy` if another process keeps it locked for
+    `busy_timeout` seconds.
     """
     if durability not in get_args(Durability):
         names = ", ".join(get_args(Durability))
@@ -163,7 +165,7 @@ def _connect(
 
 
 def _begin_log(connection: apsw.Connection, path: str) -> None:
-    """Begin a new log after one that is not whole to its end, so that what was left out is not met again."""
+    """Begin a new log after one with a damaged end, so that the damaged part is not found again."""
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except apsw.Error as error:
@@ -173,7 +175,7 @@ def _begin_log(connection: apsw.Connection, path: str) -> None:
 
 
 def is_read_only(path: str) -> bool:
-    """Whether a file, or the folder in which its log would be, cannot be written."""
+    """Whether a file, or the folder for its log, cannot be written."""
     location = Path(path)
     if path == MEMORY or not location.exists():
         return False
@@ -186,17 +188,17 @@ def is_read_only(path: str) -> bool:
 
 
 def _has_log_files(path: str) -> bool:
-    """Whether there is a log beside a file."""
+    """Whether there is a log next to a file."""
     return any(_beside(path, end).exists() for end in ("-wal", "-shm"))
 
 
 def _beside(path: str, ending: str) -> Path:
-    """A file of SQLite beside a database: if the path is a symbolic link, it is beside the file itself."""
+    """One of SQLite's files next to a database. For a symbolic link, it is next to the link's target."""
     return Path(target_of(path) + ending)
 
 
 def state_without_log(path: str) -> tuple[int, ...] | None:
-    """What is different when a file was written, or replaced; None if there is a log beside it, or no file."""
+    """A fingerprint that changes when a file is written or replaced; None if there is a log next to it, or no file."""
     if path == MEMORY or _has_log_files(path):
         return None
     try:
@@ -207,14 +209,12 @@ def state_without_log(path: str) -> tuple[int, ...] | None:
 
 
 def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
-    """A connection that only reads. A log beside the file is read with it, if its index can be.
+    """A read-only connection. It reads a log next to the file, if the log's index (-shm) can be read.
 
-    Without a log, SQLite would make one, which a reader may not be able to, and which others could then not write. So
-    it is told that nobody writes. Whoever keeps the connection must look whether that is still true.
+    Without a log, SQLite would create one. A reader may be unable to do that, and others could then not write it. So
+    SQLite is told that nobody writes (`immutable`). Owners of the connection must check whether that is still true.
     """
-    journal = _beside(
-        path, "-journal"
-    )  # of a backup, while it is updated or if that was interrupted
+    journal = _beside(path, "-journal")  # of a backup whose update is running or was interrupted
     fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"
     connection = None
     try:
@@ -249,10 +249,10 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
 
 
 def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> apsw.Connection | None:
-    """A connection that writes nothing to a file that could be written; None for one of an older format.
+    """A connection that writes nothing to a writable file; None for a file of an older format.
 
-    A log beside the file is read with it, and stays as it is. Without one, SQLite makes an empty log, which a connection
-    that may write deletes at its end.
+    It reads a log next to the file, and leaves it unchanged. Without one, SQLite creates an empty log, which a
+    connection that may write deletes when it closes.
     """
     check_exists(path)
     log = _beside(path, "-wal")
@@ -284,7 +284,7 @@ def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> aps
 
 
 def check_is_ours(path: str) -> None:
-    """Raise `StorageCorrupt` for a database of another program, before SQLite takes over its log or its journal."""
+    """Raise `StorageCorrupt` for another program's database, before SQLite applies its log or its journal."""
     page = _first_page(path)
     if page is None or _mark_of(page) == APPLICATION_ID:
         return
@@ -301,7 +301,7 @@ def _mark_of(page: bytes) -> int:
 
 
 def _first_page(path: str) -> bytes | None:
-    """The beginning of the first page of a file; None if it does not begin as a database."""
+    """The beginning of the first page of a file; None if it does not begin like a database."""
     location = Path(path)
     if path == MEMORY or not location.is_file():
         return None
@@ -310,7 +310,7 @@ def _first_page(path: str) -> bytes | None:
 
 
 def _first_pages_in_log(path: str) -> Iterator[bytes]:
-    """The beginnings of the first pages in a log, whichever of them SQLite would take over."""
+    """The beginnings of all versions of the first page in a log, whichever of them SQLite would apply."""
     with suppress(FileNotFoundError), _beside(path, "-wal").open("rb") as log:
         size = int.from_bytes(log.read(_LOG_HEADER)[8:12], "big")
         while len(frame := log.read(_FRAME_HEADER)) == _FRAME_HEADER:
@@ -329,10 +329,10 @@ def _of_another_program(path: str, mark: int) -> StorageCorrupt:
 
 
 class Waiting:
-    """A busy handler: it pauses and says whether to try again, unless `allowed` is False.
+    """A busy handler: pauses, and returns whether to try again; False at once unless `allowed`.
 
-    SQLite's own handler pauses for up to 100 ms. Then one busy process starves the others: it takes the lock
-    again before they try.
+    SQLite's own handler pauses for up to 100 ms. With it, one busy process starves the others, because it takes the
+    lock again before they retry.
     """
 
     __slots__ = ("_deadline", "_seconds", "allowed")
@@ -374,10 +374,11 @@ _LOG_ENDINGS: Final = ("-wal", "-shm", "-journal")
 
 
 def _check_names(path: str) -> None:
-    """Raise `StorageError` where SQLite would lose a database for its name, before anything is written.
+    """Before anything is written, raise `StorageError` for file names with which SQLite would lose a database.
 
-    SQLite finds a log by the name of its file. So a database that is called as the log of another is deleted when that is opened,
-    and two names of one file have two logs, of which each takes the commits of the other for its own pages.
+    SQLite finds a log by the name of its file. So a database that is named like the log of another database is deleted
+    when that one is opened. And two names (hard links) of one file have two logs; each would be applied without the
+    commits of the other.
     """
     if path == MEMORY:
         return
@@ -399,7 +400,7 @@ def _check_names(path: str) -> None:
 
 
 def _other_names(path: str) -> int:
-    """How many more names a file has; that of a backup or a restore which has just ended is none."""
+    """How many other names (hard links) a file has. A backup or a restore that has just ended does not count."""
     try:
         names = Path(path).stat().st_nlink - 1
     except OSError:
@@ -437,7 +438,7 @@ def verify(connection: apsw.Connection, path: str) -> bool:
 
 
 def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
-    # SQLite does not wait for a lock when it changes the journal mode.
+    # SQLite does not use the busy handler when it changes the journal mode.
     while True:
         try:
             mode = connection.execute("PRAGMA journal_mode=WAL").get
@@ -454,7 +455,7 @@ def _use_wal(connection: apsw.Connection, path: str, deadline: float) -> None:
 
 
 def _mark(connection: apsw.Connection, path: str) -> None:
-    """Make an empty file one of Isotone, and one of an older format one of the present format."""
+    """Turn an empty file into an Isotone file, and a file of an older format into the present format."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have done it first, or with a later format.
@@ -560,7 +561,7 @@ _INSTEAD: Final = (
     ),
     ("", "give the path of an Isotone database, or of a file that does not exist yet"),
 )
-"""What to give instead of a file that is no database, by the end of its name."""
+"""What to use instead of a file that is not a database, by its file extension."""
 
 
 def _instead_of(path: str) -> str:
@@ -570,9 +571,9 @@ def _instead_of(path: str) -> str:
 
 
 def storage_error(error: apsw.Error, path: str, tree: str = "", number: int = 0) -> Exception:
-    """Isotone's exception for one of SQLite's; `number` is the errno of the operating system, if any."""
+    """Isotone's exception for an SQLite error; `number` is the errno of the operating system, if any."""
     reason = str(error)
-    if reason == "not an error":  # which SQLite says when it has no words for the code
+    if reason == "not an error":  # SQLite's text for a code that it cannot describe
         reason = "SQLite refuses to write"
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_BUSY_SNAPSHOT:
         return UsageError(_RANGE_OPEN.format(path=path, reason=reason))

@@ -1,18 +1,18 @@
-"""Copies of a file: a hot backup, its restore, and the compaction of a file in place.
+"""Hot backup, restore, and compaction (VACUUM) of a database file.
 
-A backup is read in one transaction of SQLite, so it is the file at one moment, and writers do not wait for it. It is
-written beside its target (`shop.db.part`), checked, made durable, and renamed. A process that is killed leaves at most
-that part, which the next backup to the same target replaces; a lock on it keeps two backups apart.
+A backup is read in one SQLite transaction, so it is the file at one moment, and writers do not wait for it. It is
+written next to its target (`shop.db.part`), checked, made durable, and renamed. A process that is killed leaves at most
+that part, which the next backup to the same target replaces. A lock on the part keeps two backups apart.
 
-A backup is in SQLite's rollback mode, not in WAL mode: it is one file that can be read from any medium. Opening it
-as a database turns it into one.
+A backup is in SQLite's rollback mode, not in WAL mode: it is a single file that can be read from any medium. Opening it
+as a database converts it to WAL mode.
 
-An update changes a backup in place, in one transaction. Until that ends, and after a kill, there is SQLite's journal
-beside the backup (`shop.db-journal`), which has what SQLite needs to undo the change. So whoever reads the backup, or
-puts another file in its place, has SQLite do that first.
+An update changes a backup in place, in one transaction. While it runs, and after a kill, SQLite's journal is next to
+the backup (`shop.db-journal`), with what SQLite needs to undo the change. So anyone who reads the backup, or puts
+another file in its place, first lets SQLite undo it.
 
-A restore over a database that exists is one transaction in it. So processes that have the file open see either
-all of the old content or all of the new, and a killed restore has changed nothing.
+A restore into an existing database is one transaction. So processes that have the file open see either all of the old
+content or all of the new, and a killed restore has changed nothing.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes that are done, and those in all."""
+"""Called with the finished bytes and the total bytes."""
 
 IsEarlier = Callable[[str], bool]
-"""Whether a database is an earlier state of the one that is backed up, by its tables."""
+"""Decides by its tables whether a database is an earlier state of the one that is backed up."""
 
 
 def _never(_: str) -> bool:
-    """Take no database for an earlier state: only backups are replaced that no program has opened."""
+    """Never treat a database as an earlier state: replace only backups that no program has opened."""
     return False
 
 
 _STEP: Final = 512  # pages copied between two calls of the progress
-_LOOK: Final = 0.2  # seconds between two looks at what SQLite is writing
+_LOOK: Final = 0.2  # seconds between two checks of what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
 _PART_ENDING: Final = ".part"
 _MARK_ENDING: Final = ".part-begun"
-"""An empty file beside a part: it says that the part is a copy that was begun, and no database of somebody's."""
+"""An empty file next to a part. It marks the part as an unfinished copy, not somebody's database."""
 _DAMAGED: Final = (
     "{path} is damaged ({what}), so it was not copied: `isotone check` says what is wrong; use another backup, "
     "or save the rest with `isotone repair`"
@@ -84,8 +84,8 @@ def back_up(
 ) -> int:
     """Copy a file as it is at one moment; returns the size of the copy.
 
-    `compact` leaves out free pages. `update` changes an earlier backup at the target to the present state, and
-    writes only what differs.
+    `compact` leaves out free pages. `update` brings an earlier backup at the target up to date, and writes only the
+    differences.
     """
     check_exists(source)
     if Path(target).exists() and Path(target).samefile(source):
@@ -130,9 +130,9 @@ def write_out(
 def restore(
     backup: str, target: str, *, force: bool = False, progress: Progress | None = None
 ) -> int:
-    """Make a database of a backup, which is checked first; returns its size.
+    """Turn a backup into a database, after checking it; returns its size.
 
-    With `force`, a database that exists at the target gets the content of the backup instead of its own.
+    With `force`, an existing database at the target gets the backup's content instead of its own.
     """
     _check_is_file(backup)
     with _reading_backup(backup) as origin:
@@ -157,9 +157,9 @@ def restore(
 
 
 def compact(path: str, progress: Progress | None = None) -> tuple[int, int]:
-    """Rewrite a file without its free pages; returns its size before and after.
+    """Rewrite a file without its free pages (VACUUM); returns its size before and after.
 
-    Readers continue, writers wait. Raises `StorageBusy` if another process writes to it, or reads it to the end.
+    Readers continue; writers wait. Raises `StorageBusy` if another process writes to the file, or is still reading it.
     """
     check_exists(path)
     with _reading(path, snapshot=False) as connection:
@@ -208,10 +208,10 @@ def _check_target(
 
 
 def _check_is_backup(path: str, is_earlier: IsEarlier) -> None:
-    """Raise `UsageError` for a database that a program made or has opened, unless it is an earlier state of the source."""
+    """Raise `UsageError` for a database that a program created or opened, unless it is an earlier state of the source."""
     header = header_of(path)
     if header is None:
-        return  # another file, which force replaces
+        return  # not a database, so force replaces it
     if header.application_id != APPLICATION_ID:
         raise UsageError(
             f"{path} is a database of another program, so it is not replaced: give another target, or delete it first"
@@ -229,7 +229,7 @@ def _is_not_empty(path: str) -> bool:
 
 
 def _check_leftovers(target: str, *, force: bool) -> None:
-    """Raise if there is something beside a target that does not exist which SQLite would apply to a new file there."""
+    """Raise if a target that does not exist has a leftover log or journal, which SQLite would apply to a new file."""
     for end in ("-wal", "-journal"):
         if not force and _is_not_empty(target + end):
             raise UsageError(
@@ -239,27 +239,28 @@ def _check_leftovers(target: str, *, force: bool) -> None:
 
 
 def _drop_log(path: str) -> None:
-    """Delete the log of the database that is replaced: SQLite would apply it to the new one."""
+    """Delete the log of the replaced database, which SQLite would apply to the new one."""
     for end in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             Path(path + end).unlink()
 
 
 def _undo_interrupted_update(backup: str) -> None:
-    """Let SQLite undo an update that was killed, before another file takes the place of the backup.
+    """Let SQLite undo a killed update before another file takes the place of the backup.
 
-    The journal must not outlive the backup: SQLite would apply it to the other file. Without it, the backup is damaged.
+    The journal must not outlive the backup, because SQLite would apply it to the other file. Without the journal, the
+    backup is damaged.
     """
     journal = Path(f"{backup}-journal")
     if Path(backup).exists() and _is_not_empty(str(journal)):
         with suppress(StorageCorrupt), _reading_backup(backup):
             pass
     with suppress(FileNotFoundError):
-        journal.unlink()  # what SQLite had no use for
+        journal.unlink()  # SQLite did not need it
 
 
 def _check_content(connection: apsw.Connection, path: str) -> None:
-    """Verify a backup or a copy; `path` is the file to name if it is damaged."""
+    """Verify a backup or a copy; `path` is the file to name in an error."""
     try:
         found = connection.execute("PRAGMA quick_check(1)").get
     except apsw.Error as error:
@@ -286,7 +287,7 @@ def _is_intact(connection: Any, name: str) -> bool:
 
 
 def _is_usable(path: str) -> bool:
-    """Whether a file is a database of Isotone that SQLite can write to; a damaged one is replaced whole."""
+    """Whether a file is an Isotone database that SQLite can write to; a damaged one is replaced as a whole."""
     if Path(path).stat().st_size and header_of(path) is None:
         raise StorageCorrupt(
             f"{path} is not an Isotone file, so it is not replaced: delete it first"
@@ -298,7 +299,7 @@ def _is_usable(path: str) -> bool:
     except StorageCorrupt as error:
         if isinstance(error.__cause__, apsw.Error):
             return False
-        raise  # a database of another program
+        raise  # another program's database
     return True
 
 
@@ -307,7 +308,7 @@ def _is_usable(path: str) -> bool:
 
 @contextmanager
 def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
-    """A connection to a database, and by default a read transaction, which fixes what it sees."""
+    """A connection to a database, by default in a read transaction, which fixes what it sees."""
     connection = connect(path, "disk", BUSY_TIMEOUT, MEMORY_MAP)
     try:
         if snapshot:
@@ -322,7 +323,7 @@ def _reading(path: str, *, snapshot: bool = True) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def _reading_backup(path: str) -> Iterator[apsw.Connection]:
-    """A connection to a backup, which is not changed, wherever it is; nor can an update change it meanwhile."""
+    """A connection to a backup. The backup is not changed, wherever it is, and no update can change it meanwhile."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     check_is_ours(path)
     connection: apsw.Connection | None = None
@@ -352,9 +353,9 @@ def _reading_backup(path: str) -> Iterator[apsw.Connection]:
 
 
 def _access_to(path: str) -> str:
-    """How SQLite opens a backup: with locks, and able to undo an update that was killed, if anybody could update it there.
+    """How SQLite opens a backup: with locks, and able to undo a killed update, if anybody could update it there.
 
-    In WAL mode without a log it needs neither; and SQLite would make a log.
+    In WAL mode without a log, neither is needed, and SQLite would create a log.
     """
     if has_log(path):
         return "mode=ro"
@@ -369,7 +370,7 @@ def _is_in_wal_mode(path: str) -> bool:
 
 
 class _PartFile:
-    """The copy while it is made, locked against others."""
+    """An unfinished copy, locked against other processes."""
 
     def __init__(self, target: str, *, force: bool) -> None:
         self.target = target
@@ -381,11 +382,12 @@ class _PartFile:
         self.connection: Any = None
 
     def check(self) -> None:
-        """Raise `UsageError` for a database that no backup has left."""
+        """Raise `UsageError` if a database is at the part's path that is not an unfinished backup."""
         file, header = Path(self.path), header_of(self.path)
         with suppress(FileNotFoundError):
             if file.stat().st_nlink > 1 and Path(self.target).exists():
-                file.unlink()  # a process was killed as it named its part: it is the target, not to be written
+                # a process was killed while naming its part; this name is also the finished target
+                file.unlink()
                 return
         if self._mark.exists() or header is None:
             return
@@ -396,8 +398,8 @@ class _PartFile:
             )
 
     def open(self) -> None:
-        """Open and lock the part. A part that a killed process has left is deleted."""
-        with suppress(OSError):  # of which SQLite says why
+        """Open and lock the part. Deletes a part that a killed process has left."""
+        with suppress(OSError):  # SQLite will report the reason
             self._mark.touch()
         try:
             self._lock()
@@ -424,24 +426,25 @@ class _PartFile:
             self.connection = None
 
     def forget(self) -> None:
-        """Delete the mark, unless another process has the part."""
+        """Delete the mark, unless another process uses the part."""
         if not self.is_of_another:
             with suppress(OSError):
                 self._mark.unlink()
 
     def finish(self, source: str) -> None:
-        """Check the part, make it durable, and give it its name. If it is damaged, the error names the source."""
+        """Check the part, make it durable, and rename it to the target. Damage is reported for the source."""
         self.connection.execute("PRAGMA journal_mode=DELETE").get  # noqa: B018 - reading executes it
         _check_content(self.connection, source)
         descriptor = os.open(self.path, os.O_RDWR)
         try:
             os.fsync(descriptor)
             if os.name != "nt":
-                self._name()  # before the descriptor is closed, which ends SQLite's lock on the file
+                # before the descriptor is closed, which ends SQLite's lock on the file
+                self._name()
         finally:
             os.close(descriptor)
         if os.name == "nt":
-            self.close()  # an open file cannot be renamed there
+            self.close()  # Windows cannot rename an open file
             self._name()
         sync_folder(Path(self.target).absolute().parent)
 
@@ -451,9 +454,9 @@ class _PartFile:
         self.is_named = True
 
     def _link(self) -> bool:
-        """Name the part by a link: unlike a rename, it never takes the place of another file.
+        """Name the part by a hard link, which, unlike a rename, never replaces another file.
 
-        Returns false on a file system without links. Raises `FileExistsError`.
+        Returns False on a file system without hard links. Raises `FileExistsError`.
         """
         try:
             os.link(self.path, self.target)
@@ -481,14 +484,14 @@ def _part_of(target: str, *, force: bool) -> Iterator[_PartFile]:
         raise storage_error(error, target) from error
     finally:
         if not (part.is_named or part.is_of_another):
-            with suppress(OSError):  # it is not there, or its folder cannot be written
+            with suppress(OSError):  # it does not exist, or its folder cannot be written
                 Path(part.path).unlink()
         part.close()
         part.forget()
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new name durable, where the system can."""
+    """Make a new name durable, if the system can (fsync of the folder)."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -504,7 +507,7 @@ def sync_folder(folder: Path) -> None:
 def _copy_pages(
     origin: apsw.Connection, target: apsw.Connection, progress: Progress | None
 ) -> None:
-    """Copy all pages. The transaction of the origin keeps other processes' writes out of the copy."""
+    """Copy all pages. The transaction on the origin keeps writes of other processes out of the copy."""
     page = origin.execute("PRAGMA page_size").get
     with target.backup("main", origin, "main") as copying:
         while not copying.done:
@@ -528,7 +531,7 @@ def _copy_tree(store: OrderedStore, copy: SQLiteStore, tree: str) -> None:
 
 def _replace_content(origin: apsw.Connection, target: str, progress: Progress | None) -> None:
     if origin.execute("PRAGMA user_version").get < FORMAT:
-        # Programs that have the target open expect the present format.
+        # Programs that have the target open expect the current format.
         with _part_of(target, force=True) as part:
             _copy_pages(origin, part.connection, progress)
             part.connection.execute("BEGIN")
@@ -545,7 +548,7 @@ def _vacuum_into(origin: apsw.Connection, path: str, progress: Progress | None) 
     with suppress(FileNotFoundError):
         Path(path).unlink()
     used = _used(origin)
-    origin.execute("COMMIT")  # VACUUM has a transaction of its own
+    origin.execute("COMMIT")  # VACUUM has its own transaction
     _in_thread(
         origin, lambda: origin.execute("VACUUM INTO ?", (path,)), Path(path), used, progress, path
     )
@@ -559,7 +562,7 @@ def _in_thread(
     progress: Progress | None,
     path: str,
 ) -> None:
-    """Let SQLite work while the caller sees how a file grows, and may interrupt it."""
+    """Run an SQLite statement in a thread, so that the caller can watch the file grow and interrupt it."""
     errors: list[apsw.Error] = []
     stopped, done = threading.Event(), threading.Event()
 
@@ -574,7 +577,7 @@ def _in_thread(
 
     thread = threading.Thread(target=run, name="isotone-copy", daemon=True)
     try:
-        thread.start()  # a Ctrl-C may come while it waits for the thread to begin
+        thread.start()  # Ctrl-C may arrive while this waits for the thread to begin
         is_done = False
         while not is_done:
             is_done = done.wait(_LOOK)
@@ -585,7 +588,8 @@ def _in_thread(
         stopped.set()
         has_begun = not isinstance(error, RuntimeError) or thread.ident is not None
         while has_begun and not done.wait(_LOOK / 10):
-            connection.interrupt()  # again, as the statement may not have begun the first time
+            # repeated, because the statement may not have begun the first time
+            connection.interrupt()
         raise
     if errors:
         if isinstance(errors[0], apsw.BusyError | apsw.LockedError):
@@ -614,14 +618,14 @@ def _used(connection: apsw.Connection) -> int:
 
 
 def _update(source: str, target: str, progress: Progress | None) -> int:
-    """Change a backup to what the source is now, in one transaction of SQLite."""
+    """Change a backup to the present state of the source, in one SQLite transaction."""
     with _reading_backup(target):
-        pass  # it is a database of Isotone
+        pass  # raises unless it is an Isotone database
     connection = apsw.Connection(target, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     try:
         connection.set_busy_timeout(round(BUSY_TIMEOUT * 1000))
         connection.execute("PRAGMA temp_store=FILE")
-        # Opened through `connect`, so a log that a crash has left is recovered with the right settings.
+        # Opening through `connect` recovers a log that a crash has left, with the right settings.
         connect(source, "disk", BUSY_TIMEOUT, 0).close()
         connection.execute("ATTACH ? AS source", (f"{Path(source).absolute().as_uri()}?mode=rw",))
         connection.execute("BEGIN IMMEDIATE")
@@ -633,11 +637,11 @@ def _update(source: str, target: str, progress: Progress | None) -> int:
     except apsw.Error as error:
         raise storage_error(error, target, number=connection.system_errno) from error
     finally:
-        connection.close(True)  # rolls back what is not committed
+        connection.close(True)  # rolls back whatever is uncommitted
     return Path(target).stat().st_size
 
 
-# The trees; a replicator may have tables of its own in a file.
+# Only our trees; a replicator such as Litestream may have its own tables in a file.
 _PREFIX: Final = "tree_"
 _TABLES: Final = "SELECT name, sql FROM {}.sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*' ORDER BY name"
 
@@ -665,7 +669,7 @@ def _tables(connection: Any, schema: str) -> dict[str, str]:
     return dict(connection.execute(_TABLES.format(schema)).fetchall())
 
 
-# SQLite walks both trees in the order of their keys; only rows that differ are written.
+# SQLite walks both trees in key order, and writes only the rows that differ.
 _DIFFERENCES: Final = (
     "DELETE FROM main.{table} WHERE NOT EXISTS"
     " (SELECT 1 FROM source.{table} AS s WHERE s.key = main.{table}.key)",

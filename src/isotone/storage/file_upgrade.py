@@ -1,11 +1,11 @@
-"""The upgrade of a file from format 1 to 2: its entries get checksums, in place, a slice at a time.
+"""File format upgrade (1 to 2): adds checksums to old entries in place, a slice at a time.
 
-It begins when a file of format 1 is opened: in one transaction, which costs the same for any size, the tables get the two
-columns of the checksums, and all trees are listed in a table `upgrade`. From then on the file has format 2; an older
-Isotone refuses it. It can be read and written at once, and what is written has its checksums.
+It begins when a file of format 1 is opened. One transaction, which takes the same time for any size, adds the two
+checksum columns to the tables, and lists all trees in a table `upgrade`. From then on the file has format 2, and older
+versions of Isotone refuse it. It can be read and written at once, and everything written has checksums.
 
-The entries that were there get theirs in slices, each in a transaction. `upgrade` has for each tree the key that was
-reached. A process that is killed leaves the rest to the next one. With the last tree, `upgrade` is dropped.
+The old entries get theirs in slices, one transaction each. `upgrade` stores the key reached in each tree. A process
+that is killed leaves the rest to the next one. After the last tree, `upgrade` is dropped.
 
     CREATE TABLE "upgrade" (key BLOB PRIMARY KEY, value BLOB NOT NULL)      a tree's name; where it goes on
 """
@@ -23,21 +23,21 @@ TABLE: Final = "upgrade"
 _CREATE: Final = (
     f'CREATE TABLE "{TABLE}" (key BLOB PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID'
 )
-_SLICE: Final = 250  # entries
-_SLICE_SIZE: Final = 512 * 1024  # bytes of values after which a slice ends
+_SLICE: Final = 250  # entries of a slice
+_SLICE_SIZE: Final = 512 * 1024  # bytes of values that end a slice
 
 _OLD_COLUMNS: Final = "(key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 COLUMNS: Final = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, key_sum BLOB, row_sum BLOB)"
 
 Judge = Callable[[str, bytes, bytes], bool]
-"""Whether an entry of a tree is what it should be: tree, key, value."""
+"""Whether an entry is what it should be: tree, key, value."""
 
 
 def begin(connection: Any) -> None:
-    """Turn a file of format 1 into one of format 2, in the open transaction; the connection reads its tables again.
+    """Turn a file of format 1 into format 2, in the open transaction. The connection then reads its schema again.
 
-    `ALTER TABLE ADD COLUMN` would do the same, but reads every row of a STRICT table. SQLite documents this way:
-    a column that is added at the end is NULL in the rows that lack it.
+    `ALTER TABLE ADD COLUMN` would do the same, but reads every row of a STRICT table. SQLite documents this way: a
+    column added at the end is NULL in rows that lack it.
     """
     version = connection.execute("PRAGMA schema_version").get
     connection.execute(_CREATE)
@@ -66,7 +66,7 @@ def is_pending(connection: Any) -> bool:
 
 
 def reached_in(connection: Any, tree: str) -> bytes | None:
-    """The key from which on entries of a tree may lack their checksums; None if all have them."""
+    """The key from which on entries of a tree may lack checksums; None if all have them."""
     try:
         reached: bytes | None = connection.execute(
             f"SELECT value FROM {TABLE} WHERE key = ?", (tree.encode(),)
@@ -77,7 +77,7 @@ def reached_in(connection: Any, tree: str) -> bytes | None:
 
 
 def copy_progress(connection: Any) -> None:
-    """Take over how far the upgrade of the attached database `source` has come, in the open transaction."""
+    """Copy the progress of the upgrade of the attached database `source`, in the open transaction."""
     connection.execute(f'DROP TABLE IF EXISTS main."{TABLE}"')
     if connection.execute("SELECT count(*) FROM source.sqlite_schema WHERE name = ?", (TABLE,)).get:
         connection.execute(_CREATE)
@@ -92,9 +92,9 @@ def remaining(connection: Any) -> list[str]:
 
 
 def step(connection: Any, is_sound: Judge) -> bool:
-    """Give a slice of entries their checksums, in the open transaction; False if none is left.
+    """Give a slice of entries their checksums, in the open transaction; False if none remain.
 
-    An entry that is not sound was damaged before; it gets a checksum that it cannot have.
+    An unsound entry was already damaged; it gets an impossible checksum.
     """
     first = connection.execute(f"SELECT key, value FROM {TABLE} ORDER BY key LIMIT 1").get
     if first is None:
@@ -115,12 +115,12 @@ def step(connection: Any, is_sound: Judge) -> bool:
 
 
 def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes | None:
-    """Seal a slice of a tree; returns its last key, or None at the end of the tree."""
+    """Add checksums to a slice of a tree; returns its last key, or None at the end of the tree."""
     tree_sums = Sums(tree)
     sums: list[tuple[bytes, bytes, bytes]] = []
     size = 0
     is_whole = True
-    # A value whose type has changed is no value.
+    # A value whose type has changed counts as missing.
     rows = connection.cursor().execute(
         "SELECT key, CASE typeof(value) WHEN 'blob' THEN value END, row_sum"
         f' FROM "tree_{tree}" WHERE key >= ? ORDER BY key',
@@ -138,7 +138,7 @@ def _seal(connection: Any, tree: str, reached: bytes, is_sound: Judge) -> bytes 
             is_whole = False
             break
     rows.close()
-    # The cast is for values that are not bytes: SQLite would refuse to write their rows.
+    # The cast is for values that are not bytes, because SQLite would refuse to write their rows.
     connection.cursor().executemany(
         f'UPDATE "tree_{tree}" SET key_sum = ?, row_sum = ?,'
         " value = coalesce(CAST(value AS BLOB), x'') WHERE key = ?",

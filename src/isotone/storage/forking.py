@@ -1,7 +1,8 @@
-"""Work inside SQLite that no lock of an engine covers: checkpoints, in threads for background work.
+"""os.fork() and SQLite: forks wait for checkpoints, and a child never touches its parent's connections.
 
-A fork waits until none of it runs: a child would inherit SQLite's own locks as they are, held by threads that it does not
-have. In the child the connections are never used again, nor freed, because SQLite does not even allow closing them there.
+Checkpoints run in background threads that no engine lock covers. A fork waits until none is running: otherwise the
+child would inherit SQLite's internal locks in the state that threads held them in. The child neither uses nor frees the
+connections again, because SQLite does not even allow closing them there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from weakref import WeakSet
 
 
 class ForkableConnection(Protocol):
-    """`lock` is held while it uses `connection`."""
+    """A worker with a connection; it holds `lock` while it uses `connection`."""
 
     lock: threading.Lock
     connection: Any
@@ -27,12 +28,12 @@ _paused: Final[list[ForkableConnection]] = []
 
 
 def register(worker: ForkableConnection) -> None:
-    """Let forks wait for a worker from now on."""
+    """Make forks wait for a worker from now on."""
     _workers.add(worker)
 
 
 def leak(connection: object) -> None:
-    """Keep the connection of a parent process from being freed in its child."""
+    """Keep the parent's connection from being garbage-collected in the child."""
     import ctypes  # slow to import, and rarely needed
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -1,14 +1,15 @@
-"""Looks for damage in the journal (`-journal`) that a killed update of a backup has left, before SQLite reads it.
+"""Checks the rollback journal (`-journal`) that a killed backup update has left, before SQLite applies it.
 
-The journal has the pages as they were. SQLite puts them back up to the first place that it cannot read, and deletes the journal:
-what follows stays as the update had made it, in silence, and the backup is a mixture of two states.
+The journal has the old pages. SQLite restores them up to the first place that it cannot read, and deletes the journal.
+Pages after that place silently stay as the update wrote them, so the backup is a mixture of two states.
 
     journal   segments, each from a multiple of the sector's size on
     segment   magic (8) · records · nonce · pages of the file before · sector size · page size (4 each) · … · its records
     record    number of the page (4) · the page · a sum of some of its bytes, which begins with the nonce (4)
 
-SQLite writes magic and records of a segment when all of it is on the disk, and changes the file only then. So a segment without
-them has changed nothing, and one that has them is whole. Its sums do not cover the numbers of pages; each page is there once.
+SQLite writes the magic and the record count of a segment when all of it is on the disk, and changes the file only then.
+So a segment without them has changed nothing, and one with them is complete. Its sums do not cover page numbers; each
+page occurs once.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from isotone.storage.log_frames import target_of
 MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _HEADER: Final = struct.Struct(">8s5I")
 _NUMBER: Final = struct.Struct(">I")
-_TO_THE_END: Final = 0xFFFFFFFF  # records, if nothing was synced
-_STRIDE: Final = 200  # the sum has each 200th byte of a page, from its end
+_TO_THE_END: Final = 0xFFFFFFFF  # number of records if nothing was synced
+_STRIDE: Final = 200  # the sum includes each 200th byte of a page, from its end
 _WORD: Final = 0xFFFFFFFF
-_SECTOR: Final = 512  # bytes, at least; larger ones are multiples
+_SECTOR: Final = 512  # bytes, at least; larger sectors are multiples
 
 
 class _JournalSegment(NamedTuple):
@@ -39,16 +40,16 @@ class _JournalSegment(NamedTuple):
 
 
 class _Damaged(Exception):
-    """The journal is not one that SQLite has written; the text says where."""
+    """The journal is not as SQLite wrote it; the text says where."""
 
 
 def journal_of(path: str) -> str:
-    """Where the journal of a file is."""
+    """The path of a file's journal."""
     return f"{target_of(path)}-journal"
 
 
 def has_journal(path: str) -> bool:
-    """Whether a file has a journal with something in it."""
+    """Whether a file has a journal that is not empty."""
     try:
         return os.stat(journal_of(path)).st_size > 0  # noqa: PTH116 - each opening of a file asks this
     except OSError:
@@ -56,7 +57,7 @@ def has_journal(path: str) -> bool:
 
 
 def damage_in(path: str, page_size: int) -> str:
-    """What SQLite would not put back of the journal of a file that nobody has open; empty if that is nothing."""
+    """What SQLite would fail to restore from the journal of a file that nobody has open; empty if nothing."""
     with Path(journal_of(path)).open("rb") as file:
         try:
             _check(file, page_size)
@@ -97,7 +98,7 @@ def _is_sector(size: int) -> bool:
 
 
 def _check_unfinished(file: BinaryIO, place: int, segment: _JournalSegment) -> None:
-    """Raise `_Damaged` unless a segment has no magic because SQLite had not synced it, so that none follows."""
+    """Raise `_Damaged` unless this segment lacks the magic because SQLite had not synced it; it must then be the last."""
     if any(segment.magic) or segment.records:
         raise _Damaged(f"the segment at byte {place}")
     file.seek(place)

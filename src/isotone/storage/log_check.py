@@ -1,25 +1,25 @@
-"""Looks for damage in the log that a crash has left, before SQLite reads it: SQLite would drop what follows in silence.
+"""Checks the WAL that a crash has left, before SQLite silently drops everything after its first bad frame.
 
-SQLite takes a log up to the commit before its first bad frame, and begins to write there. After a power cut this is right: it
-leaves the last write in part. It is wrong if commits follow that were acknowledged. Where each commit is synced before the
-next one begins, as with durability `disk`, these prove it:
+SQLite applies a log up to the last commit before its first bad frame, and then overwrites the rest. After a power cut
+this is right, because the last write may be incomplete. It is wrong if acknowledged commits follow. If each commit is
+synced before the next one begins, as with durability `disk`, these facts prove that a commit was acknowledged:
 
     another frame goes on from a later commit   that commit was complete when the frame was written
     the index knows of more commits             it hears of a commit when that is synced
     the header cannot be read                   it is synced before the first frame is written
 
-A file with such a log is not opened. If there is a later commit without a proof, it is a write that was cut off, or damage of
-the last commit: the file is opened without it, with a warning. A caller that opens a file with another durability says by it that
-a power cut may have left gaps; for it no commit is proven.
+A file with such a log is not opened. A later commit without a proof is either a write that was cut off, or damage to
+the last commit: the file is opened without it, with a warning. A caller that opens a file with another durability
+accepts that a power cut may have left gaps, so no commit counts as proven.
 
 In each case a copy of the log is kept as `FILE.damaged-wal`.
 
-A backup has no log until it is opened, and is not in WAL mode. So a log with commits beside one that was never opened is of the
-file whose place it took: SQLite would write pages of one database into the other. Such a file is not opened either, nor is one
-with a journal of which SQLite would undo only a part.
+A backup has no log until it is opened, and is not in WAL mode. So if a file was never opened but has a log with
+commits, the log belongs to the file that the backup replaced: SQLite would write pages of one database into the other.
+Such a file is not opened either, nor is one whose journal SQLite would apply only in part.
 
-Only the first process that opens a file looks, while no other has it open. Processes that open it at the same time take turns,
-by a lock on the log.
+Only the first process that opens a file checks, while no other process has it open. Processes that open it at the same
+time take turns, by a lock on the log.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ except ImportError:  # Windows: two processes that open a file at the same momen
 
 _logger = logging.getLogger("isotone")
 
-_SECTOR: Final = 512  # bytes that a disk writes whole or not at all
-_PAGE_SIZE: Final = 8192  # of a file whose header cannot be read
+_SECTOR: Final = 512  # bytes that a disk writes completely or not at all
+_PAGE_SIZE: Final = 8192  # for a file whose header cannot be read
 
 _DAMAGED: Final = (
     "{path} was not opened: its log {log} is damaged ({what}), and commits follow that SQLite would drop. Write "
@@ -96,7 +96,7 @@ class Damage(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is damage with any durability: the log has commits, and they are not of what is in the file."""
+        """Whether it counts as damage with any durability: the log has commits that do not belong to the file."""
         return self.refusal in {_WITHOUT_FILE, _OF_ANOTHER}
 
 
@@ -112,12 +112,12 @@ def committed_in(log: Log, frames: list[Frame]) -> int:
 
 
 def damage_of(log: Log, frames: list[Frame], index: LogIndex | None) -> Damage | None:
-    """What SQLite would drop of a log; None if that is nothing that was committed."""
+    """What SQLite would drop from a log; None if no commit is lost."""
     committed = committed_in(log, frames)
     known = index.frames if index is not None and index.salts == log.salts else None
     rest = frames[committed:]
     if not log.has_header and frames:
-        return Damage("its header", is_proven=True)  # which is synced before the first frame
+        return Damage("its header", is_proven=True)  # it is synced before the first frame
     if known is not None and known > committed:
         return Damage(_reason(log, rest, known), is_proven=True)
     if any(_proves(log, frame, following) for frame, following in pairwise(rest)):
@@ -130,9 +130,9 @@ def damage_of(log: Log, frames: list[Frame], index: LogIndex | None) -> Damage |
 
 
 def _proves(log: Log, frame: Frame, following: Frame) -> bool:
-    """Whether a frame ends a commit that was complete, because the next frame goes on from it.
+    """Whether a frame ends a complete commit, because the next frame continues from it.
 
-    Its size may be left of an older frame if its header is in two sectors, of which one was not written.
+    Its size may be left over from an older frame, if its header spans two sectors and only one of them was written.
     """
     is_commit = frame.is_own and frame.size > 0 and following.is_own and following.goes_on
     at = log.place_of(frame.number) % _SECTOR
@@ -153,11 +153,11 @@ def _reason(log: Log, rest: list[Frame], known: int = 0) -> str:
 def opening(
     path: str, *, is_synced: bool, is_writable: bool, may_change: bool = True
 ) -> Iterator[bool]:
-    """Look at the log of a file that the block opens and reads; gets whether a new log should begin then.
+    """Check the log of a file that the block opens. Yields whether the caller should begin a new log.
 
-    `is_synced` says that a power cut leaves no gaps. Without `may_change` the caller only reads, and nothing is kept. Raises
-    `DamagedLog` for a file that must not be opened. Costs a `stat` without a log, a lock while another process has the file
-    open, and otherwise 3 ms for each megabyte of the log.
+    `is_synced` means that a power cut leaves no gaps. Without `may_change` the caller only reads, and no copy is kept.
+    Raises `DamagedLog` for a file that must not be opened. Costs a `stat` without a log, a lock if another process has
+    the file open, and otherwise 3 ms per megabyte of the log.
     """
     with ExitStack() as turns:
         if has_journal(path):
@@ -175,10 +175,10 @@ def opening(
 
 @contextmanager
 def _turn(log: str) -> Iterator[None]:
-    """Keep other processes that open a file with this log, or journal, waiting until the block ends."""
+    """Keep other processes that open a file with this log or journal waiting until the block ends."""
     with ExitStack() as stack:
-        # If it cannot be opened, the last process has just closed it, or SQLite says why it cannot be read.
-        # A file system without such locks has no shared memory for an index either.
+        # If it cannot be opened, the last process has just closed it, or SQLite will report why it cannot be read. A
+        # file system without such locks has no shared memory for an index either.
         with suppress(OSError):
             file = stack.enter_context(Path(log).open("rb"))
             if fcntl is not None:
@@ -187,12 +187,14 @@ def _turn(log: str) -> Iterator[None]:
 
 
 def _check_journal(path: str) -> None:
-    """Raise `StorageCorrupt` for a journal that SQLite would apply in part. Nobody else applies it meanwhile, or is writing it."""
+    """Raise `StorageCorrupt` for a journal that SQLite would apply in part. Checks only if nobody else applies or
+    writes it.
+    """
     try:
         with alone(path) as is_alone:
             what = damage_in(path, page_size_of(path)) if is_alone else ""
     except OSError:
-        return  # it is gone, or SQLite says why it cannot be read
+        return  # it no longer exists, or SQLite will report why it cannot be read
     if what:
         raise StorageCorrupt(_JOURNAL.format(path=path, journal=journal_of(path), what=what))
 
@@ -205,12 +207,13 @@ def _damage_in(path: str, is_writable: bool) -> Damage | None:
                     return None
                 with Path(log_of(path)).open("rb") as file:
                     return _look(path, file, index_of(path))
-        # Another user may be writing it; and this process may have the index open, which closing it would unlock.
+        # Another user may be writing it, and this process may have the index open; closing the index would release its
+        # locks.
         content = Path(log_of(path)).read_bytes()
         found = _look(path, BytesIO(content), None)
         return found if found and Path(log_of(path)).read_bytes() == content else None
     except (FileNotFoundError, PermissionError):
-        return None  # SQLite says why it cannot be read
+        return None  # SQLite will report why it cannot be read
     except OSError as error:
         raise StorageError(f"the log of {path} cannot be read: {error.strerror}") from error
 
@@ -226,39 +229,39 @@ def _look(path: str, file: BinaryIO, index: LogIndex | None) -> Damage | None:
 
 
 def is_never_opened(path: str) -> bool:
-    """Whether a file is a database that was never in WAL mode, as backups are until a program opens them."""
+    """Whether a file was never in WAL mode: that is a backup which no program has opened."""
     header = first_bytes(path, 20)
     return header.startswith(b"SQLite format 3\0") and header[18:20] == b"\1\1"
 
 
 def page_size_of(path: str) -> int:
-    """The size of the pages of a file, as its header says."""
+    """The page size in a file's header."""
     size = int.from_bytes(first_bytes(path, 18)[16:])
     return size if 512 <= size <= 32768 and size.bit_count() == 1 else _PAGE_SIZE
 
 
 def _is_empty(path: str) -> bool:
-    """Whether there is nothing in a file, or no file."""
+    """Whether a file is empty or missing."""
     return not os.path.exists(path) or os.path.getsize(path) == 0  # noqa: PTH110, PTH202
 
 
 @contextmanager
 def alone(path: str) -> Iterator[bool]:
-    """Lock a file until the block ends; gets whether nobody else has it open, in this process or another."""
+    """Lock a file until the block ends. Yields whether nobody else has it open, in this process or another."""
     if _is_empty(path):
         yield True
         return
     flags = [apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_MAIN_DB, 0]
     try:
         file = apsw.VFSFile("", os.path.realpath(path), flags)
-    except apsw.Error:  # which SQLite raises again
+    except apsw.Error:  # SQLite raises it again later
         yield False
         return
     try:
         try:
             file.xLock(apsw.SQLITE_LOCK_SHARED)
             file.xLock(apsw.SQLITE_LOCK_EXCLUSIVE)
-        except apsw.Error:  # each connection has a shared lock
+        except apsw.Error:  # each connection holds a shared lock
             is_alone = False
         else:
             is_alone = True
@@ -283,7 +286,7 @@ def _refuse_or_warn(path: str, found: Damage, is_synced: bool, may_keep: bool) -
 
 
 def _keep(path: str, *, is_needed: bool) -> str:
-    """Copy the log to where nobody writes to it; returns where that is, or nothing if it cannot and is not needed."""
+    """Copy the log to a path that nobody writes to; returns the path, or nothing if copying fails and is not required."""
     source = Path(log_of(path))
     first = f"{target_of(path)}.damaged-wal"
     for number in count(1):

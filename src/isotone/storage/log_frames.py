@@ -1,23 +1,23 @@
-"""The frames of a file's log (`-wal`), read without SQLite, which stops at the first bad one.
+"""Parses the frames of a WAL file (`-wal`) and its index (`-shm`) without SQLite, which stops at the first bad frame.
 
     log       header (32 bytes) · frames
     header    magic · version · page size · checkpoints · salts (8) · sums (8)
     frame     page number · pages of the file after a commit, otherwise 0 · salts (8) · sums (8) · the page
 
-All numbers are big-endian. The sums of a frame cover its first eight bytes and its page, and begin with the sums of the frame
-before it, those of the first one with the header's. Here each frame is compared with the sums that are *stored* before it, so
-one bad frame does not hide those behind it.
+All numbers are big-endian. The sums of a frame cover its first eight bytes and its page, and continue from the sums of
+the frame before it; the first frame continues from the header. Here each frame is compared with the sums *stored*
+before it, so one bad frame does not hide those behind it.
 
-When all of a log is in the file, it is written from its beginning again. Its header then gets other salts: frames with other
-salts are older, and mean nothing.
+When all of a log has been copied into the file, it is written from its beginning again. Its header then gets new salts;
+frames with other salts are older and mean nothing.
 
-The index (`-shm`) has the number of the last frame that was committed, in the byte order of the machine:
+The index (`-shm`) has the number of the last committed frame, in the byte order of the machine:
 
     index     version · unused · changes · is used, order (1 each), page size (2) · frames · pages · sums of the last frame (8)
               · salts (8) · sums of these 40 bytes (8); all of it a second time; frames that are in the file
 
-SQLite keeps it while the file is open, and it survives a kill. It hears of a frame only when that is written, and with
-durability `disk` only when it is synced.
+SQLite maintains it while the file is open, and it survives a kill. It records a frame only when that is written, and
+with durability `disk` only when it is synced.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from typing import BinaryIO, Final, Literal, NamedTuple
 HEADER: Final = 32
 FRAME_HEADER: Final = 24
 
-_MAGIC: Final = 0x377F0682  # the last bit is 1 if the sums are of big-endian numbers
+_MAGIC: Final = 0x377F0682  # the last bit is 1 if the sums use big-endian numbers
 _VERSION: Final = 3_007_000
 _PAGE_SIZES: Final = frozenset(512 << power for power in range(8))
 _WORD: Final = 0xFFFFFFFF
-_BATCH: Final = 4 << 20  # bytes of frames that are read and summed up together
+_BATCH: Final = 4 << 20  # bytes of frames that are read and summed together
 _INDEX: Final = struct.Struct("=3I2BH8I")
 
 Order = Literal["<", ">"]
@@ -45,21 +45,23 @@ _OWN_ORDER: Final[Order] = "<" if sys.byteorder == "little" else ">"
 
 
 class Frame(NamedTuple):
-    """A frame of a log, from 1 on. `size` is that of the file after the commit that it ends, in pages; 0 if it ends none."""
+    """A frame of a log, numbered from 1. `size` is the number of pages of the file after the commit that it ends; 0 if
+    it ends none.
+    """
 
     number: int
     page: int
     size: int
     is_own: bool
-    """Whether it was written since the log began: it has the log's salts, or goes on from such a frame."""
+    """Whether it was written since the log began: it has the log's salts, or continues such a frame."""
     goes_on: bool
-    """Whether it has the sums that go on from those stored before it."""
+    """Whether its sums continue from those stored before it."""
     is_sound: bool
-    """Whether it has the log's salts and goes on."""
+    """Whether it has the log's salts and valid sums."""
 
 
 class LogIndex(NamedTuple):
-    """What the index says: how many frames were committed, and how many of them were in the file."""
+    """The content of the index: how many frames were committed, and how many of them were copied into the file."""
 
     frames: int
     in_file: int
@@ -67,17 +69,17 @@ class LogIndex(NamedTuple):
 
 
 def target_of(path: str) -> str:
-    """The file that a path means. SQLite follows links, and has its other files beside the one that they lead to."""
+    """The file that a path leads to. SQLite follows links, and keeps its other files next to their target."""
     return os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114
 
 
 def log_of(path: str) -> str:
-    """Where the log of a file is."""
+    """The path of a file's log."""
     return f"{target_of(path)}-wal"
 
 
 def has_log(path: str) -> bool:
-    """Whether a file has a log with something in it."""
+    """Whether a file has a log that is not empty."""
     try:
         return os.stat(log_of(path)).st_size > 0  # noqa: PTH116 - each opening of a file asks this
     except OSError:
@@ -85,10 +87,10 @@ def has_log(path: str) -> bool:
 
 
 class Log:
-    """A log that is read from an open file."""
+    """A log, read from an open file."""
 
     def __init__(self, file: BinaryIO, page_size: int, index: LogIndex | None = None) -> None:
-        """`page_size`, that of the database, and the index help with a log whose header cannot be read."""
+        """`page_size` (the database's) and the index help to read a log whose header is damaged."""
         self._file = file
         header = self._read(0, HEADER)
         self._order = _order_of(header)
@@ -106,7 +108,7 @@ class Log:
         return self._file.read(size)
 
     def place_of(self, number: int) -> int:
-        """Where a frame begins in the file."""
+        """The position of a frame in the file."""
         return HEADER + (number - 1) * self._stride
 
     def content(self, frame: Frame) -> bytes:
@@ -114,13 +116,13 @@ class Log:
         return self._read(self.place_of(frame.number) + FRAME_HEADER, self.page_size)
 
     def frames(self) -> Iterator[Frame]:
-        """All frames, in their order. Frames that are cut off are left out. Takes 3 ms for each megabyte."""
+        """All frames in order, without those that are cut off. Takes 3 ms per megabyte."""
         before, is_own = self._sums, self.has_header
         at_once = max(1, _BATCH // self._stride)
         for first in range(1, self.count + 1, at_once):
             count = min(at_once, self.count - first + 1)
             block = self._read(self.place_of(first), count * self._stride)
-            count = len(block) // self._stride  # the log may have been cut off meanwhile
+            count = len(block) // self._stride  # the log may have been truncated meanwhile
             heads = [struct.unpack_from(">2I8s2I", block, at * self._stride) for at in range(count)]
             stored = [head[3:] for head in heads]
             sums = _sums_of_frames(
@@ -139,7 +141,7 @@ class Log:
 
 
 def _order_of(header: bytes) -> Order | None:
-    """The order of the numbers in a log's sums; None if SQLite would not accept its header."""
+    """The byte order of a log's sums; None if SQLite would not accept its header."""
     if len(header) < HEADER:
         return None
     magic, version, page_size = struct.unpack_from(">3I", header)
@@ -150,9 +152,9 @@ def _order_of(header: bytes) -> Order | None:
 
 
 def index_of(path: str) -> LogIndex | None:
-    """The index beside a file, if there is one that can be read.
+    """The index next to a file, if it can be read.
 
-    The file must not be open in this process: closing the index would end the locks that SQLite has on it.
+    The file must not be open in this process, because closing the index would release SQLite's locks on it.
     """
     try:
         with Path(f"{target_of(path)}-shm").open("rb") as file:
@@ -180,7 +182,7 @@ def _index(copy: bytes, in_file: int) -> LogIndex | None:
 
 
 def checksum(content: bytes, order: Order, first: int = 0, second: int = 0) -> Sums:
-    """SQLite's sums of a sequence of bytes, which go on from those before it."""
+    """SQLite's sums of some bytes, continued from the sums before them."""
     words = iter(struct.unpack(f"{order}{len(content) // 4}I", content))
     for one, two in zip(words, words, strict=True):
         first = first + one + second & _WORD
@@ -189,9 +191,9 @@ def checksum(content: bytes, order: Order, first: int = 0, second: int = 0) -> S
 
 
 def _sums_of_frames(block: bytes, stride: int, before: list[Sums], order: Order) -> list[Sums]:
-    """The sums of each of these frames, which go on from those before it; a tenth of the time that `checksum` takes.
+    """The sums of each frame, continued from those stored before it; takes a tenth of the time of `checksum`.
 
-    One whole number has the sums of all frames, 64 bits for each, so one addition in it is one for each frame.
+    One integer contains the sums of all frames, 64 bits for each, so one addition adds for every frame.
     """
     count = len(before)
     byteorder: Literal["little", "big"] = "little" if order == "<" else "big"

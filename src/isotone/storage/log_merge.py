@@ -1,9 +1,8 @@
-"""Takes a log into a copy of its file without SQLite, for a repair: SQLite would stop at the first bad frame.
+"""For `isotone repair`: copies the WAL into a copy of its file without SQLite, which would stop at the first bad frame.
 
-Each page gets its last frame of a commit, also if that frame is bad: every row has a checksum of its own, so a repair takes
-the rows of such a page that are right. If others are not, it adds the rows that the page had before, where there are no newer
-ones. A bad frame may also name another page than it had. So it is reported in any case that entries of a page may be missing, or
-as they were before.
+Each page gets its last committed frame, even if that frame is bad: every row has a checksum, so a repair takes those
+rows of the page that are intact. For damaged rows it adds the rows that the page had before, if there are no newer
+ones. A bad frame may also have a wrong page number. So the report always says that entries may be missing, or outdated.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ _CUT_OFF: Final = "the last commit in the log, which is not whole ({what}): it m
 
 
 class MergedLog(NamedTuple):
-    """What became of a log: the pages that were written, those of bad frames as they were before, and what was lost."""
+    """The outcome for a log: the pages that were written, the earlier versions of pages with bad frames, and what was
+    lost.
+    """
 
     pages: frozenset[int]
     older: dict[int, bytes]
@@ -32,7 +33,7 @@ class MergedLog(NamedTuple):
 
 
 def merge(path: str) -> MergedLog:
-    """Write the log of a file that nobody has open into it, and delete it."""
+    """Write the log of a file that nobody has open into the file, and delete the log."""
     merged = MergedLog(frozenset(), {}, [])
     if has_log(path) and is_never_opened(path):
         merged.notes.append(_OF_ANOTHER)
@@ -52,10 +53,10 @@ def _merge(log: Log, index: LogIndex | None, pages: BinaryIO) -> MergedLog:
     damage = damage_of(log, frames, index)
     known = index if index is not None and index.salts == log.salts else LogIndex(0, 0, b"")
     end = _end(log, frames, damage, known)
-    # The file has what an index says is in it, and so needs no bad frame of that.
+    # The file already has the frames that the index counts as copied, so bad ones among them do not matter.
     begin = known.in_file if any(not each.is_sound for each in frames[: known.in_file]) else 0
     taken = frames[begin:end]
-    # A bad frame may have any number of a page, and one that is too great would make the file huge.
+    # A bad frame may have any page number, and a large one would make the file huge.
     stated = max((each.size for each in frames if each.is_sound), default=0)
     most = max(stated, pages.seek(0, os.SEEK_END) // log.page_size + len(frames))
     latest = {each.page: each for each in taken if each.is_own and 0 < each.page <= most}
@@ -75,7 +76,7 @@ def _merge(log: Log, index: LogIndex | None, pages: BinaryIO) -> MergedLog:
 def _write(
     log: Log, pages: BinaryIO, latest: dict[int, Frame], sound: dict[int, Frame]
 ) -> dict[int, bytes]:
-    """Write the latest frame of each page; returns what those that are bad had before."""
+    """Write the latest frame of each page; returns the earlier content of pages with bad frames."""
     older = {}
     for page, frame in latest.items():
         place = (page - 1) * log.page_size
@@ -89,7 +90,7 @@ def _write(
 
 
 def _end(log: Log, frames: list[Frame], damage: Damage | None, known: LogIndex) -> int:
-    """The number of the last frame to take: what was not acknowledged for certain may be a part of a commit."""
+    """The number of the last frame to take: frames that may not have been acknowledged may be part of a commit."""
     if damage is None or not damage.is_proven:
         return committed_in(log, frames)
     commits = [each.number for each in frames if each.is_own and each.size]

@@ -1,7 +1,7 @@
-"""Storage in memory: for each tree a dict for lookups, and a sorted list of its keys for ranges.
+"""In-memory storage (`MemoryStore`): for each tree, a dict for lookups and a sorted list of keys for ranges.
 
-Transactions are an undo log. Each write records what it replaced, and a rollback puts that back, newest first.
-So beginning a transaction costs nothing, and undoing it costs as much as was written.
+Transactions are an undo log: each write records what it replaced, and a rollback restores that, newest first. So
+beginning a transaction costs nothing, and a rollback costs as much as the writes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isotone.storage.interface import (
     existing_tree,
 )
 
-_CHUNK: Final = 128  # values in a list
+_CHUNK: Final = 128  # values in one sequence
 
 
 class MemoryStore:
@@ -59,10 +59,10 @@ class MemoryStore:
         return _MemoryTransaction(self._open)
 
     def abandon(self) -> None:
-        """Undo everything that is open. O(n log n) in the size of the store."""
+        """Roll back everything that is open. O(n log n) in the size of the store."""
         replaced = self._open.replaced
         undone = {entry.branch for entry in replaced if isinstance(entry, _ReplacedEntry)}
-        # The interruption may have come in the middle of a change to some sorted keys.
+        # The interruption may have happened in the middle of a change to some sorted keys.
         for branch in undone.union(self._trees.values()):
             branch.keys = SortedList()
         self._open.undo_to(0)
@@ -204,11 +204,11 @@ class MemoryStore:
         ]
 
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
-        """As `check`: there is nothing else to check in memory."""
+        """Same as `check`: there is nothing else to check in memory."""
         return self.check()
 
     def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
-        """Nothing: keys in memory have no checksums."""
+        """Yields nothing: keys in memory have no checksums."""
         return iter(())
 
     def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
@@ -216,11 +216,11 @@ class MemoryStore:
         return {tree: [TreePart()] for tree in trees}
 
     def background(self) -> AbstractContextManager[None]:
-        """Does nothing: commits leave nothing out."""
+        """Does nothing: commits in memory have no checkpoints."""
         return nullcontext()
 
     def sync(self) -> None:
-        """Do nothing: there is no disk."""
+        """Does nothing: there is no disk."""
 
     def close(self) -> None:
         """Drop everything; any later use raises `UsageError`."""
@@ -242,7 +242,7 @@ class _Tree:
         self.keys = SortedList()
 
     def restore(self, key: bytes, previous: bytes | None) -> None:
-        """Set a key to what it was before a write; None means that it did not exist."""
+        """Set a key to its value before a write; None means that it did not exist."""
         if previous is None:
             self.values.pop(key, None)
             self.keys.discard(key)
@@ -264,7 +264,7 @@ class _ReplacedEntry(msgspec.Struct):
 
 
 class _ReplacedTree(msgspec.Struct):
-    """The tree that was dropped, or None if the name was free until the tree was created."""
+    """The tree that was dropped, or None if the tree was created."""
 
     trees: dict[str, _Tree]
     name: str
@@ -278,7 +278,7 @@ class _ReplacedTree(msgspec.Struct):
 
 
 class _OpenBlocks:
-    """The transactions and snapshots of a store whose blocks have not ended, and what they replaced."""
+    """The transactions and snapshots whose blocks have not ended, and the changes to undo."""
 
     __slots__ = ("replaced", "snapshots", "transactions")
 
@@ -292,7 +292,7 @@ class _OpenBlocks:
         replaced = self.replaced
         while len(replaced) > mark:
             replaced[-1].undo()
-            # Last, so that an interruption loses no record; undoing twice does no harm.
+            # Last, so that an interruption loses no record; undoing a change twice is harmless.
             replaced.pop()
 
 
@@ -305,7 +305,7 @@ class _MemoryTransaction:
         self._rolled_back = False
 
     def rollback(self) -> None:
-        """Undo this transaction's work at the end of its block."""
+        """Roll back this transaction at the end of its block."""
         self._rolled_back = True
 
     def __enter__(self) -> _MemoryTransaction:

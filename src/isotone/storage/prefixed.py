@@ -1,7 +1,6 @@
-"""A store inside a store: the trees whose names begin with a prefix.
+"""A store for each further region inside the main store: the trees whose names begin with a prefix.
 
-A database keeps each further region in such a part. So regions share one file, one lock and one transaction, and the
-layers above do not see the difference.
+Regions therefore share one file, one lock and one transaction, and the layers above do not see the difference.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class PrefixedStore:
         return []
 
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
-        """Nothing of the whole, which is checked as such; the structure of some trees."""
+        """The structure of these trees only; the whole store is checked separately."""
         if trees is None:
             return []
         return self._whole.check_structure([self._prefix + tree for tree in trees])

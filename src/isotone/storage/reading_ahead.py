@@ -1,10 +1,10 @@
-"""Reads pages of a file into the memory of the system before SQLite needs them, in the order of the file.
+"""Reads ahead (`posix_fadvise`): asks the system for pages in file order before SQLite needs them.
 
-A tree that was written in random order has its pages all over the file. Reading it in the order of its keys waits for the
-disk at each page, one page at a time; asked for many pages at once, the disk delivers them in its own order.
+A tree that was written in random order has its pages scattered over the file. Reading it in key order waits for the
+disk at each page. If many pages are requested at once, the disk delivers them in its own order.
 
-The caller must keep the file descriptor open as long as its process uses the file with SQLite: closing it would release
-SQLite's locks.
+The caller must keep the file descriptor open as long as its process uses the file with SQLite, because closing it would
+release SQLite's locks.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-_APART: Final = 4  # pages from one to the next that are read together with those between them
-_AT_ONCE: Final = 32  # pages of one request; Linux may leave out the rest of a longer one
-_SIZE_AT: Final = 16  # where the header of the file has the size of pages; 1 is the largest
+_APART: Final = 4  # pages with smaller gaps are read together, including the gap
+_AT_ONCE: Final = 32  # pages of one request; Linux may ignore the rest of a longer one
+# offset of the page size in the file header; the value 1 means the largest size
+_SIZE_AT: Final = 16
 _LARGEST: Final = 65536
 _CHUNK: Final = 1 << 20
 
 
 def read_ahead(file: int, pages: Iterable[int]) -> None:
-    """Ask the system for pages of a file descriptor, in the order of the file, and do not wait for them."""
+    """Ask the system for pages of a file descriptor, in file order, without waiting for them."""
     if not hasattr(os, "posix_fadvise"):
-        return  # macOS and Windows: pages are read when they are needed
+        return  # macOS and Windows read pages when they are needed
     size = int.from_bytes(os.pread(file, 2, _SIZE_AT), "big")
     size = _LARGEST if size == 1 else size
     for first, last in _runs(sorted(page for page in pages if page)):
@@ -34,7 +35,7 @@ def read_ahead(file: int, pages: Iterable[int]) -> None:
 
 
 def _runs(pages: list[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last page of each run; small gaps are read along."""
+    """The first and last page of each run; small gaps are included."""
     if not pages:
         return
     first = pages[0]
@@ -46,7 +47,7 @@ def _runs(pages: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def read_through(file: int) -> None:
-    """Read a whole file from its beginning to its end, if half of the machine's memory can hold it."""
+    """Read a whole file from beginning to end, if it fits into half of the machine's memory."""
     if not hasattr(os, "preadv") or os.fstat(file).st_size > _memory() // 2:
         return
     buffer, offset = bytearray(_CHUNK), 0

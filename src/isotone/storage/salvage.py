@@ -1,7 +1,7 @@
-"""Reads the rows of a damaged file page by page, without SQLite: each row whose checksum holds can be trusted alone.
+"""For `isotone repair`: parses b-tree pages of a damaged file without SQLite, and returns each row with a valid checksum.
 
-SQLite follows pointers from page to page, and loses everything under one that is wrong. Here each page that is a page of
-a b-tree, and not free, is read for itself. A row says by its checksum to which tree it belongs.
+SQLite follows pointers from page to page, and loses everything below a wrong one. Here each b-tree page that is not
+free is read on its own. The checksum of a row identifies its tree.
 
     page      type (0A leaf, 02 interior) · first free block (2) · rows (2) · content (2) · free bytes (1)
               · right child (4), interior only · pointers to the rows (2 each)
@@ -30,12 +30,12 @@ from isotone.storage.log_merge import merge
 _LEAF: Final = 0x0A
 INTERIOR: Final = 0x02
 _B_TREES: Final = (bytes((_LEAF,)), bytes((INTERIOR,)))
-FIRST_HEADER: Final = 100  # bytes of the file's header, on the first page
+FIRST_HEADER: Final = 100  # bytes of the file header, on the first page
 _BLOB: Final = 12
-_SMALLEST: Final = 16  # bytes of a row
-_SMALLEST_FREE: Final = 4  # bytes of an entry of the list of free bytes
+_SMALLEST: Final = 16  # bytes of the smallest row
+_SMALLEST_FREE: Final = 4  # bytes of the smallest entry in the list of free space
 _PAGE_SIZES: Final = tuple(512 << power for power in range(8))
-_LOCK: Final = 1 << 30  # SQLite uses the page with this byte for locks alone
+_LOCK: Final = 1 << 30  # SQLite uses the page at this offset only for locks
 _PREFIX: Final = "tree_"
 _TREES: Final = (
     "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND name GLOB 'tree_*'"
@@ -49,7 +49,7 @@ _CREATED: Final = re.compile(rb'CREATE TABLE "tree_([a-z0-9_]+)"')
 
 
 class SavedRow(NamedTuple):
-    """A row whose checksum holds."""
+    """A row with a valid checksum."""
 
     tree: str
     key: bytes
@@ -57,7 +57,7 @@ class SavedRow(NamedTuple):
 
 
 class LostRow(NamedTuple):
-    """A row that is damaged: its page, and its tree and key where they can be read. Without a row it is a whole page."""
+    """A damaged row: its page, and its tree and key if they can be read. Without a row, a whole page is lost."""
 
     page: int
     tree: str | None = None
@@ -66,22 +66,22 @@ class LostRow(NamedTuple):
 
 
 class SalvagePreview(NamedTuple):
-    """What is known of a file before its pages are read. `notes` are losses; `rows` adds to them."""
+    """What is known about a file before its pages are read. `notes` are losses; `rows` adds to them."""
 
     trees: list[str]
-    old: list[str]  # those that may have rows without checksums
-    roots: list[int]  # the pages where trees begin
+    old: list[str]  # trees that may have rows without checksums
+    roots: list[int]  # the root pages of trees
     notes: list[str]
-    latest: frozenset[int]  # the pages that the log had: of two rows with one key, theirs counts
-    older: dict[int, bytes]  # pages as they were before a commit that is damaged in the log
+    latest: frozenset[int]  # pages from the log; of two rows with the same key, theirs wins
+    older: dict[int, bytes]  # earlier versions of pages whose commit in the log is damaged
 
 
 class _Damaged(Exception):
-    """Bytes are not those of a row."""
+    """The bytes are not those of a row."""
 
 
 def prepare(path: str) -> SalvagePreview:
-    """Take the log of a file into it, and find its trees."""
+    """Copy a file's log into it, and find its trees."""
     latest, older, notes = merge(path)
     try:
         connection: Any = connect(path, "none", 0.0, 0)
@@ -101,13 +101,13 @@ def prepare(path: str) -> SalvagePreview:
 
 
 def begins_as_ours(path: str) -> bool:
-    """Whether the header of a file says that Isotone made it."""
+    """Whether a file's header says that Isotone created it."""
     header = header_of(path)
     return header is not None and header.application_id == APPLICATION_ID
 
 
 def _names_in(path: str) -> list[str]:
-    """The names of trees wherever the text that creates one stands."""
+    """The names of trees, found by the SQL text that creates them."""
     with (
         Path(path).open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
@@ -135,9 +135,10 @@ def rows_without_sums(path: str, tree: str) -> Iterator[tuple[bytes, bytes] | Lo
 
 
 def rows(path: str, found: SalvagePreview) -> Iterator[SavedRow | LostRow | int]:
-    """The rows of all pages, those that are damaged included, and the number of each page after its rows.
+    """All rows, including damaged ones, and the number of each page after its rows.
 
-    Damage may leave two rows with one key: the first is the one to keep. The file must have no log. Rows that were never given a checksum are left out.
+    Damage may leave two rows with the same key; the first is the one to keep. The file must not have a log. Rows that
+    never got a checksum are left out.
     """
     with Path(path).open("rb") as file:
         yield from _Pages(file, found).rows()
@@ -190,7 +191,7 @@ class _Pages:
         yield from self._older_rows(damaged)
 
     def _older_rows(self, damaged: set[int]) -> Iterator[SavedRow]:
-        """The rows that damaged pages had before: those that no other page has are all that there is of them."""
+        """Rows from earlier versions of damaged pages, if no other page has them."""
         for number in sorted(damaged & self._older.keys()):
             page = self._older[number]
             for row in self._rows_of(number, page) if page[:1] in _B_TREES else ():
@@ -198,7 +199,7 @@ class _Pages:
                     yield row
 
     def _in_order(self) -> Iterator[int]:
-        """The pages after the schema that may have rows; if it is not known which are free, first those of trees."""
+        """The pages after the schema that may have rows. If it is not known which are free, those of trees come first."""
         lock = _LOCK // self._size + 1
         pages = [number for number in range(2, self._count + 1) if number != lock]
         pages.sort(key=lambda number: number not in self._from_log)
@@ -209,7 +210,7 @@ class _Pages:
         return (number for number in pages if number not in (self._free or ()))
 
     def _reached(self) -> set[int]:
-        """The pages to which the pointers of trees lead."""
+        """The pages that the pointers of trees lead to."""
         reached: set[int] = set()
         left = list(self._roots)
         while left:
@@ -245,10 +246,10 @@ class _Pages:
         return free if is_whole else None
 
     def _cells(self, page: bytes) -> tuple[list[int], bool]:
-        """Where the rows of a page are, and whether its rows and its free space fill it, as they must.
+        """The positions of a page's rows, and whether rows and free space fill the page exactly, as they must.
 
-        The count of rows may be damaged. There are no more than fit. If there are more than it says, the list of their places
-        goes on, and all of them fill the page exactly.
+        The count of rows may be damaged; more than fit are impossible. If there are more rows than it says, the list of
+        positions continues, and all of them together fill the page exactly.
         """
         begin = 12 if page[0] == INTERIOR else 8
         places = [
@@ -258,8 +259,8 @@ class _Pages:
         try:
             gaps = self._gaps(page, places[:count])
         except (_Damaged, IndexError):
-            return places[:count], True  # the row whose size is damaged is reported
-        if _total(gaps) <= page[7]:  # bytes between rows, too few for another one
+            return places[:count], True  # the row with the damaged size is reported
+        if _total(gaps) <= page[7]:  # the gaps between rows are too small for another row
             return places[:count], True
         more = count
         with suppress(_Damaged, IndexError, StopIteration):
@@ -274,14 +275,15 @@ class _Pages:
         return places[:count], max(end - start for start, end in gaps) < _SMALLEST
 
     def _gaps(self, page: bytes, cells: list[int]) -> list[tuple[int, int]]:
-        """The parts of a page, from where its content begins, that are in no row and not in the list of what is free."""
+        """The parts of a page, after the beginning of its content, that are neither in a row nor listed as free."""
         used = [(cell, self._end_of(page, cell)) for cell in cells]
         free = int.from_bytes(page[1:3], "big")
         while free:
             size = int.from_bytes(page[free + 2 : free + 4], "big")
             used.append((free, free + size))
             following = int.from_bytes(page[free : free + 2], "big")
-            if size < _SMALLEST_FREE or (following and following < free + size):  # they rise
+            # offsets in the list rise
+            if size < _SMALLEST_FREE or (following and following < free + size):
                 raise _Damaged
             free = following
         gaps = []
@@ -293,7 +295,7 @@ class _Pages:
         return gaps
 
     def _end_of(self, page: bytes, cell: int) -> int:
-        """Where a row ends, and the number of its overflow page."""
+        """The end of a row, and the number of its overflow page."""
         size, at = varint(page, cell + (4 if page[0] == INTERIOR else 0))
         local = self._local(size)
         return max(at + local + (4 if local < size else 0), cell + 4)
@@ -320,7 +322,7 @@ class _Pages:
 
     def _row(self, number: int, columns: list[bytes | None]) -> SavedRow | LostRow | None:
         if len(columns) < 4 or columns[3] is None:
-            return None  # of an upgrade that has not come to it
+            return None  # a row that an upgrade has not reached
         key, value, key_sum, row_sum = columns[:4]
         if key is None:
             return LostRow(number)
@@ -331,7 +333,7 @@ class _Pages:
         return LostRow(number, tree, None if tree is None else key)
 
     def _tree_of(self, *parts: bytes | None) -> str | None:
-        """The tree whose sum the last part is. Most rows are of the same tree as the row before."""
+        """The tree whose checksum matches the last part. Most rows are in the same tree as the row before."""
         if self._sums and self._sums[self._latest].hold(*parts):
             return self._latest
         for tree, sums in self._sums.items():
@@ -362,7 +364,7 @@ class _Pages:
         return columns
 
     def _local(self, size: int) -> int:
-        """How many bytes of a record of this size are in its page."""
+        """How many bytes of a record of this size are in its own page."""
         most = (self._size - 12) * 64 // 255 - 23
         if size <= most:
             return size
@@ -371,7 +373,7 @@ class _Pages:
         return least if local > most else local
 
     def _record(self, page: bytes, at: int, size: int) -> bytes:
-        """The bytes of a record; those that do not fit into its page are on overflow pages."""
+        """The bytes of a record; what does not fit into its page is on overflow pages."""
         local = self._local(size)
         if local == size:
             return page[at : at + size]
@@ -395,7 +397,7 @@ def _total(gaps: list[tuple[int, int]]) -> int:
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
-    """A number in one to nine bytes, and where it ends."""
+    """A variable-length number (one to nine bytes), and its end."""
     value = 0
     for index in range(8):
         byte = content[at + index]

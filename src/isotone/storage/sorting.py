@@ -1,11 +1,11 @@
-"""Sorts entries by their keys, as many as there are: 64 MB of them in memory, more in a temporary file.
+"""External merge sort of entries by key, for index backfills: 64 MB in memory, the rest in a temporary file.
 
-Entries are sorted in runs, and a run is cut into blocks. Blocks are merged in the order of their first keys: what is below
-the first key of the next block is complete. Whenever the memory is full, its blocks are merged into one long run in the
-file. No step sorts more than some thousand entries, because that holds Python's lock.
+Entries are sorted in runs, and a run is cut into blocks. Blocks are merged in the order of their first keys: everything
+below the first key of the next block is complete. When the memory is full, its blocks are merged into one long run in
+the file. No step sorts more than some thousand entries, because sorting holds the GIL.
 
-The file is in the folder that `SQLITE_TMPDIR` names, or else in the system's for temporary files. It has no name, so a
-killed process leaves nothing.
+The file is in the folder `SQLITE_TMPDIR`, or else in the system's folder for temporary files. It has no name, so a
+killed process leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from isotone.errors import StorageError, UsageError
 Entry = tuple[bytes, bytes]
 
 MEMORY: Final = 64 << 20  # bytes
-RUN: Final = 4000  # entries that are sorted at once, and no more are added to them
-RUN_BYTES: Final = 2 << 20  # of such entries
+RUN: Final = 4000  # entries that are sorted together, at most
+RUN_BYTES: Final = 2 << 20  # bytes of such entries
 _BLOCK: Final = 100  # entries of a block in memory
 _STORED_BLOCK: Final = 200
-_BLOCK_BYTES: Final = 128 << 10  # of a block, on average in its run
-_MERGED: Final = 20  # blocks that are merged at once with what the ones before have left
-_ENTRY: Final = 130  # bytes of memory that an entry takes besides its own
+_BLOCK_BYTES: Final = 128 << 10  # bytes of a block, on average in its run
+_MERGED: Final = 20  # blocks that are merged together with the rest of the blocks before
+_ENTRY: Final = 130  # bytes of memory that an entry takes in addition to its own
 
 _Block = tuple[bytes, Callable[[], list[Entry]]]
-"""The first key of some sorted entries, and what returns them."""
+"""The first key of some sorted entries, and a function that returns them."""
 
 _key: Final = itemgetter(0)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -45,11 +45,12 @@ _decode: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]]).decode
 
 
 class NoRoomToSort(StorageError):
-    """The temporary file failed. Fewer entries can still be sorted, in memory."""
+    """The temporary file failed. Fewer entries can still be sorted in memory."""
 
 
 class Sorter:
-    """Takes entries in any order, and gives them back in the order of their keys. `sharers` share the memory.
+    """Takes entries in any order, and returns them in key order. `sharers` is the number of sorters that share the
+    memory.
 
     >>> sorter = Sorter()
     >>> sorter.add([(b"pear", b"green"), (b"apple", b"red")])
@@ -61,7 +62,7 @@ class Sorter:
 
     def __init__(self, sharers: int = 1) -> None:
         self._memory = MEMORY // sharers
-        self._few: list[Entry] = []  # in no order yet
+        self._few: list[Entry] = []  # not sorted yet
         self._blocks: list[_Block] = []  # in memory
         self._few_bytes = self._bytes = self._count = 0
         self._file: _BlockFile | None = None
@@ -72,7 +73,7 @@ class Sorter:
         return self._count
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add some. None may be added after the first `take`."""
+        """Add entries. None may be added after the first `take`."""
         self._count += len(entries)
         self._few += entries
         self._few_bytes += _size(entries)
@@ -83,7 +84,7 @@ class Sorter:
                 self._move_to_file()
 
     def take(self) -> list[Entry]:
-        """The next entries, some thousand or some megabytes; none at the end."""
+        """The next entries, some thousand or some megabytes; empty at the end."""
         with _errors():
             if self._merged is None:
                 self._end_run()
@@ -93,7 +94,7 @@ class Sorter:
             return next(self._merged, [])
 
     def close(self) -> None:
-        """Free the memory and the file."""
+        """Free the memory, and delete the file."""
         self._few, self._blocks, self._merged = [], [], None
         if self._file is not None:
             self._file.close()
@@ -148,7 +149,7 @@ class _BlockFile:
         return _decode(content)
 
     def _seek(self, position: int) -> None:
-        """Go to a position, which a forked child would share."""
+        """Seek to a position; a forked child would share the offset."""
         if self._process != os.getpid():
             raise UsageError("these entries are sorted by the process before fork(): begin again")
         self._file.seek(position)
@@ -160,13 +161,13 @@ def _size(entries: Sequence[Entry]) -> int:
 
 
 def _cut(entries: Sequence[Entry], size: int, most: int) -> Iterator[Sequence[Entry]]:
-    """Entries of so many bytes in blocks: of no more entries than `most`, and of about as many bytes as a block has."""
+    """Cut entries of `size` bytes into blocks of at most `most` entries, with about the bytes of a block."""
     step = max(1, min(most, len(entries) * _BLOCK_BYTES // max(1, size)))
     return (entries[start : start + step] for start in range(0, len(entries), step))
 
 
 def _merged(blocks: list[_Block]) -> Iterator[list[Entry]]:
-    """The entries of blocks in order, some at a time. What was returned is not kept."""
+    """The entries of blocks in order, some at a time. Returned entries are not kept."""
     blocks.sort(key=_key, reverse=True)
     rest: list[Entry] = []
     while blocks:
@@ -181,7 +182,7 @@ def _merged(blocks: list[_Block]) -> Iterator[list[Entry]]:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Raises `NoRoomToSort` if the file fails, whatever the reason."""
+    """Raises `NoRoomToSort` if the file fails, for any reason."""
     try:
         yield
     except OSError as error:
@@ -192,5 +193,5 @@ def _errors() -> Iterator[None]:
 
 
 def _temporary_file() -> Any:
-    """A file without a buffer: a forked child would write its own copy of one."""
+    """An unbuffered file: with a buffer, a forked child would write its own copy of it."""
     return tempfile.TemporaryFile(buffering=0, dir=os.environ.get("SQLITE_TMPDIR"))

@@ -1,16 +1,15 @@
-"""Storage in an SQLite file: one b-tree (a WITHOUT ROWID table) for each tree.
+"""SQLite storage (`SQLiteStore`): one b-tree (WITHOUT ROWID table) per tree, savepoints, snapshots, checked ranges.
 
-Reads outside a transaction begin and end their own read transaction in SQLite. Nothing is left open when a call
-returns, so no reader keeps the log from shrinking. A `range` holds its read transaction as long as its iterator
-lives.
+A read outside a transaction begins and ends its own SQLite read transaction. Nothing stays open when a call returns, so
+no reader keeps the log from shrinking. A `range` holds its read transaction as long as its iterator lives.
 
-Nested transactions are savepoints, created at the first write inside. So a nested transaction that only reads runs
-no SQL. `_depth` counts the open transactions, and `_ready` those that have begun in SQLite. One comparison in
-each write therefore shows whether it must first create savepoints, or must be refused.
+Nested transactions are savepoints, created at the first write inside. So a nested transaction that only reads runs no
+SQL. `_depth` counts the open transactions, and `_ready` those that have begun in SQLite. One comparison in each write
+therefore shows whether savepoints must be created first, or the write refused.
 
-SQLite may roll back the whole transaction itself, for example when the disk is full. Then `_ready` is `_LOST` until
-the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if the
-program has caught the error in an inner one.
+SQLite may roll back the whole transaction by itself, for example when the disk is full. Then `_ready` is `_LOST` until
+the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if the program
+caught the error in an inner one.
 """
 
 from __future__ import annotations
@@ -71,22 +70,20 @@ from isotone.storage.statements import KEY, OF_REPLICATOR, PREFIX, TREES, Statem
 
 _LOST: Final = -1
 _BEGIN_READING: Final = (
-    "BEGIN; PRAGMA data_version"  # which reads something: so it is the moment of the snapshot
+    "BEGIN; PRAGMA data_version"  # the PRAGMA reads, which fixes the moment of the snapshot
 )
-_LOOK: Final = 0.25  # seconds between two looks whether the file is still at its path
-# What SQLite and APSW raise for a row whose bytes have changed. SQLite's texts are decoded, so a changed type counts.
+_LOOK: Final = 0.25  # seconds between two checks that the file is still at its path
+# Raised by SQLite and APSW for a row with changed bytes: they decode texts, so a changed type counts.
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)
 _DAMAGED: Final = (apsw.CorruptError, apsw.TooBigError, apsw.MismatchError)
 _VALUES: Final = itemgetter(1)
-_ROWS: Final = 50  # that one statement adds
+_ROWS: Final = 50  # rows that one statement adds
 _RANGE_COLUMNS: Final = 3  # key, value, row_sum
-_PAGES_WRITTEN: Final = apsw.SQLITE_DBSTATUS_CACHE_WRITE  # to the log, in WAL mode
+_PAGES_WRITTEN: Final = apsw.SQLITE_DBSTATUS_CACHE_WRITE  # pages written to the log, in WAL mode
 _CHECKPOINT_TIMEOUT: Final = 0.25  # seconds that a checkpoint waits for writers
-_BEHIND_ALL: Final = b"\xff" * 64  # no key that we write begins like this
-_MAX_PROBLEMS: Final = 100  # reported by one check
-_STEPS: Final = (
-    1000  # of SQLite between two moments at which a check of the structure can be interrupted
-)
+_BEHIND_ALL: Final = b"\xff" * 64  # none of our keys begins like this
+_MAX_PROBLEMS: Final = 100  # problems that one check reports
+_STEPS: Final = 1000  # SQLite steps between two moments when Ctrl-C can interrupt a structure check
 
 
 class SQLiteStore:
@@ -148,12 +145,12 @@ class SQLiteStore:
         self.read_only: bool = self._connection.readonly("main") or bool(
             self._connection.execute("PRAGMA query_only").get
         )
-        self._synced = True  # whether commits wait for the disk, as far as the durability says so
+        self._synced = True  # whether commits wait for the disk, if the durability says so
         self._checkpoints = Checkpoints(
             partial(connect, self.path, durability, _CHECKPOINT_TIMEOUT, memory_map)
         )
         self._log_limit = LOG_PAGES
-        # A log that was there at first may have been gone when the file was opened, so look again.
+        # A log that existed at first may have been gone when the file was opened, so check again.
         self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
@@ -169,24 +166,24 @@ class SQLiteStore:
         _OPEN.add(self)
 
     def transaction(self, *, wait: bool = True, synced: bool = True) -> _SQLiteTransaction:
-        """Take the write lock of the file until the block ends; nested ones are savepoints.
+        """Take the write lock of the file until the block ends; nested transactions are savepoints.
 
-        Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`; without `wait`, at
-        once if another process has it. If not `synced`, its commit is as durable as with durability "process".
+        Raises `StorageBusy` if another process keeps the lock for longer than `busy_timeout`, or at once without
+        `wait`. If not `synced`, the commit is as durable as with durability "process".
         """
         return _SQLiteTransaction(self, wait, synced)
 
     def abandon(self) -> None:
-        """Undo everything that is open."""
+        """Roll back everything that is open."""
         self._depth = self._snapshots = 0
         self._ready = 1
         if self._connection.in_transaction:
-            self._command("ROLLBACK")  # if it fails, the next transaction begins with it
+            self._command("ROLLBACK")  # if this fails, the next transaction repeats it
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads inside the block see the moment at which it began.
 
-        A transaction already is a snapshot. A transaction cannot begin inside a snapshot.
+        A transaction is already a snapshot. A transaction cannot begin inside a snapshot.
         """
         return _Snapshot(self)
 
@@ -203,7 +200,7 @@ class SQLiteStore:
     def drop_tree(self, tree: str) -> None:
         """Delete a tree and its entries."""
         self._write(self._statements[tree].drop, tree)
-        self._statements.pop(tree, None)  # a table that is created again gets them again
+        self._statements.pop(tree, None)  # a tree that is created again gets new ones
 
     def trees(self) -> list[str]:
         """The names of all trees, sorted."""
@@ -243,9 +240,9 @@ class SQLiteStore:
             raise UsageError(NOT_BYTES) from None
 
     def add(self, tree: str, entries: Sequence[tuple[bytes, bytes]]) -> int:
-        """Put the entries whose keys do not exist, and return how many. One statement for fifty of them.
+        """Put the entries whose keys do not exist, and return how many. One statement adds fifty of them.
 
-        Python's lock is free while SQLite executes it.
+        The GIL is free while SQLite executes a statement.
         """
         if self._depth != self._ready:
             self._make_ready()
@@ -300,7 +297,7 @@ class SQLiteStore:
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last call. O(1).
 
-        Inside a snapshot or a transaction, it considers commits before that began.
+        Inside a snapshot or a transaction, only commits from before its beginning count.
         """
         if not self._depth and not self._snapshots:
             try:
@@ -314,21 +311,21 @@ class SQLiteStore:
         return True
 
     def is_current(self) -> bool:
-        """Whether no read since `changed_elsewhere` has met another process's commit. O(1), and reads nothing."""
+        """Whether no read since `changed_elsewhere` has seen another process's commit. O(1), and reads nothing."""
         if self._has_changed:
             return False
         in_one_moment = self._depth or self._snapshots
         return bool(in_one_moment) or self._connection.data_version() == self._seen_version
 
     def _note_commits(self) -> None:
-        """Note whether others have committed before the moment of the open transaction or snapshot."""
+        """Record whether others committed before the moment of the open transaction or snapshot."""
         version = self._connection.data_version()
         if version != self._seen_version:
             self._has_changed = True
             self._seen_version = version
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the structure of the file, and the keys without their sums. Reads all of it."""
+        """Problems that SQLite finds in the structure of the file, and keys without valid sums. Reads the whole file."""
         problems = self.check_structure()
         try:
             trees = [tree for tree in self._made().values() if tree is not None]
@@ -338,9 +335,9 @@ class SQLiteStore:
         return problems + [str(damage) for damage in chain.from_iterable(damaged)]
 
     def check_structure(self, trees: Sequence[str] | None = None) -> list[str]:
-        """What SQLite finds wrong, and tables that are not ours. Without `trees` also what no tree has: free pages."""
+        """Problems that SQLite finds, and tables that are not ours. Without `trees`, free pages are checked too."""
         subjects = [_MAX_PROBLEMS] if trees is None else [f'"{PREFIX}{tree}"' for tree in trees]
-        # SQLite calls this now and then. As it is Python's code, an interruption (Ctrl-C) need not wait for the end.
+        # SQLite calls this now and then. Since it is Python code, Ctrl-C need not wait for the end of the check.
         self._connection.set_progress_handler(lambda: False, _STEPS)
         try:
             rows = [
@@ -356,7 +353,7 @@ class SQLiteStore:
         return reports + [f"table {name} was not created by Isotone" for name in foreign]
 
     def _made(self) -> dict[str, str | None]:
-        """The tree of each table; None for one that is not ours."""
+        """The tree of each table; None for a table that is not ours."""
         sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
         ours = {self._statements[tree].create: tree for tree in self.trees()}
         return {
@@ -366,12 +363,12 @@ class SQLiteStore:
         }
 
     def check_keys(self, tree: str, part: TreePart) -> Iterator[Exception]:
-        """The exception for each key without its sum. A range does not read these sums, a read at a gap does."""
+        """The exception for each key without its sum. Ranges do not read these sums; reads that miss a key do."""
         sums, reached = self._statements[tree].sums, reached_in(self._connection, tree)
         sql = f'SELECT {KEY}, key_sum FROM "{PREFIX}{tree}"'
         cursor = self._connection.cursor()
         try:
-            # Without a bound, a first key that is no longer bytes is met as well.
+            # Without bounds, the rows also include a first key that is no longer bytes.
             rows = (
                 cursor.execute(f"{sql} WHERE key >= ?", (part.low,))
                 if part.low
@@ -383,8 +380,8 @@ class SQLiteStore:
             yield self._read_failure(error, tree)
 
     def parts(self, trees: Sequence[str], pages: int) -> dict[str, list[TreePart]]:
-        """Parts of about so many pages each, for each tree. Reads the interior pages of trees that have any."""
-        from isotone.storage import tree_parts  # which nothing else needs
+        """Parts of about `pages` pages each, for each tree. Reads the interior pages of trees that have any."""
+        from isotone.storage import tree_parts  # only needed here
 
         try:
             return tree_parts.cut(self._connection, trees, pages)
@@ -392,14 +389,14 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def is_upgrading(self) -> bool:
-        """Whether entries of an older format still lack their checksums. O(1)."""
+        """Whether entries of an older format still lack checksums. O(1)."""
         try:
             return is_pending(self._connection)
         except apsw.Error as error:
             raise self._failure(error) from error
 
     def upgrade(self, is_sound: Judge) -> bool:
-        """Give a slice of old entries their checksums; False if there are none left."""
+        """Give a slice of old entries their checksums; False if none remain."""
         if self._depth != self._ready:
             self._make_ready()
         try:
@@ -408,11 +405,13 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def background(self) -> AbstractContextManager[None]:
-        """Commits inside the block do not copy the log into the file; the end of the block does, on its own connection."""
+        """Commits inside the block do not copy the log into the file. The end of the block does, on a separate
+        connection.
+        """
         return self._checkpoints.deferred()
 
     def sync(self) -> None:
-        """Sync the log, and copy it into the file, on its own connection."""
+        """Sync the log, and copy it into the file, on a separate connection."""
         self._checkpoints.copy_now()
 
     def close(self) -> None:
@@ -427,16 +426,17 @@ class SQLiteStore:
     # Checksums
 
     def _check_gap(self, tree: str, key: bytes) -> None:
-        """Raise if a key next to one that was not found is not as it was written: it may be that key."""
+        """Raise if a neighbour of a missing key is damaged, because it may be that key."""
         after = key + b"\x00"
         self._check_neighbours(tree, key, after, key, after)
 
     def _check_neighbours(
         self, tree: str, low: bytes, high: bytes | None, below: bytes | None, above: bytes | None
     ) -> None:
-        """Raise if a key next to a range is not as it was written, or belongs in the range.
+        """Raise if a neighbour of a range is damaged, or belongs into the range.
 
-        The neighbours are the last key before `below`, and the first one from `above` on; none where that is None.
+        The neighbours are the last key before `below` and the first key from `above` on; None means that there is none
+        to check.
         """
         statements = self._statements[tree]
         try:
@@ -456,12 +456,12 @@ class SQLiteStore:
                 self._check_moment(tree)
 
     def _check_moment(self, tree: str) -> None:
-        """Raise for a key that a range has not met, unless another process may have just written it."""
+        """Raise for a key that a range has missed, unless another process may have just written it."""
         if self._depth or self._snapshots or self.is_current():
             raise self.describe_damage(tree, None)
 
     def _check_unsealed_key(self, tree: str, found: bytes) -> None:
-        """Raise for a key with its checksum that do not fit, unless it is one without, as `_check_unsealed`."""
+        """Raise for a key that does not match its checksum; if it has none, check as `_check_unsealed` does."""
         try:
             sums = self._execute(self._statements[tree].key_sum, (found,)).fetchall()
         except _UNREADABLE as error:
@@ -472,7 +472,7 @@ class SQLiteStore:
             raise self.describe_damage(tree, found[:-SUM_SIZE])
 
     def _check_unsealed(self, tree: str, key: Any, checksum: Any) -> None:
-        """Raise for a key or value without its checksum, unless the upgrade has not reached the entry."""
+        """Raise for a key or value without a checksum, unless the upgrade has not reached the entry."""
         if checksum is None and type(key) is bytes:
             reached = reached_in(self._connection, tree)
             if reached is not None and key >= reached:
@@ -480,7 +480,7 @@ class SQLiteStore:
         raise self.describe_damage(tree, key if type(key) is bytes else None)
 
     def _read_failure(self, error: Exception, tree: str, key: bytes | None = None) -> Exception:
-        """Isotone's exception for one that a read has met."""
+        """Isotone's exception for an error while reading."""
         if isinstance(error, apsw.Error):
             failure = self._failure(error, tree)
             if not isinstance(error, _DAMAGED):
@@ -502,7 +502,7 @@ class SQLiteStore:
             raise StorageError(READ_ONLY.format(path=self.path))
         self._check_place()
         if self._connection.in_transaction:
-            # A signal handler's exception cut an earlier block short before it was counted.
+            # An exception from a signal handler ended an earlier block before it was counted.
             self._execute("ROLLBACK")
         if synced is not self._synced and self._durability == "disk":
             self._command(f"PRAGMA synchronous={SYNCHRONOUS['disk' if synced else 'process']}")
@@ -522,13 +522,13 @@ class SQLiteStore:
         try:
             self._execute("COMMIT")
         except apsw.Error as error:
-            # After damage it reports that again, but has ended.
+            # After damage, COMMIT reports the damage again, but has ended the transaction.
             failure = self._failure(error)
             if self._connection.in_transaction or not isinstance(error, apsw.CorruptError):
                 raise failure from error
 
     def _follow_writers(self) -> None:
-        """Open a read-only file again if somebody has written to it since: without a log, it was opened on the promise that nobody does."""
+        """Reopen a read-only file if somebody has written to it since: without a log, it was opened as immutable."""
         state = state_without_log(self.path)
         if state == self._as_opened:
             return
@@ -544,7 +544,7 @@ class SQLiteStore:
         before.close(True)
 
     def _check_place(self) -> None:
-        """Raise if the file is no longer at its path: what is written to it would be lost. Looks a few times a second."""
+        """Raise if the file is no longer at its path, because writes to it would be lost. Checks a few times a second."""
         now = time.monotonic()
         if now < self._next_look or self.path == MEMORY:
             return
@@ -556,22 +556,22 @@ class SQLiteStore:
         self._next_look = now + _LOOK
 
     def _make_ready(self) -> None:
-        """Create the savepoints of nested transactions that now write, or raise if that is not possible."""
+        """Create the savepoints of nested transactions that now write, or raise if that is impossible."""
         if not self._depth:
             raise UsageError(NO_TRANSACTION)
         if self._ready == _LOST:
             raise self._lost()
         while self._ready < self._depth:
-            # Counted first: after an interruption in between, ending it fails. Otherwise the savepoint
-            # would be taken for that of an outer transaction.
+            # Counted first: if it is interrupted in between, ending it fails. Otherwise the savepoint would be mistaken
+            # for that of an outer transaction.
             self._ready += 1
             self._command("SAVEPOINT nested")
 
     def _end(self, level: int, undo: bool) -> None:
-        """End a transaction that has begun in SQLite, and any that is still open inside it."""
+        """End a transaction that has begun in SQLite, and all that are still open inside it."""
         if level == 1:
             self._command("ROLLBACK" if undo else "COMMIT")
-            self._seen_version = self._connection.data_version()  # counts own commits, too
+            self._seen_version = self._connection.data_version()  # this also counts our own commits
             if self._checkpoints.blocks:
                 self._checkpoints.written = self._connection.status(_PAGES_WRITTEN)[0]
             return
@@ -587,9 +587,9 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def _failure(self, error: apsw.Error, tree: str = "") -> Exception:
-        """Isotone's exception for SQLite's; it also records that SQLite has rolled back the transaction."""
+        """Isotone's exception for an SQLite error. Also records that SQLite has rolled back the transaction."""
         if isinstance(error, apsw.CorruptError):
-            # The cursor would raise the error again with its next statement, which it does not concern.
+            # Otherwise the cursor would raise the error again with its next, unrelated statement.
             self._execute.__self__.close(True)
             self._execute = self._connection.cursor().execute
         if self._depth and not self._connection.in_transaction:
@@ -620,7 +620,7 @@ class SQLiteStore:
 
 
 def _identity_of(path: str) -> tuple[int, int] | None:
-    """What stays the same while a file is at its path; None if there is none."""
+    """What stays the same as long as the same file is at a path; None if there is no file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - in transactions, where a Path costs more
     except OSError:
@@ -639,7 +639,7 @@ class _SQLiteTransaction:
         self._rolled_back = False
 
     def rollback(self) -> None:
-        """Undo this transaction's work at the end of its block."""
+        """Roll back this transaction at the end of its block."""
         self._rolled_back = True
 
     def __enter__(self) -> _SQLiteTransaction:
@@ -659,7 +659,7 @@ class _SQLiteTransaction:
             elif level == 1 and not undo:
                 raise store._lost() if store._depth else StorageError(ABANDONED)
         finally:
-            # The transaction is over, whether or not SQLite ended it without an error.
+            # The transaction is over, even if SQLite reported an error at its end.
             if level == 1:
                 if store._connection.in_transaction:
                     store._execute("ROLLBACK")
@@ -671,7 +671,7 @@ class _SQLiteTransaction:
 
 
 class _CheckedRange:
-    """One range that is being read, in chunks of which each is checked before any of its entries is handed out."""
+    """A range that is being read, in chunks; each chunk is checked before any of its entries is returned."""
 
     __slots__ = (
         "_cursor",
@@ -703,7 +703,7 @@ class _CheckedRange:
         self._statements = store._statements[tree]
         self.sums = self._statements.sums
         self._cursor = store._connection.cursor()
-        # Who goes on at damage also wants the rows that are only of another type.
+        # Callers that tolerate damage also want rows whose types have changed.
         statement = self._statements.range[on_damage is not None, high is None, reverse]
         try:
             self._cursor.execute(statement, (low,) if high is None else (low, high))
@@ -711,12 +711,12 @@ class _CheckedRange:
             raise store._read_failure(error, tree) from error
 
     def chunks(self, count: int) -> Iterator[tuple[Sequence[bytes], Sequence[bytes]]]:
-        """Keys and values, in growing chunks, of which the first has up to `count`."""
+        """Keys and values in growing chunks; the first has up to `count` entries."""
         sums, cursor = self.sums, self._cursor
         latest: bytes | None = None
         is_first = True
         while True:
-            cells: list[Any] = []  # those of the first row, of the second, and so on
+            cells: list[Any] = []  # columns of the first row, then of the second, and so on
             error: Exception | None = None
             damage: DamagedItem | None = None
             try:
@@ -737,7 +737,7 @@ class _CheckedRange:
             if keys:
                 yield keys, cells[1::_RANGE_COLUMNS]
             if damage is not None or error is not None:
-                cursor.close(True)  # the exception may keep this frame, and so its cursor
+                cursor.close(True)  # the exception may keep this frame alive, and so its cursor
             if damage is not None:
                 raise damage
             if error is not None:
@@ -750,7 +750,7 @@ class _CheckedRange:
             count = next_count(count, size or CHUNK_SIZE)
 
     def _sound(self, cells: list[Any]) -> tuple[list[Any], DamagedItem | None]:
-        """The cells of the rows that are not damaged, up to the first that is, and its exception."""
+        """The columns of the intact rows up to the first damaged one, and its exception."""
         reached = reached_in(self._store._connection, self._tree)
         sound: list[Any] = []
         for start in range(0, len(cells), _RANGE_COLUMNS):
@@ -767,10 +767,10 @@ class _CheckedRange:
         return sound, None
 
     def _check_ends(self, is_first: bool, is_last: bool, latest: bytes | None) -> None:
-        """Check the key before the first one, and the one at which SQLite stopped.
+        """Check the key before the first one, and the key at which SQLite stopped.
 
-        Next to both ends of a range a key may have changed that belongs inside. Who reads everything, with `on_damage`,
-        meets it there.
+        A damaged key next to an end of the range may really belong inside. Callers that read everything, with
+        `on_damage`, find it in any case.
         """
         low, high = self._low, self._high
         below: bytes | None = None
@@ -811,7 +811,7 @@ class _Snapshot:
     def __exit__(self, *_: object) -> None:
         store = self._store
         if not store._snapshots:
-            return  # abandoned
+            return  # the snapshot was abandoned
         store._snapshots -= 1
         if not store._depth and not store._snapshots:
             store._end_snapshot()

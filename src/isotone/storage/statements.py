@@ -1,4 +1,4 @@
-"""The SQL of each operation on a tree, made once for each tree."""
+"""The SQL statements of each operation on a tree, built once per tree."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from isotone.storage.file_upgrade import COLUMNS
 from isotone.storage.interface import NoSuchTree, checked_tree_name
 
 PREFIX: Final = "tree_"
-"""A tree `name` is the table `tree_name`, with its key, its value and their checksums."""
-OF_REPLICATOR: Final = "_litestream_"  # Litestream's own tables; it takes its locks by them
+"""A tree `name` is the table `tree_name`, with columns for the key, the value and their checksums."""
+OF_REPLICATOR: Final = "_litestream_"  # Litestream's own tables, which it uses for locks
 TREES: Final = (
     f"SELECT substr(name, {len(PREFIX) + 1}) AS tree FROM sqlite_schema"
     f" WHERE type = 'table' AND name GLOB '{PREFIX}*' ORDER BY tree"
 )
 
 
-# Bytes whose type has changed to text would not be read as what they are.
+# Bytes whose type has changed to text would otherwise be decoded.
 KEY: Final = "CAST(key AS BLOB)"
 VALUE: Final = "CAST(value AS BLOB)"
 
@@ -41,7 +41,7 @@ class Statements(msgspec.Struct, frozen=True, gc=False):
     range: dict[tuple[bool, bool, bool], str]
 
     def add(self, rows: int) -> str:
-        """Adds so many rows, whose cells follow one another."""
+        """Adds `rows` rows, given as a flat list of columns."""
         return self.add_rows.format(rows=", ".join(["(?, ?, ?, ?)"] * rows))
 
 
@@ -59,7 +59,7 @@ def statements_of(tree: str) -> Statements:
         create=f"CREATE TABLE {table} {COLUMNS} STRICT, WITHOUT ROWID",
         drop=f"DROP TABLE {table}",
         get=f"SELECT value, row_sum FROM {table} WHERE key = ?",
-        # An upsert changes the row in place, where REPLACE deletes and inserts.
+        # An upsert changes the row in place; REPLACE would delete and insert it.
         put=(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
             " SET value = excluded.value, key_sum = excluded.key_sum, row_sum = excluded.row_sum"
@@ -80,9 +80,9 @@ def statements_of(tree: str) -> Statements:
 
 
 class StatementsByTree(dict[str, Statements]):
-    """The statements of each tree, created at first use, whether or not the tree exists.
+    """The statements of each tree, created at first use, even for a tree that does not exist.
 
-    SQLite reports a tree that does not exist, even if another process has just dropped it.
+    SQLite itself reports a missing tree, even if another process has just dropped it.
     """
 
     def __missing__(self, tree: str) -> Statements:

@@ -1,10 +1,10 @@
-"""Where the tree of a file can be cut into parts of about equal size, and which pages each part has.
+"""Cuts a tree of a file into parts of about equal size, with the pages of each part, for parallel checks.
 
-The interior pages of a tree, at most one in thirty, list the pages below them and the keys between these. So they show where a
-range of keys with a given number of pages begins and ends, and where in the file these pages are.
+The interior pages of a tree (at most one page in thirty) list the pages below them and the keys between these. So they
+show where a range of keys with a given number of pages begins and ends, and where those pages are in the file.
 
-All of this is a hint, read directly from the file without SQLite and without the log. If a page is outdated or damaged, parts
-are less equal; together they still have every possible key exactly once.
+All of this is a hint, read directly from the file without SQLite and without the log. If a page is outdated or damaged,
+the parts are less equal, but together they still cover every possible key exactly once.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from isotone.storage.interface import TreePart
 from isotone.storage.salvage import INTERIOR, varint
 
 ReadPage = Callable[[int], bytes]
-"""The bytes of a page by its number, from 1; any others if it cannot be read."""
+"""The bytes of a page by its number, from 1; arbitrary bytes if it cannot be read."""
 
 _ROOTS: Final = (
     "SELECT substr(name, 6), rootpage FROM sqlite_schema"
     " WHERE type = 'table' AND name GLOB 'tree_*'"
 )
-_DEEPEST: Final = 20  # SQLite's own limit of the depth of a tree
-_LAST_CHILD: Final = 8  # where an interior page has the number of its last child
-_ROWS: Final = 12  # and where the list of its rows begins
-_CHILD: Final = 4  # bytes of the number of a child, with which a row begins
+_DEEPEST: Final = 20  # SQLite's own limit on the depth of a tree
+_LAST_CHILD: Final = 8  # offset of the last child's page number in an interior page
+_ROWS: Final = 12  # offset of the list of rows
+_CHILD: Final = 4  # bytes of the child's page number at the beginning of a row
 _BLOB: Final = 12
 
 
 def cut(connection: Any, trees: Sequence[str], most: int) -> dict[str, list[TreePart]]:
-    """The parts of each of these trees, of about `most` pages each; one part if there is no such tree."""
+    """The parts of each tree, of about `most` pages each; one part if the tree does not exist."""
     roots = dict(connection.execute(_ROOTS).fetchall())
     size: int = connection.execute("PRAGMA page_size").get
 
@@ -41,14 +41,14 @@ def cut(connection: Any, trees: Sequence[str], most: int) -> dict[str, list[Tree
         try:
             content: bytes = connection.read("main", 0, (number - 1) * size, size)[1]
         except (apsw.Error, ValueError):
-            return b""  # there is no such page, or no file
+            return b""  # the page or the file does not exist
         return content
 
     return {tree: list(_Cutting(page, roots.get(tree, 0), most).parts()) for tree in trees}
 
 
 class _Cutting:
-    """Walks over the interior pages of one tree in the order of its keys."""
+    """Walks over the interior pages of one tree in key order."""
 
     def __init__(self, read_page: ReadPage, root: int, most: int) -> None:
         self._read_page = read_page
@@ -67,7 +67,7 @@ class _Cutting:
         yield TreePart(low, None, pages)
 
     def _levels(self) -> int:
-        """How many levels of interior pages there are. All leaves of a tree are at one depth."""
+        """How many levels of interior pages there are. All leaves of a tree have the same depth."""
         number = self._root
         for level in range(_DEEPEST):
             page = self._read_page(number)
@@ -77,7 +77,7 @@ class _Cutting:
         return 0
 
     def _walk(self, number: int, levels: int) -> Iterator[list[int] | bytes]:
-        """The pages from one down, and keys of rows between them, in the order of keys. Leaves are not read."""
+        """The pages below this one, and the keys of rows between them, in key order. Leaves are not read."""
         yield [number]
         page = self._read_page(number) if levels and number not in self._seen else b""
         if page[:1] != _INTERIOR:
@@ -98,7 +98,7 @@ _INTERIOR: Final = bytes((INTERIOR,))
 
 
 def _rows(page: bytes) -> list[int]:
-    """Where the rows of an interior page are."""
+    """The positions of the rows in an interior page."""
     count = int.from_bytes(page[3:5], "big")
     ends = range(_ROWS, min(_ROWS + 2 * count, len(page) - 1), 2)
     return [int.from_bytes(page[at : at + 2], "big") for at in ends]
@@ -109,7 +109,7 @@ def _number(page: bytes, at: int) -> int:
 
 
 def _key_at(page: bytes, at: int) -> bytes:
-    """The key of a row; nothing if it continues on another page, or is none."""
+    """The key of a row; empty if it continues on another page or is invalid."""
     try:
         _, record = varint(page, at)
         header, at = varint(page, record)

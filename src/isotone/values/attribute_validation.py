@@ -1,11 +1,11 @@
-"""Validates attribute values in requests, and brings items to their normal form.
+"""Validates attribute values in requests, and converts items to normal form: canonical numbers, sorted sets, base64.
 
-In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets
-are sorted and have no duplicates, and base64 is in its canonical spelling. So two scalars of one type are equal exactly when
-their texts are. The size of an item is counted in the same pass.
+In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets are
+sorted and have no duplicates, and base64 has its canonical spelling. Two scalars of one type are therefore equal
+exactly when their texts are. The same pass computes the item's size.
 
-Values in normal form are returned as the same objects. The rules for key attributes (not empty, limited in
-size) belong to the engine.
+A value that is already in normal form is returned as the same object. The engine checks key attributes (not empty,
+limited in size).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Misshapen(Exception):
 def canonical_item(item: Item) -> tuple[Item, int]:
     """The item with all values in normal form, and its size in bytes.
 
-    One pass, which returns the same objects if nothing had to change.
+    One pass over the item. Returns the same objects if nothing had to change.
 
     >>> canonical_item({"id": {"S": "a"}, "n": {"N": "+7.0"}})
     ({'id': {'S': 'a'}, 'n': {'N': '7'}}, 6)
@@ -83,7 +83,7 @@ def canonical_item(item: Item) -> tuple[Item, int]:
 def canonical_value(value: AttributeValue, level: int = 1) -> Measured:
     """One value in normal form, and its size in bytes without a name; raises as `canonical_item`.
 
-    `level` is that of the value among the levels that may be nested.
+    `level` is how deep the value is nested; DynamoDB limits the levels.
     """
     try:
         return _measured(value, level)
@@ -104,7 +104,8 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
             canonical, value_size = _only_type(value, depth)
         else:
             if code == "S" and type(content) is str and content.isascii():
-                size += _name_sizes[name] + len(content)  # the most frequent, without a call
+                # the most frequent type, handled without a call
+                size += _name_sizes[name] + len(content)
                 continue
             canonical, value_size = rule(value, content, depth)
         size += _name_sizes[name] + value_size
@@ -114,7 +115,7 @@ def _measured_members(members: Item, depth: int) -> tuple[Item, int]:
 
 
 class _NameSizes(dict[str, int]):
-    """The sizes of the names of attributes: `sizes[name]` measures a new one, and refuses one that cannot be."""
+    """The sizes of attribute names: `sizes[name]` measures a new name, and refuses an invalid one."""
 
     def __missing__(self, name: str) -> int:
         size = text_size(name)
@@ -128,7 +129,7 @@ class _NameSizes(dict[str, int]):
 
 
 _KNOWN_NAMES: Final = 4096
-_SHORT_NAME: Final = 255  # bytes of a name that is worth keeping
+_SHORT_NAME: Final = 255  # longer names are not cached
 _name_sizes: Final = _NameSizes()
 
 
@@ -140,11 +141,11 @@ def _measured(value: AttributeValue, depth: int) -> Measured:
     except _NOT_ONE_KNOWN_TYPE:
         return _only_type(value, depth)
     if code == "S" and type(content) is str and content.isascii():
-        return value, len(content)  # the most frequent, without a call
+        return value, len(content)  # the most frequent type, handled without a call
     return rule(value, content, depth)
 
 
-# What the lookups above raise for two members, an unknown member, and a value that is not a dict.
+# Raised above for a value with two members, with an unknown member, or that is not a dict.
 _NOT_ONE_KNOWN_TYPE: Final = (ValueError, LookupError, TypeError)
 
 
@@ -185,7 +186,7 @@ def _canonical_number(text: str) -> tuple[str, int]:
     return canonical, number_size(canonical)
 
 
-_SHORT: Final = 40  # characters of a number that is worth caching
+_SHORT: Final = 40  # longer numbers are not cached
 _number_of: Final = lru_cache(4096)(_canonical_number)
 
 
@@ -210,7 +211,7 @@ def _null(value: AttributeValue, content: Any, _depth: int) -> Measured:
 
 
 def _flag_of(content: Any) -> bool:
-    """A flag that is written as a text, which the service accepts."""
+    """The boolean that a text spells; the service accepts "true" and "false"."""
     if type(content) is str and (flag := shape.flag_of_text(content)) is not None:
         return flag
     raise _misfit(content)
@@ -237,7 +238,7 @@ def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
     _check_members("BS", members)
     size = sum(len(shape.decode_base64(member)) for member in members)
     if len(set(members)) < len(members):
-        # The missing blank is AWS's.
+        # AWS's message lacks this blank, too.
         raise ValidationException(
             f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
         )
@@ -290,7 +291,7 @@ def _map(value: AttributeValue, members: Any, depth: int) -> Measured:
 
 
 def _check_depth(depth: int) -> None:
-    # The last of 32 levels is for scalars and sets: a list or a map there is refused, even an empty one.
+    # Only scalars and sets may stand on the last of 32 levels. Lists and maps are refused there, even empty ones.
     if depth >= limits.NESTING_DEPTH:
         raise ValidationException(TOO_DEEP)
 

@@ -1,7 +1,7 @@
-"""A cache of what is made of texts, bounded by the memory that it takes.
+"""An LRU-like cache of compiled expressions and statements, limited by the memory that they take.
 
-What an expression or a statement compiles to grows with its text, so the text is the measure. A hit is one look-up in a
-dict, without a call of a function.
+A compiled expression grows with its text, so the length of the text stands for its memory. A hit is one dict look-up,
+without a function call.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-_ENTRY: Final = 1500  # bytes of a small expression
-_CHARACTER: Final = 100  # bytes that it takes for each character; measured, 20 to 150
+_ENTRY: Final = 1500  # bytes of a small compiled expression
+_CHARACTER: Final = 100  # bytes per character of the text; 20 to 150 measured
 
 
 class Cache(dict[K, V], Generic[K, V]):
-    """`cache[key]` makes a value the first time. What was not used for long is forgotten.
+    """`cache[key]` makes a missing value. Values that have not been used recently are dropped.
 
-    `make` gets the key and the length of its repr. `most` is how many bytes all values take, about, if each takes `entry`
-    bytes, and `character` for each of this length.
+    `make` is called with the key and the length of its repr. `most` limits the estimated bytes of all values: each
+    takes `entry` bytes, and `character` bytes for each character of the key's repr.
     """
 
     __slots__ = ("_before", "_bytes", "_character", "_entry", "_lock", "_make", "_most")
@@ -45,7 +45,7 @@ class Cache(dict[K, V], Generic[K, V]):
 
     @property
     def bytes(self) -> int:
-        """What the values take, by estimate; those that are next to be forgotten are not counted."""
+        """The estimated bytes of the values, without those that are dropped next."""
         return self._bytes
 
     def __missing__(self, key: K) -> V:
@@ -54,7 +54,7 @@ class Cache(dict[K, V], Generic[K, V]):
         value = before[key] if key in before else self._make(key, length)
         size = self._entry + self._character * length
         with self._lock:
-            if key not in self:  # or another thread was faster
+            if key not in self:  # another thread may have made it meanwhile
                 if self._bytes + size > self._most // 2:
                     self._begin_new_half()
                 self._bytes += size
@@ -62,7 +62,7 @@ class Cache(dict[K, V], Generic[K, V]):
         return value
 
     def _begin_new_half(self) -> None:
-        """When half of the room is full, what is in the other half is forgotten, unless it is used again."""
+        """Start a new half when this one is full. Values of the older half that are not used again are dropped."""
         self._before = dict(self)
         self.clear()
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""Converts between Python values and DynamoDB JSON, and base64 for clients that use bytes.
+"""Converts Python values to DynamoDB JSON and back (int, Decimal, set, bytes), and bytes to base64.
 
 `to_wire` and `from_wire` convert like boto3's serializers. Numbers are `int` or `Decimal` on the way in and
 `Decimal` on the way out. A Python set becomes a string, number or binary set, depending on its members. Floats
@@ -84,7 +84,7 @@ def base64_to_bytes(value: AttributeValue) -> AttributeValue:
 
 
 def _text_of_any(content: Any) -> Any:
-    """Base64 of bytes; anything else is unchanged, and the database refuses it."""
+    """Bytes as base64. Anything else is returned unchanged; the database refuses it."""
     return text_of_bytes(content) if isinstance(content, BYTES_TYPES) else content
 
 
@@ -139,7 +139,7 @@ def _number(value: int | Decimal) -> AttributeValue:
 
 
 def _set(values: AbstractSet[Any]) -> AttributeValue:
-    """A set, by the one type of all its members."""
+    """A Python set as a string, number or binary set. All members must have one type."""
     members = [to_wire(value) for value in values]
     codes = {code for member in members for code in member}
     if len(codes) != 1 or not codes <= {"S", "N", "B"}:

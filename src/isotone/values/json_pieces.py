@@ -1,12 +1,12 @@
-"""Decodes large JSON in pieces, between which other threads can have Python's lock.
+"""Decodes large JSON (imports, big batches) in pieces, so that other threads can take the GIL between them.
 
-One call of msgspec takes 15 milliseconds for a list of 60,000 numbers, and nothing interrupts it. Here no call decodes more
-than a small piece. To free so many values at once takes a third of that again, so each piece is kept for a while
-(`effort.keep`), and they are freed one after the other.
+One call of msgspec takes 15 milliseconds for a list of 60,000 numbers, and nothing can interrupt it. Here no call
+decodes more than a small piece. Freeing so many values at once takes another 5 milliseconds, so `effort.keep` holds
+each piece for a while, and the pieces are freed one by one.
 
-A list or an object is cut at a comma that is followed by what its first element begins with. Such a comma may be inside of an
-element, but then the piece before it is no JSON: a string or a bracket is not closed. So a piece that can be decoded was cut
-right. If it cannot, the rest is cut by msgspec itself, which finds the ends of elements without decoding them.
+A list or an object is cut at a comma followed by the text that its first element begins with. If such a comma is inside
+an element, the piece before it is not valid JSON, because a string or a bracket stays open. So a piece that decodes was
+cut correctly. If it does not decode, msgspec cuts the rest: it finds where elements end without decoding them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from isotone import limits
 from isotone.effort import keep
 
 PIECE: Final = 16 * limits.KB
-"""Bytes of JSON that are decoded in less than a millisecond."""
+"""A piece has at most this many bytes, which take less than a millisecond to decode."""
 
-_MOST_LEVELS: Final = 16  # that are cut: each is searched for its ends from end to end
+_MOST_LEVELS: Final = 16  # nested levels that are cut; each level is searched from end to end
 _BLANKS: Final = b" \t\n\r"
 _whole: Final = msgspec.json.Decoder().decode
 _elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -30,7 +30,7 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def decode_in_pieces(body: bytes) -> Any:
-    """The value of a JSON text: the same that msgspec makes of it, or the same kind of error. O(size)."""
+    """The value of a JSON text. Returns and raises the same as msgspec. O(size)."""
     return _value(body.strip(_BLANKS), _MOST_LEVELS)
 
 
@@ -55,7 +55,7 @@ def _object(body: bytes, levels: int) -> dict[str, Any]:
     if place < len(body):
         members = _members(b"{%b" % body[place:])
         values = _joined(list(members.values()), len(body) - place, levels)
-        # One call of `dict` for both would take milliseconds.
+        # One `dict` call on both lists would take milliseconds.
         found.update({name: value for name, value in zip(members, values, strict=True)})  # noqa: C416
     return found
 
@@ -69,7 +69,7 @@ def _list(body: bytes, levels: int) -> list[Any]:
 
 
 def _cut(body: bytes, add: Callable[[Any], object]) -> int:
-    """Add the lists or the objects that a list or an object can be cut into; returns the place after them."""
+    """Pass the parts of a list or an object to `add`; returns the position after them."""
     opening, first, closing = body[:1], body[1:2], b"]" if body[0] == b"["[0] else b"}"
     place = 1
     while len(body) - place > PIECE:
@@ -79,7 +79,7 @@ def _cut(body: bytes, add: Callable[[Any], object]) -> int:
             piece = _piece(b"%b%b%b" % (opening, body[place:cut], closing)) if cut > place else None
         except msgspec.MsgspecError:
             return place
-        if not piece:  # there is nothing before a comma
+        if not piece:  # the comma has nothing before it
             return place
         add(piece)
         place = cut + 1
@@ -88,7 +88,7 @@ def _cut(body: bytes, add: Callable[[Any], object]) -> int:
 
 
 def _joined(values: list[msgspec.Raw], size: int, levels: int) -> list[Any]:
-    """Values of this size together, decoded in groups of about a piece."""
+    """Decode values of this size in groups of about one piece."""
     found: list[Any] = []
     count = max(1, len(values) * PIECE // size)
     for start in range(0, len(values), count):

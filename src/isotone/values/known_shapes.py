@@ -1,11 +1,12 @@
-"""Recognises JSON of items that is in normal form already, by the shapes of items before it.
+"""Imports lines of a JSON file quickly: a regular expression recognises items that are already in normal form.
 
-The lines of a file are alike: the same names and types in the same order, with other contents. A shape is one
-regular expression, made from an item that was validated: it matches the canonical JSON of items that differ from that
-one in the contents of strings, numbers, binary values and string sets alone. A match replaces decoding, validation and
-encoding, and costs a fifth of them.
+The lines of a file are alike: they have the same names and types in the same order, with different contents. A shape is
+one regular expression, made from a validated item. It matches the canonical JSON of items that differ from that item
+only in the contents of strings, numbers, binary values and string sets. A match replaces decoding, validation and
+encoding at a fifth of their cost.
 
-What no expression can say is checked of the captured contents: that numbers, base64 and sets are in normal form.
+A regular expression cannot check that numbers, base64 and sets are in normal form. Code checks the captured contents
+for that.
 """
 
 from __future__ import annotations
@@ -25,42 +26,43 @@ from isotone.values.number import canonical_number
 from isotone.values.size import item_size, number_size
 from isotone.values.types import AttributeValue, Item
 
-_TRIED: Final = 8  # shapes that one text is compared with
-_ATTEMPTS: Final = 200  # to learn a shape; each item that is recognised earns a hundredth of one
-_PATIENCE: Final = 2000  # misses more than hits, after which no text is compared any more
-_LONGEST: Final = 16 << 10  # bytes of JSON that a shape is made of
+_TRIED: Final = 8  # shapes that each text is compared with
+# texts that may be tried for a new shape; each hundred recognised items allow one more
+_ATTEMPTS: Final = 200
+_PATIENCE: Final = 2000  # when misses exceed hits by this many, texts are no longer compared
+_LONGEST: Final = 16 << 10  # longer JSON does not become a shape
 
-_TEXT: Final = rb'[^"\\\x00-\x1f]*'  # needs no escape in JSON
+_TEXT: Final = rb'[^"\\\x00-\x1f]*'  # a string that needs no escapes in JSON
 _SOME_TEXT: Final = rb'[^"\\\x00-\x1f]+'
-_NUMBER: Final = rb"[-.0-9]{1,40}"  # a longer one is validated as if it were unknown
+_NUMBER: Final = rb"[-.0-9]{1,40}"  # longer numbers are validated the slow way
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Irregular(Exception):
-    """A value that has no shape."""
+    """Raised for a value that cannot be part of a shape."""
 
 
 _Rule: TypeAlias = Callable[[bytes], int | None]
-"""How much larger the size of a content is than its length; None if it is not in normal form."""
+"""How many bytes a content's size exceeds its length; None if the content is not in normal form."""
 
 Contents: TypeAlias = tuple[bytes, ...]
 
 Known: TypeAlias = tuple[Contents, int]
-"""What is known of an item without decoding it: the contents of the named attributes, and its size."""
+"""What is known about an item without decoding it: the contents of the named attributes, and its size."""
 
 
 class _Shape(NamedTuple):
-    """One shape: the groups of its expression are contents, by their numbers."""
+    """One shape. Its regular expression has a numbered group for each content."""
 
     match: Callable[[bytes], re.Match[bytes] | None]
-    named: Callable[[Contents], Contents]  # the contents of the named attributes
+    named: Callable[[Contents], Contents]  # picks the contents of the named attributes
     checked: tuple[tuple[_Rule, int], ...]
     sets: tuple[slice, ...]
-    overhead: int  # bytes of a text that do not count to the size
+    overhead: int  # bytes of the text that do not count towards the item's size
 
     def recognised(self, texts: Sequence[bytes]) -> list[Known | None]:
-        """What is known of texts; None if one is of another shape, or not in normal form."""
-        # One loop without calls of ours: this is what a file costs.
+        """What is known about each text; None if one of them has another shape or is not in normal form."""
+        # A loop without Python calls: an import spends its time here.
         found: list[Known | None] = []
         named, checked, overhead = self.named, self.checked, self.overhead
         for text, match in zip(texts, map(self.match, texts), strict=True):
@@ -83,9 +85,9 @@ class _Shape(NamedTuple):
 class KnownShapes:
     """The shapes of one file.
 
-    `attributes` are the names and types of attributes that every item must have, `optional` those of others whose contents
-    are wanted, too: empty where there is none, since an item that has an empty one is not recognised. `before` and `after` are
-    what stands around the JSON of an item in every text.
+    Every item must have the `attributes`, given as names and types. `optional` names others whose contents are wanted.
+    Empty content means that the item lacks the attribute, so items in which one is really empty are not recognised.
+    `before` and `after` are the text around each item's JSON.
 
     >>> shapes = KnownShapes({"id": "S"})
     >>> shapes.learn(b'{"id":{"S":"a"},"n":{"N":"7"}}', {"id": {"S": "a"}, "n": {"N": "7"}})
@@ -113,17 +115,19 @@ class KnownShapes:
         self._attributes = attributes
         self._optional = optional or {}
         self._before, self._after = before, after
-        self._shapes: list[_Shape] = []  # those learned last come first
+        self._shapes: list[_Shape] = []  # the most recently learned first
         self._attempts = float(_ATTEMPTS)
         self._balance = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the file has no shapes: then nothing is recognised, and nothing can be learned."""
+        """Whether the shapes have failed for this file: nothing more is recognised or learned."""
         return self._balance < -_PATIENCE
 
     def recognised(self, texts: Sequence[bytes]) -> list[Known | None]:
-        """What is known of items from their JSON; None for one that is not in normal form, or of no known shape."""
+        """What is known about each item from its JSON; None for an item that is not in normal form or has an unknown
+        shape.
+        """
         found: list[Known | None] = [None] * len(texts)
         if self.is_over:
             return found
@@ -141,7 +145,7 @@ class KnownShapes:
         return found
 
     def each(self, texts: Sequence[bytes]) -> Iterator[tuple[bytes, Known | None]]:
-        """Texts with what is known of them. A shape that is learned between two of them is used from there on."""
+        """Yield each text with what is known about it. A shape learned between two texts applies from the next one."""
         start = 0
         while start < len(texts):
             rest = texts[start:]
@@ -153,7 +157,7 @@ class KnownShapes:
                     break
 
     def learn(self, text: bytes, item: Item) -> None:
-        """Keep the shape of an item in normal form, if its JSON is canonical. The text was not recognised."""
+        """Learn the shape of an item in normal form that was not recognised, if its JSON is canonical."""
         if self._attempts < 1 or self.is_over or len(text) > _LONGEST:
             return
         self._attempts -= 1
@@ -163,7 +167,7 @@ class KnownShapes:
             del self._shapes[_TRIED:]
 
     def _shape_of(self, text: bytes, item: Item) -> _Shape | None:
-        """The shape of an item; None if it has none, its JSON is not canonical, or lacks an attribute."""
+        """The shape of an item; None if it has no shape, its JSON is not canonical, or a required attribute is missing."""
         making = _Making(self._attributes, self._optional)
         try:
             pattern = making.members(item, is_item=True)
@@ -180,7 +184,7 @@ class KnownShapes:
 
 
 def _getter(places: list[int]) -> Callable[[Contents], Contents]:
-    """A function that returns the contents at some places, as a tuple however many there are."""
+    """A function that returns the contents at some positions, always as a tuple."""
     return itemgetter(*places) if len(places) > 1 else itemgetter(slice(*_bounds(places)))
 
 
@@ -189,7 +193,7 @@ def _bounds(places: list[int]) -> tuple[int, int]:
 
 
 class _Making:
-    """An expression as it grows: what its groups are for."""
+    """A regular expression under construction, with the meaning of its groups."""
 
     def __init__(self, attributes: Mapping[str, str], optional: Mapping[str, str]) -> None:
         self.named: dict[str, int] = {}
@@ -200,7 +204,7 @@ class _Making:
         self._groups = 0
 
     def absent(self) -> bytes:
-        """An expression that is empty, for the optional attributes that the item does not have."""
+        """Empty groups for the optional attributes that the item lacks."""
         absent = [name for name in self._optional if name not in self.named]
         for name in absent:
             self.named[name] = self._groups
@@ -256,7 +260,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _ascends(members: Contents) -> bool:
-    """Whether the members of a set are in order, each once."""
+    """Whether the members of a set are in ascending order, without duplicates."""
     return all(one < other for one, other in pairwise(members))
 
 

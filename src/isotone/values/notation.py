@@ -1,12 +1,12 @@
-"""Items as people write them: plain JSON, with DynamoDB JSON for the types that JSON lacks.
+"""Items as people write them: parses and prints plain JSON, with DynamoDB JSON for sets and binary values.
 
     "text"  12.50  true  null  [1, 2]  {"street": "…"}     plain JSON
     {"SS": ["a", "b"]}  {"NS": [1]}  {"B": "aGk="}          sets and binary, in DynamoDB JSON
     {"M": {"S": "x"}}                                       a map that looks like DynamoDB JSON
 
-An object whose only member is named like a DynamoDB type is DynamoDB JSON; every other object is a map. So
-printed values parse back to exactly the same values, and items in DynamoDB JSON are accepted. Numbers keep
-all their digits in both directions.
+An object whose only member is named like a DynamoDB type is DynamoDB JSON; every other object is a map. So printed
+values parse back to exactly the same values, and items in DynamoDB JSON are accepted. Numbers keep all their digits in
+both directions.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def item_text(item: Mapping[str, AttributeValue], *, indented: bool = False) -> 
 
 
 def literal(word: str) -> AttributeValue:
-    """A value on a command line: JSON if it parses, text otherwise (`12` is a number, `ann` a text)."""
+    """A value typed on a command line: JSON if it parses, text otherwise (`12` is a number, `ann` a text)."""
     if len(word) >= 2 and word[0] == word[-1] == "'":
         return {"S": word[1:-1]}
     try:

@@ -1,4 +1,4 @@
-"""DynamoDB's numbers: 38 digits as text, never through float; their range, addition, normal form.
+"""DynamoDB's numbers: 38 digits as text, never floats; range checks, addition, normal form.
 
 The normal form is how DynamoDB prints a number: plain notation with no exponent, no plus sign, no
 leading and no trailing zeros, and one zero, `0`. Two numbers are equal exactly when their normal forms
@@ -23,12 +23,12 @@ UNDERFLOW: Final = (
     "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 )
 
-# Any decimal in a normal form that is short enough to have at most 38 digits.
+# Any decimal in normal form that is short enough to have at most 38 digits.
 _is_plain: Final = re.compile(
     r"0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,17})\.[0-9]{0,18}[1-9]"
 ).fullmatch
 _parse: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)0*([0-9]+))?").fullmatch
-# The service holds an exponent in an `int`. One with more digits is beyond every range.
+# The service stores exponents in an `int`. Exponents with more digits are out of range anyway.
 _EXPONENT_DIGITS: Final = 10
 _INT: Final = 2**31
 
@@ -51,7 +51,7 @@ def canonical_number(text: str) -> str:
 
 
 def canonical_decimal(number: Decimal | int) -> str:
-    """The normal form of a number of Python's, whose zero may have any exponent; raises as `canonical_number` does."""
+    """The normal form of a Python number; its zero may have any exponent. Raises as `canonical_number` does."""
     return canonical_number(str(number)) if number else "0"
 
 
@@ -67,9 +67,9 @@ def _normal_form(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, int]:
-    """The sign, the digits from the first that counts, and how many of them are after the point.
+    """The sign, the significant digits, and how many of them follow the decimal point.
 
-    A zero has one digit: its exponent is checked as that of any other number.
+    Zero has one digit, so that its exponent is range-checked like any other number's.
     """
     if not text:
         raise ValidationException(NOT_A_NUMBER)
@@ -87,9 +87,9 @@ def _not_a_number(text: str) -> ValidationException:
 
 
 def check_as_int(text: str) -> None:
-    """Refuse a number in the words of the older actions, which compute its magnitude in an `int`.
+    """Refuse a number with the messages of the older actions, which compute its magnitude in an `int`.
 
-    So an exponent beyond an `int` is no number, and one at its end overflows to the other side.
+    An exponent that does not fit into an `int` is therefore not a number, and one close to its limit overflows.
 
     >>> check_as_int("1e2147483647")
     Traceback (most recent call last):

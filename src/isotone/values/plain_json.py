@@ -1,6 +1,7 @@
-"""Requests of Python programs as JSON has them: subclasses of str and int, other mappings, what JSON cannot represent.
+"""Converts a Python program's request to plain JSON types: subclasses of str and int, other mappings, bytes.
 
-Hot paths pass a request on as it is. One that then fails is brought to this form, and executed once more, or refused.
+Hot paths pass a request through unchanged. Only a request that fails is converted here, and then executed once more or
+refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _PLAIN: Final = frozenset({type(None), bool, int, float})
 
 
 def plain(value: Any) -> Any:
-    """The value with JSON's types only: the same object if it has no others. Trees of expressions are left.
+    """The value with JSON types only; the same object if it has no others. Expression trees are left alone.
 
     Raises `SerializationException` for what JSON cannot represent, such as half a surrogate pair or bytes.
     """
@@ -36,7 +37,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: str) -> str:
-    text = str.__str__(value)  # the characters themselves, whatever a subclass makes of them
+    text = str.__str__(value)  # the characters themselves, even if a subclass overrides __str__
     str.encode(text)
     return text
 

@@ -1,7 +1,7 @@
-"""Reads the JSON of a request: every path that reads a body from outside does it here, with the same errors.
+"""Parses the JSON body of a request. Every path that reads a body from outside does it here, with the same errors.
 
-A body may be no JSON, no UTF-8 (which msgspec finds in names of members only when it decodes them), too deeply nested
-for the stack, or of another type than asked for.
+A body may not be JSON, may not be UTF-8 (msgspec notices that in member names only when it decodes them), may be nested
+too deeply for the stack, or may have another type than expected.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from isotone.errors import SerializationException
 from isotone.values.json_pieces import decode_in_pieces
 
 REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON of the wanted type."""
+"""Raised by msgspec for bytes that are not JSON of the expected type."""
 
 
 def read_json(body: bytes, shape: Any = Any) -> Any:
-    """The JSON of a body, of the type `shape`; anything else is refused without a message, as by the service."""
+    """Parse a body as JSON of the type `shape`. Anything else is refused without a message, as the service does."""
     try:
         if shape is Any and len(body) > LARGE_PIECE and this_thread.turn.gives_way:
             return decode_in_pieces(body)

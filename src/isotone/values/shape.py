@@ -1,4 +1,4 @@
-"""Checks that JSON has the shape of attribute values, and raises AWS's errors if not.
+"""Checks that JSON has the shape of attribute values, and raises AWS's SerializationException if not.
 
 DynamoDB decodes a whole request before it validates it. So a JSON value of the wrong kind anywhere is a
 `SerializationException`, which comes before every `ValidationException`. `attribute_validation` calls this module only
@@ -36,7 +36,7 @@ def check_item(members: Any) -> None:
 def check_value(value: Any) -> None:
     """Raise `SerializationException` unless this has the shape of a value; null counts as absent.
 
-    It keeps its own stack, so that no depth of nesting exhausts Python's. It visits in document order.
+    Uses its own stack, so that deep nesting cannot exhaust Python's. Visits values in document order.
     """
     pending = [value]
     while pending:
@@ -64,7 +64,7 @@ def known_members(value: AttributeValue) -> AttributeValue:
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes of a base64 text, which must be in the padded, canonical spelling."""
+    """The bytes of a base64 text, which must be padded and in canonical spelling."""
     try:
         raw = a2b_base64(text)
     except (Base64Error, ValueError):
@@ -90,7 +90,7 @@ _Shape = Callable[[Any], Iterable[Any]]  # checks content, and returns the value
 
 
 def _scalar(name: str, accepted: type) -> _Shape:
-    """Content of one Python type; the check raises AWS's message for any other."""
+    """Content of one Python type; the check raises AWS's message for any other type."""
 
     def check(content: Any) -> Iterable[Any]:
         if type(content) is not accepted:
@@ -154,7 +154,7 @@ def _map_members(content: Any) -> Iterable[Any]:
 
 
 def flag_of_text(text: str) -> bool | None:
-    """The flag that a text spells, in any case; None if it spells neither."""
+    """The boolean that a text spells, in any case; None if it spells neither."""
     return {"true": True, "false": False}.get(text.lower())
 
 

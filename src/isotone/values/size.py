@@ -1,4 +1,4 @@
-"""Sizes of values and items in bytes, and the capacity units of a read and a write.
+"""Sizes of values and items in bytes, and the capacity units (RCU, WCU) of a read and a write.
 
 The rules are those of AWS's "DynamoDB item sizes and formats": names and strings count their UTF-8 bytes,
 binary its raw bytes, null and booleans one byte, sets the sum of their members, lists and maps three bytes and
@@ -13,17 +13,15 @@ from typing import Any, Final
 from isotone import limits
 from isotone.values.types import AttributeValue, Item
 
-COLLECTION_OVERHEAD: Final = 3  # a list or a map, whatever it holds
+COLLECTION_OVERHEAD: Final = 3  # a list or a map, whatever it contains
 ELEMENT_OVERHEAD: Final = 1  # each element of a list or a map
 
 
 def item_size(item: Item) -> int:
     """The size of an item: its names and its values."""
     size = 0
-    for (
-        name,
-        value,
-    ) in item.items():  # a plain loop: maps may have many members, and writes measure all
+    # A plain loop: maps may have many members, and every write measures them all.
+    for name, value in item.items():
         (code,) = value
         size += len(name) if name.isascii() else len(name.encode())
         size += 1 if code in _ONE_BYTE else _SIZES[code](value[code])
@@ -44,12 +42,12 @@ def text_size(text: str) -> int:
 def number_size(text: str) -> int:
     """One byte for each pair of digits, one more, and one for a minus sign.
 
-    DynamoDB keeps numbers in base 100. So pairs are counted from the decimal point outwards, without pairs of
-    zeros at either end: `100` has one pair, `1.5` has two.
+    DynamoDB stores numbers in base 100. Pairs are counted from the decimal point outwards, and pairs of zeros at either
+    end do not count: `100` has one pair, `1.5` has two.
     """
     if text == "0":
         return 1
-    if text[-1] != "0" and text.isdigit():  # most numbers
+    if text[-1] != "0" and text.isdigit():  # most numbers end here
         return 1 + (len(text) + 1) // 2
     negative = text[0] == "-"
     whole, _, fraction = (text[1:] if negative else text).partition(".")
@@ -93,8 +91,8 @@ _SIZES: Final[dict[str, Callable[[Any], int]]] = {
 def read_units(size: int, consistent: bool) -> float:
     """The units for reading `size` bytes: one item, or all items of a page together.
 
-    A unit is 4 KB read strongly consistently, or twice that eventually. Every read costs at least the minimum,
-    even of an item that does not exist.
+    A unit reads 4 KB strongly consistently, or 8 KB eventually consistently. Every read costs at least the minimum,
+    even if the item does not exist.
 
     >>> read_units(4097, consistent=False)
     1.0

@@ -15,7 +15,7 @@ from isotone.effort import SORTED_AT_ONCE, in_order
 from isotone.errors import UsageError
 
 AttributeValue: TypeAlias = dict[str, Any]
-"""One key, the type code, with the content in its JSON form: `{"S": "x"}`, `{"L": [{"N": "1"}]}`."""
+"""A dict whose one key is the type code and whose value is the content as JSON: `{"S": "x"}`, `{"L": [{"N": "1"}]}`."""
 
 Item: TypeAlias = dict[str, AttributeValue]
 """Attribute names and their values."""
@@ -23,11 +23,11 @@ Item: TypeAlias = dict[str, AttributeValue]
 TYPE_CODES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
 
 SORT_KEYS: Final[dict[str, Callable[[str], Any]]] = {
-    "S": str,  # Python compares by code points, which is the order of their UTF-8 bytes
+    "S": str,  # Python compares by code points, which gives the same order as UTF-8 bytes
     "N": Decimal,
     "B": a2b_base64,
 }
-"""For each type with an order, a function to a Python object that sorts as the value does."""
+"""For each ordered type, a function from the content to a Python object that sorts as the value does."""
 
 
 def sort_key(value: AttributeValue) -> Any:
@@ -44,7 +44,7 @@ def sort_key(value: AttributeValue) -> Any:
 
 
 def sorted_members(code: str, members: Collection[str]) -> list[str]:
-    """The members of a set of this type, in the order of their values: how sets are stored and returned.
+    """The members of a set of this type, ordered by value, which is how sets are stored and returned.
 
     >>> sorted_members("NS", ["10", "9"])
     ['9', '10']
@@ -61,7 +61,7 @@ def sorted_members(code: str, members: Collection[str]) -> list[str]:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
-    """Negative, zero or positive, as `left` sorts before, with or after `right`.
+    """Negative, zero or positive, if `left` sorts before, with or after `right`.
 
     Raises `UsageError` if the types differ or have no order.
     """
@@ -81,7 +81,7 @@ def is_same_item(one: Item, other: Item) -> bool:
 
 
 def is_same_value(one: AttributeValue | None, other: AttributeValue | None) -> bool:
-    """Whether two values are the same for DynamoDB, whose sets have no order; None is no value."""
+    """Whether DynamoDB considers two values equal; the order of a set's members does not matter. None means no value."""
     if one == other:
         return True
     return one is not None and other is not None and _plain(one) == _plain(other)

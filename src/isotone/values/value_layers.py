@@ -1,7 +1,7 @@
-"""The layers in which the service checks attribute values: decoding, names, nesting, content.
+"""Which fault of an attribute value the service reports first: decoding, then names, then nesting, then empty sets.
 
-`attribute_validation` finds in one pass whether a value is good, which most are. After a refusal these functions find which
-fault the service reports: each goes through a whole value before the next begins.
+`attribute_validation` checks in one pass whether a value is valid, and most values are. After a refusal these functions
+find the fault that the service reports. Each layer checks a whole value before the next layer begins.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from isotone.values.number import canonical_number
 from isotone.values.shape import flag_of_text, known_members
 
 DECODED: Final = 63
-"""The levels of values that the service decodes."""
+"""How many levels of nested values the service decodes."""
 
 
 def check_decoded(value: Any, check_number: Callable[[str], object] = canonical_number) -> None:
-    """What the service finds as it decodes: a value without a type or with two, a bad number, a false NULL.
+    """Decoding faults: a value without a type or with two, an invalid number, a false NULL.
 
-    What is nested in more levels than `DECODED` is not decoded. All have the shape of values (`shape.check_value`).
+    Values nested deeper than `DECODED` levels are not decoded. All values already passed `shape.check_value`.
     """
     for level, each in _levels(value):
         if level > DECODED:
@@ -44,7 +44,7 @@ def check_decoded(value: Any, check_number: Callable[[str], object] = canonical_
 
 
 def check_names(members: Mapping[str, Any], *, nested: bool = True) -> None:
-    """Refuse an empty name of an attribute; `nested`: also one in a map."""
+    """Refuse an empty attribute name; with `nested`, also in maps."""
     if "" in members:
         raise ValidationException(validation.EMPTY_NAME)
     if nested:
@@ -55,7 +55,7 @@ def check_names(members: Mapping[str, Any], *, nested: bool = True) -> None:
 
 
 def check_nesting(value: Any, room: int = 0) -> None:
-    """Refuse a list or a map at the last level; `room` is how many levels more are allowed."""
+    """Refuse a list or a map on the last level; `room` is how many more levels are allowed."""
     for level, each in _levels(value):
         if level >= limits.NESTING_DEPTH + room and not known_members(each).keys().isdisjoint("LM"):
             raise ValidationException(validation.TOO_DEEP)
@@ -71,7 +71,7 @@ def check_sets(members: Mapping[str, Any]) -> None:
 
 
 def has_several_types(value: Any) -> bool:
-    """Whether a value, or one in it, has several types."""
+    """Whether a value, or one nested in it, has several types."""
     return any(len(known_members(each)) > 1 for each in _inside(value))
 
 
@@ -81,12 +81,12 @@ def _check_null(flag: Any) -> None:
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """A value and all that are nested in it, in the order of the document."""
+    """A value and all values nested in it, in document order."""
     return (each for _, each in _levels(value))
 
 
 def _levels(value: Any) -> Iterator[tuple[int, Any]]:
-    """The same, each with its level; it keeps its own stack, so that no depth exhausts Python's."""
+    """The same, with the level of each. Uses its own stack, so that deep nesting cannot exhaust Python's."""
     pending = [(1, value)]
     while pending:
         level, each = pending.pop()

@@ -1,10 +1,10 @@
-"""PartiQL: DynamoDB's SQL dialect, as the trees of expressions.
+"""PartiQL: DynamoDB's SQL dialect, compiled to the trees of expressions.
 
     parse_statement("SELECT * FROM music WHERE artist = ?")    a compiled statement, cached by its text
     plan_where(statement.where, ("artist",), ("song",))        the part of the condition that selects keys
 
 A text passes `tokenizer`, `parser` (a syntax tree of everything that PartiQL has) and `translation` (the nodes of
-conditions, projections and updates); `statements` compiles these, and `planning` finds what a condition reads.
+conditions, projections and updates). `statements` compiles the nodes, and `planning` finds what a condition reads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The service's messages about PartiQL statements, each written once.
 
-A message that ends in `{at}` tells the place in the statement: ` at line:column:length`. Messages about conditions,
+A message that ends in `{at}` shows a position in the statement: ` at line:column:length`. Messages about conditions,
 updates and paths that PartiQL shares with expressions are in `isotone.expressions.messages`.
 """
 

@@ -1,4 +1,4 @@
-"""The grammar of PartiQL: tokens to a syntax tree, by recursive descent (the second stage).
+"""The grammar of PartiQL: recursive-descent parser from tokens to a syntax tree (second stage).
 
     statement   := expression [ ; ]                   a select, insert, update or delete, or EXISTS ( select )
     select      := SELECT [ALL] ( * | column {, column} ) FROM path [WHERE expression] [ORDER BY key {, key}]
@@ -13,9 +13,9 @@
     primary     := literal | ? | name | function ( … ) | ( … ) | [ … ] | << … >> | { … }, then { . name | [ … ] }
                  | select | insert | update | delete
 
-A text that is no statement of PartiQL is `Malformed`, for the reason that PartiQL's reference parser gives, which the
-service shows; tokens that are none have no reason. A statement that PartiQL has but DynamoDB has not is refused in the
-service's words, and only after the whole text was parsed: what is malformed is reported first.
+A text that is not PartiQL raises `Malformed` with the reason that PartiQL's reference parser gives, because the service
+shows it; invalid tokens have no reason. A statement that PartiQL has but DynamoDB lacks is refused with the service's
+message, but only after the whole text was parsed: malformed text is reported first.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ PRECEDENCE: Final = {
     **dict.fromkeys(("+", "-", "||"), 6),
     **dict.fromkeys(("*", "/", "%"), 7),
 }
-"""How tightly each operator between operands binds."""
+"""How tightly each binary operator binds."""
 
 _NEGATABLE: Final = frozenset({"IN", "BETWEEN", "LIKE"})
 _WORDS: Final = frozenset({"TRUE", "FALSE", "NULL", "MISSING"})
-# Keywords that are functions when a parenthesis follows, and those that are constructs of their own.
+# Keywords that are functions if a parenthesis follows, and those with a syntax of their own.
 _FUNCTIONS: Final = frozenset(
     {
         *("BIT_LENGTH", "CHARACTER_LENGTH", "CHAR_LENGTH", "OCTET_LENGTH", "COALESCE", "NULLIF"),
@@ -87,7 +87,7 @@ _CONSTRUCTS: Final = frozenset(
 _PLAIN_FUNCTIONS: Final = frozenset({"EXTRACT", "SUBSTRING", "TRIM"})
 _AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
 _JOINS: Final = frozenset({",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS"})
-# PartiQL's types: how many parameters each may have, and what else it is called.
+# PartiQL's types: how many parameters each may have, and its other names.
 _PARAMETERS_OF_TYPES: Final = {
     **dict.fromkeys(("FLOAT", "TIME", "CHARACTER", "CHARACTER_VARYING"), 1),
     **dict.fromkeys(("DECIMAL", "NUMERIC"), 2),
@@ -131,7 +131,7 @@ _TYPE_ALIASES: Final = {
     "CHAR": "CHARACTER",
     "VARCHAR": "CHARACTER_VARYING",
 }
-# Types of several words, by the first of them.
+# Types whose names have several words, by the first word.
 _LONG_TYPES: Final[dict[str, tuple[str, ...]]] = {
     "DOUBLE": ("PRECISION",),
     "CHARACTER": ("VARYING",),
@@ -144,7 +144,7 @@ _OPERATIONS: Final[dict[tuple[str, ...], str]] = {
     ("CREATE", "INDEX"): "CreateIndex",
     ("DROP", "INDEX"): "DropIndex",
 }
-# What the service calls an expression that stands alone: the nodes of its parser.
+# What the service calls an expression that stands alone, in the terms of its parser.
 _ALONE: Final[dict[type[Syntax], str]] = {
     Variable: "Id",
     PathSyntax: "Path",
@@ -161,7 +161,7 @@ _ALONE: Final[dict[type[Syntax], str]] = {
 
 
 _CONFLICT: Final = "invalid ON CONFLICT syntax"
-# What PartiQL's parser calls symbols that it expects, and kinds of tokens that it does not expect.
+# What PartiQL's parser calls the symbols that it expects, and the kinds of tokens that it does not.
 _TOKEN_NAMES: Final = {
     "(": "LEFT_PAREN",
     ")": "RIGHT_PAREN",
@@ -182,22 +182,22 @@ _NO_TIME: Final = {
 }
 _ION_NAMES: Final = {StatementTokenKind.NUMBER: "INT"}
 _NO_TERMS: Final = frozenset({"AS", "ASC", "AT", "BY", "DESC", "FIRST", "FOR", "LAST"})
-# The keywords that a select list cannot begin with; others are terms, or unexpected ones.
+# Keywords that cannot begin a select list; others are terms, or unexpected.
 _NO_COLUMNS: Final = frozenset({"DELETE", "FROM", "REMOVE", "SELECT", "SET", "UPDATE", "WHERE"})
 _CHANGES: Final = frozenset({"SET", "REMOVE", "INSERT"})
 
 
 class Malformed(Exception):
-    """The text is not a statement of PartiQL; the argument is the reason, in the words of PartiQL's own parser."""
+    """The text is not a PartiQL statement; the argument is the reason as PartiQL's own parser words it."""
 
 
-_NO_TOKEN: Final = ""  # the reason for a text whose tokens are wrong
+_NO_TOKEN: Final = ""  # the reason for a text with invalid tokens
 
 
 def parse(text: str) -> tuple[StatementSyntax, int]:
-    """The syntax tree of a statement, and how many parameters it has. O(length).
+    """The syntax tree of a statement, and the number of its parameters. O(length).
 
-    Raises `Malformed`, or a `RefusalMessage` for clauses and statements that DynamoDB does not have.
+    Raises `Malformed`, or a `RefusalMessage` for clauses and statements that DynamoDB lacks.
     """
     try:
         parser = _StatementParser(text)
@@ -210,9 +210,9 @@ def parse(text: str) -> tuple[StatementSyntax, int]:
 
 
 class _StatementParser:
-    """A cursor over the tokens of a statement, and a method for each rule.
+    """A cursor over the tokens of a statement, with one method for each rule of the grammar.
 
-    `refusal` is the first of the refusals, to be raised if the text is well formed.
+    `refusal` is the first refusal, to be raised if the rest of the text is well formed.
     """
 
     def __init__(self, text: str) -> None:
@@ -245,14 +245,14 @@ class _StatementParser:
         return tuple(token.symbol for token in following) == more if more else True
 
     def _accept(self, *symbols: str) -> bool:
-        """Take tokens if they are the next ones."""
+        """Take these tokens if they are next; returns whether they were."""
         if not self._next_is(*symbols):
             return False
         self._at += len(symbols)
         return True
 
     def _expect(self, *symbols: str, reason: str = "") -> None:
-        """Take tokens that must be the next ones; `reason` is why the statement is malformed without them."""
+        """Take tokens that must be next; otherwise the statement is malformed for this `reason`."""
         if not self._accept(*symbols):
             shown = " ".join(_TOKEN_NAMES.get(symbol, symbol) for symbol in symbols)
             raise Malformed(reason or f"Expected {shown}")
@@ -260,12 +260,12 @@ class _StatementParser:
     def _refuse(
         self, sentence: str, place: Expression | StatementToken | None = None, **details: object
     ) -> None:
-        """Remember a refusal. The first one counts."""
+        """Remember a refusal; only the first is kept."""
         if self.refusal is None:
             self.refusal = refusal(self._text, sentence, place, **details)
 
     def _list(self, rule: Callable[[], Parsed], closing: str = "") -> tuple[Parsed, ...]:
-        """Parts separated by commas; with a closing symbol there may be none, and it is taken."""
+        """Parts separated by commas. A list with a closing symbol may be empty, and the symbol is taken."""
         if closing and self._accept(closing):
             return ()
         parts = [rule()]
@@ -297,7 +297,7 @@ class _StatementParser:
         raise self._not_a_statement(tree)
 
     def _not_a_statement(self, tree: Expression) -> RefusalMessage:
-        """An expression that stands alone. The service takes operations for EXISTS, which is a function."""
+        """Refuse an expression that stands alone. The service takes operations for EXISTS, which is a function."""
         if self.refusal is not None:
             return self.refusal
         name = "Lit" if is_signed_number(tree) else _ALONE.get(type(tree))
@@ -357,7 +357,7 @@ class _StatementParser:
         return column
 
     def _source(self) -> Expression:
-        """What follows FROM: a path, and what DynamoDB refuses after it."""
+        """What follows FROM: a path. DynamoDB refuses anything more."""
         if self._accept("UNPIVOT"):
             self._refuse(messages.ONE_SOURCE)
         source = self._target()
@@ -371,7 +371,7 @@ class _StatementParser:
         return source
 
     def _target(self) -> Expression:
-        """A table or index that is read, and the alias that DynamoDB refuses."""
+        """The table or index that is read, and its alias, which DynamoDB refuses."""
         return self._unaliased(self._primary())
 
     def _unaliased(self, target: Expression) -> Expression:
@@ -427,7 +427,7 @@ class _StatementParser:
         return InsertSyntax(target, value)
 
     def _row(self) -> Expression:
-        """A row of `VALUES`, which is in parentheses."""
+        """A row of `VALUES`, in parentheses."""
         if not self._next_is("("):
             raise Malformed("Expected LEFT_PAREN for row value constructor")
         return self._expression()
@@ -438,13 +438,13 @@ class _StatementParser:
         return UpdateSyntax(target, assignments, self._where(), self._returning())
 
     def _from(self, start: StatementToken) -> UpdateSyntax:
-        """The other order of an update, which begins with its table and its condition."""
+        """An update in the other order: table and condition first."""
         target = self._source()
         where = self._where()
         return UpdateSyntax(target, self._changes(start), where, self._returning())
 
     def _changes(self, start: StatementToken) -> tuple[Assignment, ...]:
-        """What an UPDATE or FROM does to the item; `start` is its first word."""
+        """What an UPDATE or FROM changes in the item; `start` is its first word."""
         assignments: list[Assignment] = []
         words: list[str] = []
         while self._token.symbol in _CHANGES:
@@ -480,7 +480,7 @@ class _StatementParser:
         return Assignment(target, self._expression())
 
     def _path(self) -> Expression:
-        """A name, with the steps that follow it."""
+        """A name and the steps after it."""
         if self._token.kind not in _NAMES:
             raise Malformed("Expected identifier for simple path")
         token = self._take()
@@ -528,7 +528,7 @@ class _StatementParser:
                 left = Operation(negation.start, operator.end, "NOT", (left,))
 
     def _operation(self, left: Expression, operator: StatementToken, binding: int) -> Expression:
-        """An operator and the operands after it."""
+        """An operator and its right operands."""
         symbol, start, end = operator.symbol, operator.start, operator.end
         if symbol == "IS":
             negated = self._accept("NOT")
@@ -554,7 +554,7 @@ class _StatementParser:
         return Operation(start, end, symbol, operands)
 
     def _third(self, keyword: str, binding: int) -> Expression:
-        """The operand after the second keyword of an operator."""
+        """The operand after the second keyword of an operator, such as AND in BETWEEN."""
         self._expect(keyword, reason=f"Expected {keyword} keyword")
         if self._only_the_end():
             raise Malformed(f"Expected expression after {keyword}")
@@ -567,7 +567,7 @@ class _StatementParser:
         return ends or self._token.kind is StatementTokenKind.END
 
     def _type(self, operator: str) -> str:
-        """The name of a type, as the service's parser knows it."""
+        """The name of a type, as the service's parser spells it."""
         token = self._token
         word = token.text.upper() if token.kind in _TYPE_KINDS else ""
         name = _TYPE_ALIASES.get(word, word)
@@ -590,7 +590,7 @@ class _StatementParser:
         return name
 
     def _prefixed(self) -> Expression:
-        """A primary, or a sign or NOT and what it belongs to."""
+        """A primary, or a sign or NOT with its operand."""
         token = self._token
         if token.symbol == "NOT":
             self._at += 1
@@ -604,7 +604,7 @@ class _StatementParser:
         return self._steps(self._root())
 
     def _steps(self, root: Expression, *, simple: bool = False) -> Expression:
-        """A path from a root; a simple one has no `*`."""
+        """A path from a root; a simple path has no `*`."""
         steps: list[Expression] = []
         while True:
             if self._accept("."):
@@ -686,7 +686,7 @@ class _StatementParser:
         return CallSyntax(token.start, token.end, token.text.lower(), arguments)
 
     def _construct(self, token: StatementToken) -> Expression:
-        """CASE … END, or a function whose arguments have a syntax of their own, which is not parsed."""
+        """CASE … END, or a function whose arguments have their own syntax, which is skipped."""
         if token.symbol == "CASE":
             self._skip_to("END", "CASE")
             return UnsupportedSyntax(token.start, token.end, "CASE")
@@ -699,7 +699,7 @@ class _StatementParser:
         return UnsupportedSyntax(place.start, place.end, token.text.lower())
 
     def _time(self, token: StatementToken) -> UnsupportedSyntax:
-        """A literal of a date or a time."""
+        """A date or time literal."""
         text = self._token
         if text.kind is not StatementTokenKind.STRING:
             found = _ION_NAMES.get(text.kind, "SYMBOL")
@@ -715,7 +715,7 @@ class _StatementParser:
 
 
 def is_signed_number(node: Expression) -> bool:
-    """Whether a syntax is a number literal after one or more signs."""
+    """Whether a node is a number literal after one or more signs."""
     while isinstance(node, Operation) and node.operator in _SIGNS and len(node.operands) == 1:
         node = node.operands[0]
     return isinstance(node, Number)
@@ -738,7 +738,7 @@ def _check_stars(column: Expression) -> None:
 def refusal(
     text: str, sentence: str, place: Expression | StatementToken | None = None, **details: object
 ) -> RefusalMessage:
-    """A refusal of a part of a statement, whose place the message tells."""
+    """A refusal of a part of a statement; the message shows its position."""
     if place is not None:
         line = text.count("\n", 0, place.start) + 1
         column = place.start - text.rfind("\n", 0, place.start)

@@ -1,10 +1,11 @@
-"""What a PartiQL condition reads: how it selects keys, and the reads into which the service decomposes it.
+"""Plans the WHERE of a PartiQL statement: the keys that it selects, and the reads into which the service splits an OR.
 
-`key_planning` splits the condition: values of the partition key, conditions on the sort key, and the rest, which filters.
+`key_planning` splits the condition into values of the partition key, conditions on the sort key, and the remaining
+filter.
 
-The service decomposes an OR into one read for each of its branches, and refuses those that overlap. Here, each
-collection is read once, but `WherePlan.reads` has the service's reads: the branches of the condition as an OR of ANDs,
-in which what mentions no key is left whole.
+The service splits an OR into one read per branch, and refuses reads that overlap. Isotone reads each collection once,
+but `WherePlan.reads` has the service's reads: the branches of the condition as an OR of ANDs. Parts that mention no key
+are not split.
 """
 
 from __future__ import annotations
@@ -51,22 +52,22 @@ from isotone.values.types import AttributeValue
 
 T = TypeVar("T")
 
-_KEYS: Final = 64  # of one table and its indexes, at most
+_KEYS: Final = 64  # more than one table and its indexes have
 
 
 class KeyRead(msgspec.Struct, frozen=True):
-    """A read into which the service decomposes a condition: a partition key of these values, and a condition on the sort key."""
+    """A read into which the service splits a condition: a partition key, and a condition on the sort key."""
 
     partition: tuple[Term, ...]
     sort: KeyTerm | None
 
 
 class WherePlan(KeyPlan, frozen=True, eq=False, kw_only=True):
-    """How the condition of a statement selects keys, and how the service reads them.
+    """How the condition of a statement selects keys, and how the service would read them.
 
-    `filter` is the AND of `rest`. `reads` are the reads into which the service decomposes the condition; none for a
-    scan, or for more than it is worth to tell apart. `has_alternatives`: there is an OR. `can_overlap`: the service
-    compares the reads with each other.
+    `filter` is the AND of `rest`. `reads` are the reads into which the service splits the condition; it is empty for a
+    scan and for conditions with too many branches. `has_alternatives`: there is an OR. `can_overlap`: the service
+    checks whether the reads overlap.
     """
 
     filter: CompiledCondition | None
@@ -77,7 +78,7 @@ class WherePlan(KeyPlan, frozen=True, eq=False, kw_only=True):
 
 
 def _kept(known: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """What is known by a key, made if it is new. The keys are those of a table and its indexes: a few."""
+    """The cached result for a key, made if missing. A table and its indexes have few keys."""
     found = known.get(key)
     if found is None:
         if len(known) >= _KEYS:
@@ -87,7 +88,9 @@ def _kept(known: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
 
 
 def plan_where(where: Where | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> WherePlan:
-    """The plan of a condition for the key of a table or an index. O(nodes) the first time, then kept with it."""
+    """The plan of a condition for the key of a table or an index. O(nodes) the first time, then cached with the
+    condition.
+    """
     if where is None:
         return _plan((), partition, sort)
     made: WherePlan = _kept(
@@ -111,9 +114,9 @@ def _plan(
 
 
 def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, AttributeValue] | None:
-    """The key that a condition selects by equality alone, as a write must; None if it does not.
+    """The key that a condition fixes by equality alone, as writes require; None if it does not.
 
-    Raises `ValidationException` if one attribute must have two values.
+    Raises `ValidationException` if one attribute must equal two values.
     """
     key: dict[str, AttributeValue] = {}
     for name in names:
@@ -127,7 +130,7 @@ def key_of(plan: KeyPlan, names: Sequence[str], values: Values) -> dict[str, Att
 
 
 def beyond_key(where: Where, names: tuple[str, ...]) -> CompiledCondition | None:
-    """What a condition demands beyond the equality of all these key attributes. Kept with it."""
+    """The part of a condition beyond equality of all these key attributes. Cached with the condition."""
     (found,) = _kept(where.beyond, names, lambda: (_beyond_key(where, names),))
     return found
 
@@ -142,7 +145,7 @@ def _is_equality(node: ConditionNode, names: tuple[str, ...]) -> bool:
 
 
 def compared_with_keys(key_plan: WherePlan, names: tuple[str, ...]) -> tuple[KeyTerm, ...]:
-    """The literals and parameters that the filter of a plan compares with each of these key attributes."""
+    """The literals and parameters that a plan's filter compares with each of these key attributes."""
     return _kept(key_plan.compared, names, lambda: _compared_with_keys(key_plan, names))
 
 
@@ -166,19 +169,20 @@ _OPERANDS: Final[dict[type, Callable[[Any], tuple[Operand, ...]]]] = {
 }
 
 
-# The reads into which the service decomposes a condition
+# The reads into which the service splits a condition
 
 _Leaf: TypeAlias = tuple[ConditionNode, bool]
 """A condition without parts, and whether it is negated."""
 
-_MOST_READS: Final = 1000  # of one condition, beyond which they are not told apart
+_MOST_READS: Final = 1000  # conditions with more reads are not split
 
 
 def _reads(
     where: ConditionNode, partition: tuple[str, ...], sort: tuple[str, ...]
 ) -> tuple[tuple[KeyRead, ...], bool]:
-    """The reads of a condition on a key, and whether the service compares them: not if one has a condition on the sort
-    key that is no range, or several."""
+    """The reads of a condition on a key, and whether the service checks them for overlap. It does not if one of them
+    has several conditions on the sort key, or one that is not a range.
+    """
     branches = _branches(where, False, (*partition, *sort))
     reads: list[KeyRead] = []
     can_overlap = True
@@ -195,7 +199,7 @@ def _reads(
 
 
 def _sort_conditions(branch: Sequence[_Leaf], name: str) -> list[KeyTerm | None]:
-    """The conditions on a sort attribute; None for one that is no range."""
+    """The conditions on a sort attribute; None if one of them is not a range."""
     found: list[KeyTerm | None] = []
     for node, negated in branch:
         term = key_term(node)
@@ -212,7 +216,9 @@ def _sort_conditions(branch: Sequence[_Leaf], name: str) -> list[KeyTerm | None]
 def _branches(
     node: ConditionNode, negated: bool, names: tuple[str, ...]
 ) -> list[tuple[_Leaf, ...]] | None:
-    """A condition as an OR of ANDs; None if there are too many. What mentions none of the attributes is left whole."""
+    """A condition as an OR of ANDs; None if there are too many. Parts that mention none of the attributes are not
+    split.
+    """
     if isinstance(node, Not):
         return _branches(node.operand, not negated, names)
     if not isinstance(node, And | Or) or not mentions((node,), names):
@@ -232,7 +238,7 @@ def _branches(
 
 
 def _has_alternatives(node: ConditionNode, negated: bool = False) -> bool:
-    """Whether a condition is an OR somewhere, once NOT is moved inwards."""
+    """Whether a condition contains an OR once NOT is moved inwards."""
     if isinstance(node, Not):
         return _has_alternatives(node.operand, not negated)
     if not isinstance(node, And | Or):

@@ -1,8 +1,8 @@
-"""How statements read values: numbers into Java's `BigDecimal`, and literals with the place of what is wrong.
+"""Values in PartiQL statements: numbers in the range of Java's `BigDecimal`, and positions in error messages.
 
-The exponent of a `BigDecimal` has 32 bits. Other actions take any exponent and refuse what is out of DynamoDB's range.
-In statements, a number whose exponent or scale does not fit is no number at all, and one that almost fits is taken for a
-small one, because the service adds its digits to its exponent in 32 bits.
+The exponent of a `BigDecimal` has 32 bits. Other actions take any exponent and then refuse numbers out of DynamoDB's
+range. In a statement, a number whose exponent or scale does not fit is not a number at all. One that almost fits
+becomes a small number, because the service adds digits and exponent in 32 bits.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from isotone.values.number import NOT_A_NUMBER, OVERFLOW, UNDERFLOW, canonical_n
 _parse: Final = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?").fullmatch
 _LEAST: Final = -(2**31)
 _MOST: Final = 2**31 - 1
-_DIGITS: Final = 10  # of an exponent, beyond which it does not fit
+_DIGITS: Final = 10  # digits of an exponent; more do not fit into 32 bits
 
 
 def is_readable(text: str) -> bool:
-    """Whether a decimal of any exponent fits.
+    """Whether a decimal with any exponent fits into a `BigDecimal`.
 
     >>> is_readable("1e2147483647"), is_readable("1.5e-2147483647")
     (True, False)
@@ -43,7 +43,7 @@ def is_readable(text: str) -> bool:
 
 
 def _scale(match: re.Match[str]) -> int:
-    """How many digits are behind the point; below zero for those before it that are not written."""
+    """The number of digits after the decimal point; negative if zeros before the point are not written."""
     return len(match[2] or "") - int(match[3] or 0)
 
 
@@ -60,14 +60,14 @@ def parameter(value: AttributeValue) -> AttributeValue:
 
 
 class LiteralPlace(NamedTuple):
-    """Where a value is in a literal: `root.name[3]`, in some messages `root.name.3`, and on which level."""
+    """The position of a value inside a literal (`root.name[3]`, in some messages `root.name.3`), and its level."""
 
     path: str
     dotted: str
     level: int
 
     def scalar(self, value: AttributeValue) -> AttributeValue:
-        """A value without parts in normal form. A refusal names its place."""
+        """A scalar in normal form. A refusal shows its position."""
         try:
             return canonical_value(value)[0]
         except ValidationException:
@@ -76,13 +76,13 @@ class LiteralPlace(NamedTuple):
             raise
 
     def elements(self, count: int) -> list[LiteralPlace]:
-        """The places of the elements of a list that is here."""
+        """The positions of the elements of a list at this position."""
         below = [self._below(f"[{at}]", f".{at}") for at in range(count)]
         self._check_level(below)
         return below
 
     def members(self, names: Sequence[str]) -> dict[str, LiteralPlace]:
-        """The places of the members of a map that is here."""
+        """The positions of the members of a map at this position."""
         below = {name: self._below(f".{name}", f".{name}") for name in names}
         self._check_level([*below.values()])
         return below
@@ -100,7 +100,7 @@ ROOT: Final = LiteralPlace("root", "root", 1)
 
 
 def _wrong(part: AttributeValue) -> str | None:
-    """What is wrong with the numbers of a value without parts."""
+    """The error in the numbers of a scalar or a number set, if any."""
     for text in _numbers(part):
         if (wrong := _wrong_number(text)) is not None:
             return wrong
@@ -136,7 +136,7 @@ def _numbers(value: AttributeValue) -> list[str]:
 
 
 def _parts(value: AttributeValue) -> Iterator[AttributeValue]:
-    """The values in a value that have no parts. Only what is one value."""
+    """The scalars and sets inside a value."""
     if type(value) is not dict or len(value) != 1:
         return
     ((code, content),) = value.items()

@@ -1,7 +1,7 @@
-"""Statements of PartiQL, compiled from their text: `Select`, `Exists`, and those that insert, update and delete.
+"""Compiles PartiQL text to statements: `Select`, `Exists`, `InsertStatement`, `UpdateStatement`, `DeleteStatement`.
 
-A statement knows no table: which part of its condition selects a key, `planning` finds for a key schema. Statements
-are cached by their text, with their compiled expressions.
+A statement does not know its table; `planning` finds the part of its condition that selects keys of a key schema.
+Statements are cached by text, with their compiled expressions.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ from isotone.expressions.update import CompiledUpdate
 from isotone.values.cache import Cache
 from isotone.values.types import AttributeValue, Item
 
-_CACHED: Final = 16 << 20  # bytes of statements
-_EFFORT: Final = 5.0  # microseconds to compile a character
+_CACHED: Final = 16 << 20  # bytes of cached statements
+_EFFORT: Final = 5.0  # microseconds to compile one character
 _is_name: Final = re.compile("[a-zA-Z0-9_.-]{3,255}").fullmatch
 
 
 class Where:
-    """A condition on items: its tree, and the compiled condition.
+    """The condition of a statement: its tree, and the compiled condition.
 
-    `plans` and `beyond` are what `planning` has found, for as long as the statement is kept.
+    `plans` and `beyond` cache the results of `planning` for as long as the statement is cached.
     """
 
     __slots__ = ("beyond", "condition", "node", "plans")
@@ -105,7 +105,7 @@ def _column_name(path: Path) -> str:
 
 
 class _Unselectable(Exception):
-    """A SELECT names what can be no column; the argument is the message."""
+    """Raised for a SELECT of something that cannot be a column; the argument is the message."""
 
     def __init__(self, refusal: RefusalMessage, table: str, index: str | None) -> None:
         super().__init__(str(refusal))
@@ -114,10 +114,10 @@ class _Unselectable(Exception):
 
 
 class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What all statements have. `parameters` is how many there are.
+    """The base of all statements. `parameters` is their number.
 
-    `set_parameters` are those that must be sets, each with the message for another value. `refused` is why what a write
-    names cannot be written, which is found after what is wrong with its parameters.
+    `set_parameters` are the parameters that must be sets, each with the message for another value. `refused` is why a
+    write cannot write its target; it is reported after errors in the parameters.
     """
 
     text: str
@@ -128,23 +128,23 @@ class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """How many functions of its expressions go through the whole item."""
+        """How many functions of its expressions read the whole item."""
         return sum(expression.weight for expression in self.expressions)
 
     @property
     def work(self) -> int:
-        """How many bytes of values they go through: a statement is short."""
+        """How many bytes of values they read, apart from the item; none, since statements are short."""
         return 0
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The compiled expressions, whose values are to be checked."""
+        """The compiled expressions whose values must be checked."""
         return ()
 
     def bind(self, parameters: list[AttributeValue]) -> dict[str, AttributeValue]:
-        """The values by which the expressions know the parameters, which must be canonical.
+        """The values of the expressions' placeholders, from the parameters, which must be canonical.
 
-        Parameters beyond those that the statement has are ignored, as by the service.
+        Surplus parameters are ignored, as the service does.
         """
         if len(parameters) < self.parameters:
             raise ValidationException(messages.PARAMETER_COUNT)
@@ -160,15 +160,16 @@ class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class OrderBy(msgspec.Struct, frozen=True):
-    """An attribute of ORDER BY, and in which direction. `refused` is the message if it is no attribute."""
+    """An attribute of ORDER BY and its direction. `refused` is the message if it is not an attribute."""
 
     name: str
     descends: bool
     refused: str | None = None
 
 
-class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for `projection`
-    """Read items. `paths` are those that are selected, `columns` picks them; both are None for `*`."""
+# `dict=True` for the cached `projection`
+class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):
+    """Read items. `paths` are the selected paths, and `columns` picks them; both are None for `*`."""
 
     index: str | None
     paths: ProjectionNode | None
@@ -178,7 +179,7 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
 
     @cached_property
     def projection(self) -> CompiledProjection | None:
-        """What batches and transactions return: the selected paths, each in its place."""
+        """What batches and transactions return: the selected paths, each in its original position."""
         return (
             None if self.paths is None else CompiledProjection.from_node(self.paths, parameter="")
         )
@@ -194,7 +195,7 @@ class Select(Statement, frozen=True, eq=False, kw_only=True, dict=True):  # for 
 
 
 class InsertStatement(Statement, frozen=True, eq=False, kw_only=True):
-    """Put a new item: its attributes, each a literal or a parameter."""
+    """Put a new item; each attribute is a literal or a parameter."""
 
     attributes: Mapping[str, Literal | ValueRef]
 
@@ -204,7 +205,7 @@ class InsertStatement(Statement, frozen=True, eq=False, kw_only=True):
 
 
 class UpdateStatement(Statement, frozen=True, eq=False, kw_only=True):
-    """Change one item that exists."""
+    """Change one existing item."""
 
     update: CompiledUpdate
     where: Where | None
@@ -244,9 +245,9 @@ def parse_statement(
 ) -> AnyStatement:
     """The statement of a text. O(length) the first time, then cached.
 
-    Raises `ValidationException` with the service's message for a text that is no statement, or that DynamoDB does
-    not support. `before_columns` is called with the table and the index before a SELECT is refused for its columns: the
-    service looks at the index first.
+    Raises `ValidationException` with the service's message for a text that is not a statement, or that DynamoDB does
+    not support. `before_columns` is called with the table and the index before a SELECT is refused for its columns,
+    because the service looks up the index first.
     """
     try:
         return _statements[text]
@@ -391,7 +392,7 @@ class _Building:
         return names
 
     def _target(self, node: Syntax) -> tuple[str, str | None]:
-        """The table that an UPDATE or a DELETE names, and why it cannot be written, if it cannot."""
+        """The table of an UPDATE or a DELETE, and why it cannot be written, if so."""
         names = self._names(node)
         if not all(map(_is_name, names)):
             return names[0], messages.TABLE_NAME
@@ -422,7 +423,7 @@ class _Building:
         raise RefusalMessage(messages.LIST_IN_SOURCE)
 
     def _table(self, node: Syntax) -> str:
-        """The table that an INSERT names. Its name may be any: no table has one of the wrong form."""
+        """The table of an INSERT. Any name passes here: a table with a malformed name is not found later."""
         if isinstance(node, PathSyntax):
             raise self._translation.refusal(messages.ONE_TABLE, node.root)
         return self._names(node)[0]

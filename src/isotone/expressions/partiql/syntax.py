@@ -1,8 +1,8 @@
-"""Syntax trees: what the parser makes of a statement, before it is known which parts DynamoDB supports.
+"""The syntax tree of a PartiQL statement, before `translation` checks which parts DynamoDB supports.
 
-PartiQL allows much that DynamoDB refuses, each with a message of its own. So a statement is parsed as a whole first,
-and `translation` turns its parts into the nodes of expressions. Each node knows its place in the statement, which is
-that of its name, operator or first character.
+PartiQL allows much that DynamoDB refuses, each with its own message. So the whole statement is parsed first, and
+`translation` turns its parts into the nodes of expressions. Each node has a position in the statement: that of its
+name, operator or first character.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Syntax(msgspec.Struct, frozen=True):
-    """A part of a statement; `start` and `end` are its place."""
+    """A part of a statement; `start` and `end` are its position."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class Parameter(Syntax, frozen=True):
 
 
 class Ion(Syntax, frozen=True):
-    """A literal between backticks."""
+    """An Ion literal, between backticks."""
 
     text: str
 
@@ -74,7 +74,7 @@ class Struct(Syntax, frozen=True):
 
 
 class Wildcard(Syntax, frozen=True):
-    """`.*` or `[*]` in a path; `form` is which of them."""
+    """`.*` or `[*]` in a path; `form` says which."""
 
     form: Literal[".*", "[*]"]
 
@@ -87,7 +87,7 @@ class PathSyntax(Syntax, frozen=True):
 
 
 class Operation(Syntax, frozen=True):
-    """An operator and its operands: one, two, or three of BETWEEN."""
+    """An operator and its operands: one, two, or three for BETWEEN."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -102,20 +102,20 @@ class Is(Syntax, frozen=True):
 
 
 class CallSyntax(Syntax, frozen=True):
-    """`function(argument, …)`, the name in small letters."""
+    """`function(argument, …)`, with the name in lower case."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
 class UnsupportedSyntax(Syntax, frozen=True):
-    """A construct of PartiQL that DynamoDB has in no expression, such as CASE."""
+    """A PartiQL construct that DynamoDB never supports, such as CASE."""
 
     token: str
 
 
 class Clause(Syntax, frozen=True):
-    """A statement where an expression stands: the whole text, or a subquery."""
+    """A statement in the position of an expression: the whole text, or a subquery."""
 
     statement: StatementSyntax
 
@@ -141,7 +141,7 @@ Expression: TypeAlias = (
 
 
 class SelectSyntax(msgspec.Struct, frozen=True):
-    """A SELECT statement. `columns` is None for `*`; `order` has an expression and whether it descends."""
+    """A SELECT statement. `columns` is None for `*`; `order` has an expression and whether it is descending."""
 
     columns: tuple[Expression, ...] | None
     source: Expression
@@ -184,7 +184,7 @@ class DeleteSyntax(msgspec.Struct, frozen=True):
 
 
 class ExistsSyntax(msgspec.Struct, frozen=True):
-    """`EXISTS(SELECT …)` as a statement of a transaction."""
+    """`EXISTS(SELECT …)` as a statement in a transaction."""
 
     select: SelectSyntax
 

@@ -1,8 +1,8 @@
-"""The tokens of PartiQL, and its reserved words (the first stage).
+"""The tokens of PartiQL, and its reserved words (first stage).
 
-Keywords are recognized in any case. A reserved word is no name unless it is in double quotes. Comments (`-- …` and
-`/* … */`) are left out. What is no token becomes one of kind `UNKNOWN`, which the parser refuses: a character that
-begins none, an open quote or comment, and a number that Java's `BigDecimal` cannot hold, which the service reads it into.
+Keywords are recognized in any case. A reserved word is a name only in double quotes. Comments (`-- …` and `/* … */`)
+are left out. Anything else becomes a token of kind `UNKNOWN`, which the parser refuses: a character that begins no
+token, an open quote or comment, and a number that does not fit into Java's `BigDecimal`, which the service uses.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class StatementTokenKind(Enum):
 
 
 class StatementToken(NamedTuple):
-    """A part of the statement: `text` is its meaning, `start` and `end` its place in the statement.
+    """A part of the statement: `text` is its meaning, `start` and `end` its position in the statement.
 
-    `symbol` is for comparison in the grammar: a keyword in capitals, a symbol itself, or empty.
+    `symbol` is compared with the grammar: a keyword in capitals, a symbol itself, or empty.
     """
 
     kind: StatementTokenKind
@@ -74,7 +74,7 @@ def tokenize(text: str) -> list[StatementToken]:
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text that has several, separated by semicolons. O(length).
+    """Split a text into its statements, which semicolons separate. O(length).
 
     >>> split_statements("SELECT ';' FROM a; -- the second\\n SELECT * FROM b;")
     ["SELECT ';' FROM a", '-- the second\\n SELECT * FROM b']

@@ -1,4 +1,4 @@
-"""PartiQL to the nodes of expressions: which syntax DynamoDB supports, and what it means (the third stage).
+"""Translates PartiQL syntax to the nodes of expressions, and refuses what DynamoDB's dialect lacks (third stage).
 
     a.b IS NOT MISSING        attribute_exists(a.b)
     t IS STRING               attribute_type(t, "S")
@@ -6,8 +6,8 @@
     (x = 1) = true            the condition is an operand, whose value is a boolean
     SET s = set_add(s, ?)     ADD s :0
 
-A literal becomes a `Literal` and a parameter the `ValueRef` `:position`. What DynamoDB's dialect lacks is refused
-here. The rules of functions and operators are those of expressions (`expressions.rules`).
+A literal becomes a `Literal` and a parameter the `ValueRef` `:position`. Functions and operators follow the rules of
+expressions (`expressions.rules`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from isotone.values.types import AttributeValue
 _COMPARATORS: Final = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _JUNCTIONS: Final[dict[str, type[And | Or]]] = {"AND": And, "OR": Or}
 _SIGNS: Final = frozenset({"+", "-"})
-# What `IS type` tests: the code of attribute_type.
+# `IS type` as the code for attribute_type.
 _TYPES: Final = {
     "NULL": "NULL",
     "BOOLEAN": "BOOL",
@@ -80,13 +80,13 @@ _TYPES: Final = {
     "TUPLE": "M",
     "LIST": "L",
 }
-# The types whose names have several words, which the service does not find in its list of types.
+# Types with several words in their names; the service's list of types lacks them.
 _UNLISTED: Final = frozenset(
     {"CHARACTER_VARYING", "DOUBLE_PRECISION", "INTEGER4", "INTEGER8", "TIME_WITH_TIME_ZONE"}
 )
 _SET_ACTIONS: Final[dict[str, type[Add | Delete]]] = {"set_add": Add, "set_delete": Delete}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
-# The types of Ion literals, by how they begin.
+# The types of Ion literals, by their first characters.
 _ION_TYPES: Final = (
     (r"[+-]?[0-9]+$", "INT"),
     (r"[+-]?[0-9]+(\.[0-9]*)?([dD][+-]?[0-9]+)?$", "DECIMAL"),
@@ -104,12 +104,12 @@ _ION_TYPES: Final = (
 
 
 class Translation:
-    """Translates the parts of one statement, whose text is needed to tell places."""
+    """Translates the parts of one statement; the text of the statement locates errors."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.set_parameters: list[tuple[str, str]] = []
-        """The parameters that must be sets, by their names as values, and the message if they are not."""
+        """Parameters that must be sets, by placeholder, each with the message if it is not."""
 
     def refusal(
         self, sentence: str, place: Expression | None = None, **details: object
@@ -120,7 +120,7 @@ class Translation:
     # Paths
 
     def path(self, node: Expression) -> Path:
-        """A document path: a name, and names or indexes that lead from it."""
+        """A document path: a name, followed by names or indexes."""
         if isinstance(node, Variable):
             return Path((self._name(node.name),))
         if isinstance(node, PathSyntax) and isinstance(node.root, Variable):
@@ -150,7 +150,7 @@ class Translation:
     # Values
 
     def value(self, node: Expression) -> AttributeValue:
-        """The value of a literal, in normal form. Of several faults, the first that is written is refused."""
+        """The value of a literal, in normal form. Refuses the first error in written order."""
         return self._value(node, ROOT)
 
     def constant(self, node: Expression) -> Literal | ValueRef:
@@ -209,7 +209,7 @@ class Translation:
         }
 
     def members(self, node: Struct, key: str = "") -> Iterator[tuple[str, Expression]]:
-        """The names of a struct, and their values' syntax. Refuses names that are no strings, or come twice.
+        """The names of a struct with the syntax of their values. Refuses names that are not strings or occur twice.
 
         `key` is what messages call the struct; it is empty for the item of an INSERT.
         """
@@ -239,7 +239,7 @@ class Translation:
         return {f"{code}S": members}
 
     def _set_member(self, node: Expression) -> AttributeValue:
-        """A member of a bag, as it is written: only the set is put in normal form."""
+        """A member of a bag as written: only the whole set is put in normal form."""
         match node:
             case TextLiteral(text=text):
                 return {"S": text}
@@ -287,7 +287,7 @@ class Translation:
         return None
 
     def _nested(self, node: Clause) -> RefusalMessage | Malformed:
-        """The error for a statement inside a statement."""
+        """The error for a statement nested in a statement."""
         if isinstance(node.statement, SelectSyntax):
             return self.refusal(messages.UNSUPPORTED_TOKEN, node, token="SELECT")
         keyword = self._text[node.start : node.end].lower()
@@ -427,7 +427,7 @@ def _is_tested(node: Expression) -> bool:
 
 
 def _class_of(type_name: str) -> str:
-    """What the service calls a type of PartiQL's that DynamoDB lacks: the class of its syntax tree."""
+    """The service's name for a PartiQL type that DynamoDB lacks: the class in its syntax tree."""
     return "".join(word.capitalize() for word in type_name.split("_")) + "Type"
 
 
@@ -437,7 +437,7 @@ def is_set(value: AttributeValue) -> bool:
 
 
 def kind_of(node: Expression) -> str:
-    """What messages call an expression that is no value."""
+    """What messages call an expression that is not a value."""
     match node:
         case Variable(name=name):
             return name
