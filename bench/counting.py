@@ -70,7 +70,7 @@ class _Server(WiredServer):
         began = time.thread_time()
         for each in raw:
             connection.data_received(each)
-            self.commit()
+            self.run_group()
         return time.thread_time() - began
 
 

@@ -21,13 +21,13 @@ Handler = Callable[..., object]
 
 
 class WiredServer:
-    """The server of a database. Its event loop has no turns: `commit` ends one."""
+    """The server of a database. Its event loop has no turns: `run_group` ends one."""
 
     def __init__(self, database: isotone.Database) -> None:
         loop: Any = SimpleNamespace(call_soon=deque[Handler](maxlen=1).append)
         self._monitor = Monitor(database, loop, lambda: 1)
         self._dispatcher = Dispatcher(database, loop)
-        self.commit = self._dispatcher.commit
+        self.run_group = self._dispatcher.run_group
         self.close = self._dispatcher.stop
 
     def connect(self, kind: type[ServerConnection] = ServerConnection) -> ServerConnection:

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 import pytest
 from tests.cli.test_read_only import BIND
 from tests.operations.conftest import key_schema
-from tests.operations.test_backups import by_hand
 from tests.operations.test_transfers import Transfers, lines
 from tests.programs import python
 
@@ -27,7 +26,6 @@ from isotone.errors import StorageBusy, StorageFull
 from isotone.exchange.objects import Bucket, Folder
 from isotone.operations import export_files, loading
 
-__all__ = ["by_hand"]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes as POSIX has them")
 
 SCHEMA: Any = {

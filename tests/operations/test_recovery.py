@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.operations.conftest import Asker
-from tests.operations.test_backups import INDEXES, by_hand, fill, item, items_of
+from tests.operations.test_backups import INDEXES, fill, item, items_of
 
 import isotone
 from isotone.backends import embedded
 from isotone.engine import history, restores, views
 
-__all__ = ["by_hand"]
 DAY = 24 * 3600
 START = 1_700_000_000
 

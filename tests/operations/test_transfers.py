@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.operations.conftest import Asker, key_schema
-from tests.operations.test_backups import by_hand, items_of
+from tests.operations.test_backups import items_of
 from tests.storage.old_format import to_format_1
 
 import isotone
@@ -29,7 +29,6 @@ from isotone.operations import export_files, loading, transfers
 from isotone.storage import sorting
 from isotone.values.known_shapes import KnownShapes
 
-__all__ = ["by_hand"]
 START = 1_700_000_000
 HOUR = 3600
 

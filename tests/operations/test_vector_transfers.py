@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.operations.test_transfers import START, Transfers, ask, by_hand
+from tests.operations.test_transfers import START, Transfers, ask
 from tests.operations.test_vectors import DIVIDED, TYPES, near, vector
 
 from isotone.operations import loading
 
-__all__ = ["ask", "by_hand"]
+__all__ = ["ask"]
 
 INDEXES = [near(**DIVIDED), near("other", DistanceFunction="DOT_PRODUCT")]
 ATTRIBUTES = [{"AttributeName": name, "AttributeType": kind} for name, kind in TYPES.items()]
