@@ -1374,6 +1374,29 @@ def test_any_items_survive_an_export_and_an_import(
         assert items_of(ask, "again") == items_of(ask)
 
 
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_change_after_an_export_is_in_the_next_one_though_the_clock_was_set_back(
+    ask: Transfers, is_full: bool
+) -> None:
+    ask.recovery()
+    ask.put(p={"S": "before"})
+    ask.clock.advance(HOUR)
+    if is_full:
+        ask.export()
+    else:
+        chained(ask, START, START + HOUR)
+    ask.clock.set(START + HOUR - 60)
+    ask.put(p={"S": "after"})
+    ask.clock.set(START + 2 * HOUR)
+    found = [record_in(line) for line in ask.lines(chained(ask, START + HOUR, START + 2 * HOUR))]
+    assert [record["Keys"] for record in found] == [{"p": {"S": "after"}}]
+
+
+def chained(ask: Transfers, first: int, end: int) -> dict[str, Any]:
+    period = {"ExportFromTime": first, "ExportToTime": end}
+    return ask.export(ExportType="INCREMENTAL_EXPORT", IncrementalExportSpecification=period)
+
+
 writes = st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.integers(0, 3)), max_size=12)
 
 

@@ -8,6 +8,9 @@ time is never less than the one before. So a *position*, the key of an entry, di
 position is the present table, except that each key with a later change has the record that the first of these changes
 replaced. `views` reads it this way.
 
+A moment that a user was told, such as the end of an export, is over: the next export begins there. `end_moment` sees to it
+that no later change gets a time before it, wherever the clock is set.
+
 A table has a history while point-in-time recovery is enabled, and while a view of it is open. Entries that neither of
 them needs are trimmed. Without a history, a write only compares a field with None.
 """
@@ -60,6 +63,13 @@ def position_at(engine: Engine, tree: str, moment: int) -> bytes:
     high = _POSITION.pack(moment + 1, 0)
     entry = next(engine.store.range(tree, b"", high, reverse=True), None)
     return BEGINNING if entry is None else entry[0]
+
+
+def end_moment(engine: Engine, tree: str, moment: int) -> None:
+    """Let all later changes of a history have at least this time (ms), in the open transaction."""
+    latest = engine.counts.of(tree)[1]
+    if moment > latest:
+        engine.counts.add(tree, 0, moment - latest)
 
 
 def changes_after(engine: Engine, tree: str, position: bytes, most: int) -> list[ReplacedRecord]:

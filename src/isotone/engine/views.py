@@ -121,6 +121,7 @@ def open_changes(engine: Engine, table: StoredTable, owner: str, since: int, unt
     """Open a view of the items that changed after `since` and not after `until` (ms); otherwise like `open_table`."""
     tree = _history_of(engine, table)
     start, end = _position(engine, tree, since), _position(engine, tree, until)
+    history.end_moment(engine, tree, until + 1)  # where the next period begins
     view = TableView(_new_id(engine), owner, table.tree, tree, end, start, applied=start)
     engine.store.create_tree(view.changed)
     return _open(engine, view)
@@ -185,10 +186,14 @@ def _history_of(engine: Engine, table: StoredTable) -> str:
 
 
 def _position(engine: Engine, tree: str, moment: int | None) -> bytes:
-    now = history.milliseconds(engine.clock.now())
-    # A change that is still to come in this millisecond must be after the position.
+    """The position of a moment, or of now: all later changes come after it, even if the clock is set back.
+
+    Those that are still to come in its millisecond do, too: they get higher sequence numbers.
+    """
+    reached = history.milliseconds(engine.clock.now()) if moment is None else moment
+    history.end_moment(engine, tree, reached)
     latest = engine.counts.of(tree)[1]
-    return history.position_at(engine, tree, max(now, latest) if moment is None else moment)
+    return history.position_at(engine, tree, latest if moment is None else moment)
 
 
 def _new_id(engine: Engine) -> str:
