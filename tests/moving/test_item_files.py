@@ -24,7 +24,7 @@ from tests.effort import examples
 import isotone
 from isotone import moving
 from isotone.backends.interface import Native, Request, Response
-from isotone.errors import BadRow, UsageError
+from isotone.errors import BadRow, StorageError, UsageError
 from isotone.server import running_server
 from isotone.values.known_shapes import KnownShapes
 
@@ -494,6 +494,19 @@ def test_an_existing_file_is_kept() -> None:
 
 
 # Streams, engines, async
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_the_same_call_continues() -> None:
+    database = database_of([item(number) for number in range(3)])
+    blocked = Path("exports/AWSDynamoDB")
+    blocked.parent.mkdir()
+    blocked.write_text("a file in the place of a folder")
+    with pytest.raises(
+        StorageError, match=r"exports/AWSDynamoDB.* cannot be used: .*; the same call"
+    ):
+        moving.export_items(database, "Orders", "exports/")
+    blocked.unlink()
+    assert moving.export_items(database, "Orders", "exports/").is_complete
 
 
 def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,10 +25,10 @@ from typing import Any, BinaryIO, Final, Protocol
 import msgspec
 
 from isotone.crc import crc32
-from isotone.errors import UsageError
+from isotone.errors import StorageError, UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, ExportLayout, summary_of
-from isotone.exchange.objects import Bucket, Folder
+from isotone.exchange.objects import Bucket, Folder, ObjectStoreError
 from isotone.file_lock import open_locked
 from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
@@ -223,8 +223,16 @@ class FolderOutput:
             if all((self._folder / key).exists() for key, _, _ in self._saved.files):
                 return True
         self._saved = _SavedFolder(self._saved.id, self._saved.started)
-        self._objects.put(self._bucket, self._layout.key("_started"), b"")
+        self._put(self._layout.key("_started"), b"")
         return False
+
+    def _put(self, key: str, content: bytes) -> None:
+        try:
+            self._objects.put(self._bucket, key, content)
+        except ObjectStoreError as error:
+            raise StorageError(
+                f"the export stopped: {error}; the same call continues it when that is mended"
+            ) from error
 
     @property
     def _layout(self) -> ExportLayout:
@@ -250,7 +258,7 @@ class FolderOutput:
     def _write_file(self) -> None:
         content = b"".join([*self._parts, self._compressor.flush()])
         key = self._layout.data_key(len(self._saved.files))
-        self._objects.put(self._bucket, key, content)
+        self._put(key, content)
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         self._saved.files.append((key, self._staged_items, digest))
         self._saved.items += self._staged_items
@@ -277,7 +285,7 @@ class FolderOutput:
             request={},
         )
         for key, content in layout.manifests(files, summary):
-            self._objects.put(self._bucket, key, content)
+            self._put(key, content)
 
     def close(self) -> None:
         """Nothing is open."""
