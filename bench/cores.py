@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from statistics import quantiles
 from typing import Final
@@ -65,6 +66,16 @@ def serving(name: str, *options: str, path: Path | None = None) -> Server:
 
 SERVERS: Final = {serving(ONE): 1, serving(TWO, "--workers", "2"): 2}
 """With the number of their processes that read."""
+
+
+@cache
+def starts(server: Server) -> bool:
+    """Whether it knows its options: one that does not is absent from the table."""
+    try:
+        with peers.started(server):
+            return True
+    except RuntimeError:
+        return False
 
 
 def processes(root: int) -> list[int]:
@@ -134,6 +145,7 @@ def loaded(made: over_http.Requests, effort: Effort) -> dict[str, Loaded]:
         found = {
             server.name: Loaded(stack.enter_context(peers.started(server)), made, fronts)
             for server, fronts in SERVERS.items()
+            if starts(server)
         }
         for each in found.values():
             each.load(min(over_http.WARM_UP, effort.seconds))
@@ -206,7 +218,7 @@ def p99(url: str, small: heavy_clients.Request, effort: Effort, *names: str) -> 
 
 def idle(effort: Effort) -> Iterator[Row]:
     """What a server holds half a second after its start, and how long that took."""
-    for server in SERVERS:
+    for server in filter(starts, SERVERS):
         ready, memory = [], []
         for _ in range(effort.rounds):
             began = time.perf_counter()
