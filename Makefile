@@ -17,7 +17,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench clean
+.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench packages clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,8 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/mypy examples
 	$(BIN)/pytest tests/test_layers.py tests/typing
 
@@ -102,6 +104,15 @@ browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chr
 
 workbench: ## rebuild the web application (needs Node 20 or later)
 	cd workbench && npm ci --no-fund --no-audit && npm run build
+
+packages: ## build the wheel and the sdist into dist/, and check them as PyPI does
+	rm -rf dist
+	$(PYTHON) -m venv .venv-packages
+	.venv-packages/bin/pip install --quiet --disable-pip-version-check build twine check-wheel-contents validate-pyproject
+	.venv-packages/bin/validate-pyproject pyproject.toml
+	.venv-packages/bin/python -m build
+	.venv-packages/bin/twine check --strict dist/*
+	.venv-packages/bin/check-wheel-contents dist/*.whl
 
 lock: ## pin the development packages again
 	$(PYTHON) -m venv $(VENV)

@@ -23,7 +23,7 @@ from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 SECONDS = 10.0
@@ -49,6 +49,9 @@ _HEADERS = {
 _NEW = "00000001"  # in a request: another number each time
 _KEY = {"p": {"S": "one"}, "s": {"N": "0"}}
 _OF_SMALL = {"TableName": "small"}
+Request: TypeAlias = tuple[str, dict[str, Any]]
+GET: Final[Request] = ("GetItem", {**_OF_SMALL, "Key": _KEY})
+PUT: Final[Request] = ("PutItem", {**_OF_SMALL, "Item": {**_KEY, "v": {"S": "x" * 100}}})
 _QUERY = {
     **_OF_SMALL,
     "KeyConditionExpression": "p = :p",
@@ -64,17 +67,17 @@ def _any_of(condition: str, count: int) -> str:
     return " OR ".join(condition.format(number) for number in range(count))
 
 
-def _heavy() -> dict[str, tuple[str, dict[str, Any]]]:
+_LISTS = [{"p": {"S": "list"}, "s": {"N": str(number)}} for number in range(2)]
+_CONTAINS = _any_of("contains(l, :v{})", 100)
+
+
+def heavy() -> dict[str, Request]:
     """The requests, by what is heavy about them."""
+    return {**heavy_reads(), **_heavy_writes()}
+
+
+def heavy_reads() -> dict[str, Request]:
     names = [f"a{number}" for number in range(700)]
-    lists = [{"p": {"S": "list"}, "s": {"N": str(number)}} for number in range(2)]
-    contains = _any_of("contains(l, :v{})", 100)
-    return {**_heavy_reads(names, lists, contains), **_heavy_writes(lists, contains)}
-
-
-def _heavy_reads(
-    names: list[str], lists: list[dict[str, Any]], contains: str
-) -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         f"Query, a page of {SMALL_ITEMS:,} items": ("Query", _QUERY),
         "Scan, the same, counted": ("Scan", {**_OF_SMALL, "Select": "COUNT"}),
@@ -107,7 +110,7 @@ def _heavy_reads(
             {
                 **_OF_SMALL,
                 "KeyConditionExpression": "p = :p",
-                "FilterExpression": contains,
+                "FilterExpression": _CONTAINS,
                 "ExpressionAttributeValues": {":p": {"S": "list"}, **_values(100)},
             },
         ),
@@ -122,7 +125,7 @@ def _heavy_reads(
         "SELECT of PartiQL, all items": ("ExecuteStatement", {"Statement": "SELECT * FROM small"}),
         "BatchGetItem, two long lists, a path in each": (
             "BatchGetItem",
-            {"RequestItems": {"small": {"Keys": lists, "ProjectionExpression": "l[0]"}}},
+            {"RequestItems": {"small": {"Keys": _LISTS, "ProjectionExpression": "l[0]"}}},
         ),
         "BatchExecuteStatement, a path in each of two long lists": (
             "BatchExecuteStatement",
@@ -136,10 +139,8 @@ def _heavy_reads(
     }
 
 
-def _heavy_writes(
-    lists: list[dict[str, Any]], contains: str
-) -> dict[str, tuple[str, dict[str, Any]]]:
-    check = {"ConditionExpression": contains, "ExpressionAttributeValues": _values(100)}
+def _heavy_writes() -> dict[str, Request]:
+    check = {"ConditionExpression": _CONTAINS, "ExpressionAttributeValues": _values(100)}
     expected = {
         name: {"ComparisonOperator": "CONTAINS", "AttributeValueList": [{"N": str(-number - 1)}]}
         for number, name in enumerate(["l", *(f"x{each}" for each in range(99))])
@@ -148,17 +149,17 @@ def _heavy_writes(
     return {
         "PutItem, condition contains × 100 on a long list": (
             "PutItem",
-            {**_OF_SMALL, "Item": lists[0], **check},
+            {**_OF_SMALL, "Item": _LISTS[0], **check},
         ),
         "PutItem, Expected with CONTAINS": (
             "PutItem",
-            {**_OF_SMALL, "Item": lists[0], "Expected": expected, "ConditionalOperator": "OR"},
+            {**_OF_SMALL, "Item": _LISTS[0], "Expected": expected, "ConditionalOperator": "OR"},
         ),
         "UpdateItem, the lengths of a long list × 100": (
             "UpdateItem",
             {
                 **_OF_SMALL,
-                "Key": lists[0],
+                "Key": _LISTS[0],
                 "UpdateExpression": "SET v = :v0",
                 "ConditionExpression": _any_of("size(l) = :v{}", 100),
                 "ExpressionAttributeValues": _values(100),
@@ -168,7 +169,7 @@ def _heavy_writes(
             "TransactWriteItems",
             {
                 "TransactItems": [
-                    {"ConditionCheck": {**_OF_SMALL, "Key": key, **check}} for key in lists
+                    {"ConditionCheck": {**_OF_SMALL, "Key": key, **check}} for key in _LISTS
                 ]
             },
         ),
@@ -247,7 +248,7 @@ def load(url: str) -> None:
     """The items that the heavy clients read."""
     peer = Peer(url)
     peer.ask("CreateTable", _TABLE)
-    peer.ask("PutItem", {**_OF_SMALL, "Item": {**_KEY, "v": {"S": "x" * 100}}})
+    peer.ask(*PUT)
     for number in range(2):
         many = [{"N": str(each % 10)} for each in range(60_000)]
         item = {"p": {"S": "list"}, "s": {"N": str(number)}, "l": {"L": many}}
@@ -260,13 +261,13 @@ def load(url: str) -> None:
         peer.ask("BatchWriteItem", {"RequestItems": {"small": puts}})
 
 
-def latencies(url: str, seconds: float) -> list[float]:
-    """Of GetItem, in milliseconds."""
-    peer, body = Peer(url), json.dumps({**_OF_SMALL, "Key": _KEY}).encode()
+def latencies(url: str, seconds: float, request: Request = GET) -> list[float]:
+    """Milliseconds of each call of a small request, one after the other."""
+    peer, operation, body = Peer(url), request[0], json.dumps(request[1]).encode()
     found, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         began = time.perf_counter()
-        status, _ = peer.send("GetItem", body)
+        status, _ = peer.send(operation, body)
         found.append((time.perf_counter() - began) * 1000)
         assert status == 200
     return found
@@ -286,7 +287,7 @@ def beside(url: str, name: str) -> Iterator[None]:
 
 
 def be_heavy(url: str, name: str) -> None:
-    operation, request = _heavy()[name]
+    operation, request = heavy()[name]
     peer, body = Peer(url), json.dumps(request).encode()
     peer.ask(operation, request)
     print("ready", flush=True)
@@ -327,13 +328,13 @@ def main(seconds: float, words: str = "") -> None:
         print("|---|---:|---:|---:|---:|")
         with served(path) as url:
             print(row("nobody", latencies(url, seconds)), flush=True)
-            for name in [name for name in _heavy() if words in name]:
+            for name in [name for name in heavy() if words in name]:
                 with beside(url, name):
                     print(row(name, latencies(url, seconds)), flush=True)
             with held(path):
                 name = "a stopped process that holds the lock of the file"
                 print(row(name, latencies(url, seconds)), flush=True)
-                put = next(name for name in _heavy() if name.startswith("PutItem of"))
+                put = next(name for name in heavy() if name.startswith("PutItem of"))
                 command = [sys.executable, "-m", "bench.heavy_clients", "--heavy", url, put]
                 with subprocess.Popen(command, stderr=subprocess.DEVNULL) as client:
                     print(row("the same, and a client that writes", latencies(url, seconds)))

@@ -51,14 +51,15 @@ class BadAnswers(RuntimeError):
     """The server answered with errors, so its speed means nothing."""
 
 
-def run(port: int, requests: list[bytes], seconds: float) -> Load:
+def run(port: int, requests: list[bytes], seconds: float, connections: int = CONNECTIONS) -> Load:
     """Load a server with these requests, over and over; raises `BadAnswers`."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "requests"
         lines.write_bytes(
             b"".join(one.replace(b"\r", b"\\r").replace(b"\n", b"\\n") + b"\n" for one in requests)
         )
-        seen = _wrk(port, lines, seconds) if shutil.which("wrk") else _own(port, lines, seconds)
+        generate = _wrk if shutil.which("wrk") else _own
+        seen = generate(port, lines, seconds, connections)
     if seen["bad"] or not seen["requests"]:
         raise BadAnswers(f"{seen['bad']} of {seen['requests']} answers were errors")
     return Load(
@@ -70,15 +71,15 @@ def run(port: int, requests: list[bytes], seconds: float) -> Load:
     )
 
 
-def _wrk(port: int, lines: Path, seconds: float) -> dict[str, int]:
+def _wrk(port: int, lines: Path, seconds: float, connections: int) -> dict[str, int]:
     script = lines.with_suffix(".lua")
     script.write_text(SCRIPT)
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--timeout", "10s"]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "10s"]
     return _json([*command, "-s", str(script), f"http://127.0.0.1:{port}/"], lines)
 
 
-def _own(port: int, lines: Path, seconds: float) -> dict[str, int]:
-    command = [sys.executable, "-m", "bench.closed_loop", str(port), str(CONNECTIONS), str(seconds)]
+def _own(port: int, lines: Path, seconds: float, connections: int) -> dict[str, int]:
+    command = [sys.executable, "-m", "bench.closed_loop", str(port), str(connections), str(seconds)]
     return _json(command, lines)
 
 

@@ -70,7 +70,8 @@ class Server:
         return self.needs is None or self.needs.exists()
 
 
-def _isotone(port: int, folder: Path, *where: str) -> Sequence[str]:
+def isotone(port: int, *where: str) -> Sequence[str]:
+    """Isotone of this tree, in memory unless a file is named."""
     return [sys.executable, "-m", "isotone", "serve", *where, "--port", str(port)]
 
 
@@ -100,7 +101,7 @@ def _verifying(port: int, folder: Path, *more: str) -> Sequence[str]:
     key = {"access_key_id": requests.KEY.access_key, "secret_access_key": requests.KEY.secret_key}
     file.write_text(json.dumps({"users": {"bench": {"keys": [key]}}}))
     file.chmod(0o600)
-    return _isotone(port, folder, "--no-workbench", "--credentials", str(file), *more)
+    return isotone(port, "--no-workbench", "--credentials", str(file), *more)
 
 
 ISOTONE_VERIFYING: Final = Server("Isotone (memory), signatures verified", _verifying)
@@ -108,10 +109,10 @@ ISOTONE_AUDITED: Final = Server(
     "Isotone (memory), signatures verified, audit log",
     lambda port, folder: _verifying(port, folder, "--audit-log", str(folder / "audit.log")),
 )
-ISOTONE_MEMORY: Final = Server("Isotone (memory)", _isotone)
+ISOTONE_MEMORY: Final = Server("Isotone (memory)", lambda port, _: isotone(port))
 ISOTONE_FILE: Final = Server(
     "Isotone (file, durable)",
-    lambda port, folder: _isotone(port, folder, str(folder / "isotone.db")),
+    lambda port, folder: isotone(port, str(folder / "isotone.db")),
     durable=True,
 )
 CONSTANT: Final = Server("constant answer (floor)", _constant)

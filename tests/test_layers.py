@@ -58,7 +58,7 @@ ALLOWED = {
     "values": {"effort", "errors", "limits"},
     "codec": FLOOR,
     "expressions": {"effort", "errors", "limits", "values"},
-    "storage": {"crc", "errors", "first_bytes", "output_paths"},
+    "storage": {"crc", "errors", "file_lock", "first_bytes", "output_paths"},
     "exchange": {"errors"},
     "engine": FLOOR | {"codec", "exchange", "expressions", "storage"},
     "operations": FLOOR | {"engine", "exchange", "expressions"},

@@ -17,10 +17,14 @@ from typing import BinaryIO, Final
 
 from isotone.errors import InProgress
 
-_WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+"""Errors of file systems that have no locks."""
 
 
-def open_locked(path: Path) -> BinaryIO:
+_REFUSAL: Final = "another process is writing {}: wait until it is done, or give another file"
+
+
+def open_locked(path: Path, refusal: str = "") -> BinaryIO:
     """A file to read and write, which is made if it does not exist; raises `InProgress` if another process has it.
 
     On a file system without locks it is opened all the same.
@@ -33,25 +37,31 @@ def open_locked(path: Path) -> BinaryIO:
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
         except OSError as error:
-            if error.errno in _WITHOUT_LOCKS:
+            if error.errno in WITHOUT_LOCKS:
                 return file
             file.close()
-            raise InProgress(
-                f"another process is writing {path}: wait until it is done, or give another file"
-            ) from None
+            raise InProgress(refusal or _REFUSAL.format(path)) from None
         file.close()  # the process that had it has renamed it, or deleted it
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    def lock(file: BinaryIO) -> None:
-        """Lock a file; raises `OSError` if another process has locked it."""
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    _FAR: Final = 1 << 62  # of the byte that is locked: others could not read one that a file has
+
+    def lock(file: BinaryIO, *, wait: bool = False) -> None:
+        """Lock a file; raises `OSError` if another process has locked it and this one does not wait, or has waited ten seconds."""
+        descriptor = file.fileno()
+        place = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, place, os.SEEK_SET)
 
 else:
     import fcntl
 
-    def lock(file: BinaryIO) -> None:
-        """Lock a file; raises `OSError` if another process has locked it."""
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def lock(file: BinaryIO, *, wait: bool = False) -> None:
+        """Lock a file; raises `OSError` if another process has locked it and this one does not wait."""
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

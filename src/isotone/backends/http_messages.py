@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import select
+import sys
 import zlib
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -202,7 +203,7 @@ def is_quiet(descriptor: int) -> bool:
     """Whether a socket is open with nothing to read."""
     if descriptor < 0:
         return False
-    if not hasattr(select, "poll"):  # Windows, whose select has no limit on descriptors
+    if sys.platform == "win32":  # its select has no limit on descriptors
         return not select.select((descriptor,), (), (), 0)[0]
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

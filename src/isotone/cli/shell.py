@@ -168,6 +168,9 @@ def _typed_lines() -> Iterator[str]:
 @contextlib.contextmanager
 def _line_editing(complete: Callable[[str, int], str | None]) -> Iterator[None]:
     """History and completion, where Python was built with readline."""
+    if sys.platform == "win32":  # its console has a history of its own
+        yield
+        return
     try:
         import readline
     except ImportError:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -25,8 +26,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from typing import Any, Final, NamedTuple, NoReturn, Self
+from multiprocessing.connection import wait
+from typing import Any, Final, NamedTuple, NoReturn, Self, TypeAlias
 
 from isotone.engine.checked_trees import TreeFindings
 from isotone.engine.engine import Engine
@@ -58,6 +59,15 @@ class _Report(NamedTuple):
 
     read: list[tuple[int, int]]
     found: list[tuple[int, TreeFindings]] | None = None
+
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as _Connection
+else:
+    from multiprocessing.connection import Connection as _Connection
+
+Connection: TypeAlias = "_Connection[Any, Any]"
+"""An end of a pipe between two processes."""
 
 
 class CheckProcesses:
@@ -215,7 +225,7 @@ def _without_ctrl_c() -> Iterator[None]:
     """Processes started in the block ignore Ctrl-C, which terminals send to all. This process obeys it again
     afterwards.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     # otherwise the first process starts it, and that would unblock Ctrl-C again

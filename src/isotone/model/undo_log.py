@@ -36,6 +36,7 @@ from isotone.errors import (
     TransactionConflictException,
     UsageError,
 )
+from isotone.file_lock import WITHOUT_LOCKS, lock
 from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
@@ -44,11 +45,6 @@ from isotone.tables.retries import CONTENTION, Lost, write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import pluralized
 from isotone.values.types import Item, is_same_item
-
-try:
-    import fcntl
-except ImportError:  # Windows: two rewrites that append to one log are not kept apart
-    fcntl = None  # type: ignore[assignment]
 
 
 class _UndoneChange(msgspec.Struct):
@@ -136,11 +132,11 @@ class UndoLog:
 
 def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
     """Lock an undo log until it is closed; raises `InProgress` if another rewrite or undo has it."""
-    if fcntl is None:
-        return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        lock(file)
+    except OSError as error:
+        if error.errno in WITHOUT_LOCKS:
+            return
         file.close()
         raise InProgress(
             f"another rewrite or undo uses the undo log {str(path)!r}: wait until it is done, or give another file"

@@ -326,10 +326,10 @@ def url_of(listening: socket.socket, *, secure: bool = False) -> str:
 
 
 def _affordable_connections() -> int:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
+    if sys.platform == "win32":  # it has no such limit
         return _MOST_CONNECTIONS
+    import resource
+
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MOST_CONNECTIONS

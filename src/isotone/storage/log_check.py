@@ -38,6 +38,7 @@ from typing import BinaryIO, Final, NamedTuple
 import apsw
 
 from isotone.errors import DamagedLog, StorageCorrupt, StorageError
+from isotone.file_lock import lock
 from isotone.first_bytes import first_bytes
 from isotone.storage.journal_check import damage_in, has_journal, journal_of
 from isotone.storage.log_frames import (
@@ -50,11 +51,6 @@ from isotone.storage.log_frames import (
     log_of,
     target_of,
 )
-
-try:
-    import fcntl
-except ImportError:  # Windows: two processes that open a file at the same moment do not take turns
-    fcntl = None  # type: ignore[assignment]
 
 _logger = logging.getLogger("isotone")
 
@@ -181,8 +177,7 @@ def _turn(log: str) -> Iterator[None]:
         # file system without such locks has no shared memory for an index either.
         with suppress(OSError):
             file = stack.enter_context(Path(log).open("rb"))
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file, wait=True)
         yield
 
 

@@ -10,6 +10,7 @@ release SQLite's locks.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
@@ -24,7 +25,7 @@ _CHUNK: Final = 1 << 20
 
 def read_ahead(file: int, pages: Iterable[int]) -> None:
     """Ask the system for pages of a file descriptor, in file order, without waiting for them."""
-    if not hasattr(os, "posix_fadvise"):
+    if sys.platform == "win32" or sys.platform == "darwin":
         return  # macOS and Windows read pages when they are needed
     size = int.from_bytes(os.pread(file, 2, _SIZE_AT), "big")
     size = _LARGEST if size == 1 else size
@@ -48,7 +49,7 @@ def _runs(pages: list[int]) -> Iterator[tuple[int, int]]:
 
 def read_through(file: int) -> None:
     """Read a whole file from beginning to end, if it fits into half of the machine's memory."""
-    if not hasattr(os, "preadv") or os.fstat(file).st_size > _memory() // 2:
+    if sys.platform == "win32" or os.fstat(file).st_size > _memory() // 2:
         return
     buffer, offset = bytearray(_CHUNK), 0
     while count := os.preadv(file, [buffer], offset):
@@ -57,4 +58,6 @@ def read_through(file: int) -> None:
 
 def _memory() -> int:
     """The bytes of the machine's memory."""
+    if sys.platform == "win32":
+        return 0  # nobody asks
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -25,8 +25,8 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 import msgspec
 
 from isotone.backends.addresses import is_remote, whole
-from isotone.errors import InProgress, UsageError
-from isotone.file_lock import lock
+from isotone.errors import UsageError
+from isotone.file_lock import open_locked
 from isotone.output_paths import STANDARD, OutputPath
 
 T = TypeVar("T")
@@ -219,15 +219,4 @@ def locked(path: Path) -> BinaryIO:
     """
     if path.exists() and path.stat().st_size:
         raise UsageError(f"{path} is not a lock of Isotone, and not empty; name another file")
-    while True:
-        file = path.open("ab")
-        try:
-            lock(file)
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        except OSError:
-            file.close()
-            raise InProgress(
-                f"another process is working on the same job: it has locked {path}"
-            ) from None
-        file.close()  # its last owner has deleted it in between
+    return open_locked(path, f"another process is working on the same job: it has locked {path}")
