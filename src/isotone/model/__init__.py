@@ -1,4 +1,4 @@
-"""Entities, keys and stores: everything that is built on the model imports it from here."""
+"""The model's public names: entities, keys and stores. Packages above the model import them from here."""
 
 from __future__ import annotations
 

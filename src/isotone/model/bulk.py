@@ -1,8 +1,8 @@
-"""Writes of all that a query finds: `delete_all` and `update_all`.
+"""`delete_all` and `update_all`: delete or update every entity that a query finds.
 
-Each entity is written by itself, on the condition that it is still what the query asked for: its index key is the
-one that was found, and the query's filters are true. So an entity that somebody else has changed meanwhile is left
-alone and counted. A call that was interrupted is made again: it finds what is left.
+Each entity is written on its own, on the condition that it still matches the query: it has the same index key, and the
+query's filters still hold. An entity that another program has changed meanwhile is left alone and counted as skipped.
+An interrupted call can be made again; it finds what is left.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _Plan = Callable[[Found], Write[Any] | None]
 class BulkProgress:
     """The progress and the result of `delete_all` or `update_all`.
 
-    `seen` entities were found and `written`, or `skipped` because they were changed or deleted meanwhile, or did
-    not satisfy `when`.
+    `seen` entities were found. `written` were written; `skipped` were changed or deleted meanwhile, or did not satisfy
+    `when`.
     """
 
     seen: int = 0
@@ -124,7 +124,7 @@ def _check(read: object) -> None:
 
 
 def _moves(read: Read[Any], changes: Sequence[Change]) -> bool:
-    """Whether the changes may move an entity in the index that is read, so that the query meets it again."""
+    """Whether the changes may move an entity within the index that is read, so that the query finds it twice."""
     if read.index is None:
         return False
     (schema,), (key,) = read.schemas, read.keys
@@ -133,20 +133,20 @@ def _moves(read: Read[Any], changes: Sequence[Change]) -> bool:
 
 
 def _identified(found: Found) -> tuple[EntitySchema, dict[str, Any]]:
-    """The schema of an entity, and the fields of its key."""
+    """The schema of an entity, and its primary key's fields."""
     entity, _ = found
     schema = entity.__schema__
     return schema, schema.identity_of(entity.__dict__)
 
 
 def _wanted(read: Read[Any], schema: EntitySchema, when: Condition | None) -> Condition | None:
-    """The condition that the query's filters on a kind, and the caller's condition, are true."""
+    """The query's filters on this kind of entity, joined with the caller's condition."""
     filters = [each for each in read.filters if owner_of(each, read.schemas) is schema]
     return all_of((*filters, *(() if when is None else (when,))))
 
 
 def _as_found(read: Read[Any], found: Found) -> nodes.ConditionNode | None:
-    """The condition that the entity still has the index key under which it was found."""
+    """The condition that the entity still has the index key under which the query found it."""
     if read.index is None:
         return None
     item = decoded(found[1])
@@ -165,7 +165,7 @@ def _write_all(
         raise UsageError(f"parallel={parallel!r} writes nothing; give 1 or more")
     keys = {field: None for schema in read.schemas for field in schema.identity.values()}
     traversal = reader.traverse(read.select(*keys))
-    outcomes: list[bool] = []  # of each write, whether it was made
+    outcomes: list[bool] = []  # for each write: whether it was made
     while not traversal.is_over:
         pending = deque(filter(None, map(plan, (yield from traversal.found()))))
         workers = [_work(pending, execute, outcomes) for _ in range(min(parallel, len(pending)))]
@@ -185,7 +185,7 @@ def _progress(outcomes: Sequence[bool], is_complete: bool) -> BulkProgress:
 
 
 def _work(pending: deque[Write[Any]], execute: Execute, outcomes: list[bool]) -> Steps[None]:
-    """Make pending writes until none is left; a deque and a list may be shared by threads."""
+    """Make pending writes until none is left. Several threads may share the deque and the list."""
     while True:
         try:
             write = pending.popleft()

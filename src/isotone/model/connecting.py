@@ -1,4 +1,4 @@
-"""`connect` and `aconnect`: a store at an address, with a tape, observers, a clock and a cursor secret.
+"""`connect` and `aconnect` open a store at an address: tapes, observers, clock, table prefix, cursor secret.
 
 All options besides the address are explained once, by `StoreOptions`.
 """
@@ -121,7 +121,7 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
 
 
 def _engine(target: Target, options: StoreOptions) -> EngineIdentity:
-    """The engine that is given, or that of the address; a tape that is replayed stands for DynamoDB."""
+    """The given engine, or the address's. A tape that is replayed counts as DynamoDB."""
     name, given = options.get("engine"), options.get("capabilities")
     if given is not None:
         return EngineIdentity(given)
@@ -138,7 +138,7 @@ def _clock(target: Target, options: StoreOptions) -> Clock:
 
 
 def _names(options: StoreOptions) -> TableNames | None:
-    """The names that tables have in this deployment; None for those that are declared."""
+    """How table names are changed in this deployment; None if the declared names are used."""
     prefix, names = options.get("table_prefix", ""), options.get("table_names")
     return TableNames(prefix, names) if prefix or names else None
 
@@ -151,7 +151,7 @@ def _reader(options: StoreOptions, clock: Clock) -> Reader:
 
 
 def _check(options: StoreOptions) -> None:
-    known = StoreOptions.__annotations__  # a TypedDict's has those of its bases, too
+    known = StoreOptions.__annotations__  # of a TypedDict, these include its bases' options
     for name in options.keys() - known.keys():
         close = difflib.get_close_matches(name, known, n=1)
         hint = (
@@ -267,7 +267,7 @@ def _of_address(options: StoreOptions) -> opening.OpenOptions:
 
 @contextmanager
 def _closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
-    """Close a backend that was opened, if the block fails."""
+    """Close a backend again if the block fails."""
     try:
         yield
     except BaseException:
@@ -286,4 +286,4 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
 
 
 def _nothing() -> None:
-    """Close nothing: a tape needs no closing."""
+    """Do nothing: a tape needs no closing."""

@@ -1,4 +1,4 @@
-"""What tables and entities need from an engine; refuses what it lacks, and says what to declare instead.
+"""`Unsupported`: what tables and entities need from an engine, which one lacks it, and what to declare instead.
 
 A need is a row of `_OF_TABLES` or `_OF_ENTITIES`: a field of `Capabilities`, a function that names what needs it, and the
 advice. `docs/engines.md` is tested against the same rows.
@@ -19,7 +19,7 @@ from isotone.tables.steps import Steps, capabilities_of
 
 
 class EngineWarning(UserWarning):
-    """The engine does less than a declaration says, but the program works."""
+    """The engine ignores part of a declaration, but the program works."""
 
 
 class _Need(NamedTuple):
@@ -119,7 +119,7 @@ def require_for(table: Table, capabilities: Capabilities) -> None:
 
 
 def _ignored(table: Table, capabilities: Capabilities) -> Iterator[str]:
-    """What the engine ignores of a table, on which no result depends."""
+    """What the engine ignores in a table's declaration without changing any result."""
     engine = capabilities.engine
     if not capabilities.index_projections and capabilities.global_indexes:
         for what in _indexes(table, lambda index: index.projection != "ALL"):
@@ -136,7 +136,7 @@ def _ignored(table: Table, capabilities: Capabilities) -> Iterator[str]:
 
 
 def gaps_of(table: Table, capabilities: Capabilities) -> Iterator[tuple[str, str]]:
-    """What an engine does not have of a table and its entities, or ignores of it, each with what to do instead."""
+    """What the engine lacks or ignores of a table and its entities, each with what to do instead."""
     needs: list[tuple[str, Iterator[str | None], str]] = [
         (need.feature, need.what(table), need.instead) for need in _OF_TABLES
     ]
@@ -162,7 +162,7 @@ def gaps_of(table: Table, capabilities: Capabilities) -> Iterator[tuple[str, str
 
 
 def index_features(schema: EntitySchema) -> Iterator[str]:
-    """The features that the index keys of an entity need, by the fields of `Capabilities`."""
+    """The features that an entity's index keys need, by the fields of `Capabilities`."""
     for key in schema.indexes:
         layout = schema.table.indexes[str(key.index)]
         yield f"{layout.kind}_indexes"
@@ -171,7 +171,7 @@ def index_features(schema: EntitySchema) -> Iterator[str]:
 
 
 def require_for_entity(schema: EntitySchema, engine: EngineIdentity) -> Steps[None]:
-    """Raise `Unsupported` if the engine cannot write an entity. An entity without needs asks nothing."""
+    """Raise `Unsupported` if the engine cannot write an entity. Sends no request for an entity without needs."""
     if any(need.what(schema) for need in _OF_ENTITIES):
         _require_for_entity(schema, (yield from capabilities_of(engine)))
 

@@ -1,4 +1,4 @@
-"""`Entity`, the base class: `replace`, hooks, pydantic's methods, and the decorator `upgrade`.
+"""`Entity`, the base class: constructor, `find`, `match`, `replace`, `model_dump`, hooks (`before_put`), `upgrade`.
 
     class Order(Entity, table=shop):
         customer_id: Attr[str] = field()
@@ -6,8 +6,8 @@
 
         primary = Key("CUSTOMER", customer_id).sort("ORDER", desc(number))
 
-An invalid declaration is refused when the class statement runs. This is the top of the model:
-it gives each class its schema (`declaring`) and its keys as patterns (`reading`).
+An invalid declaration is refused when the class statement runs. This module is the top of the model: it gives each
+class its schema (`declaring`) and its access patterns (`reading`).
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Names: TypeAlias = AbstractSet[str] | Mapping[str, Any]
-"""Names of fields, or of members inside of them, as pydantic's `include` and `exclude` take them."""
+"""Names of fields, or of members inside them, as in pydantic's `include` and `exclude`."""
 
 
 class _OfSchema:
-    """A class attribute whose value the schema of each entity has; classes without a table have none."""
+    """A class attribute that is read from the class's schema; classes without a table do not have it."""
 
     def __init__(self, value: Callable[[EntitySchema], Any]) -> None:
         self._value = value
@@ -81,12 +81,12 @@ class Entity:
 
     A class without `table=` is a base: fields, keys and methods for the entities derived from it.
 
-    `unknown` says what happens to attributes of an item that the class does not declare: an entity that was
-    read keeps them, and `put` writes them back ("keep"); `put` drops them ("drop"); such an item is not read,
-    but raises `InvalidItem` ("refuse"). `was_tag` is a previous `tag`, which items may still have.
+    `unknown` decides about attributes of an item that the class does not declare. "keep": an entity that was read keeps
+    them, and `put` writes them back. "drop": `put` drops them. "refuse": reading such an item raises `InvalidItem`.
+    `was_tag` is a previous `tag` that items may still have.
 
-    A class without `table=` that extends an entity is a kind of it: it shares the table and the keys, and reads of
-    the base return each item as the class of its kind.
+    A class without `table=` that extends an entity is a kind of that entity: it shares its table and keys, and reads of
+    the base return each item as an instance of its kind.
     """
 
     __schema__: ClassVar[EntitySchema]
@@ -127,9 +127,9 @@ class Entity:
 
     @classmethod
     def find(cls, *conditions: Condition, **named: Never) -> Query[Self]:
-        """The query by the first key that answers all conditions: the primary one, then the indexes.
+        """The query by the first key that answers all conditions: the primary key, then the indexes.
 
-        Raises `Unanswerable` if no key does; it never scans instead.
+        Raises `Unanswerable` if no key does; it never falls back to a scan.
 
         >>> query = Order.find(Order.customer_id == "36ab", Order.status == "SHIPPED")
         """
@@ -146,10 +146,10 @@ class Entity:
     def match(
         cls, *conditions: Condition, scan: bool = False, **named: Never
     ) -> Query[Self] | Scan[Self]:
-        """The query by the best key for any conditions, with a filter for those that the key does not answer.
+        """The query by the best key for any conditions, with a filter for those that the key cannot answer.
 
-        `explain()` of the query tells which key it is, why, and what it costs. Raises `Unanswerable` if every key
-        lacks something, unless `scan` allows to read the whole table.
+        The query's `explain()` shows which key it uses, why, and what it costs. Raises `Unanswerable` if no key can be
+        used, unless `scan` allows reading the whole table.
 
         >>> query = Order.match(Order.customer_id == "36ab", Order.number > 3, Order.status != "SHIPPED")
         """
@@ -172,18 +172,18 @@ class Entity:
 
     @classmethod
     def changes(cls, patch: object = None, /, **values: Any) -> list[Change]:
-        """The changes of an update that sets fields to new values; None removes a value that is optional.
+        """The changes for an update that sets fields to new values; None removes an optional value.
 
-        `patch` is a dict, a `Patch`, or a pydantic model, of which the fields that were set count. Raises
-        `InvalidEntity` that lists all faults: unknown names, values of other types, parts of the primary key, and
-        fields that the library maintains.
+        `patch` is a dict, a `Patch`, or a pydantic model, whose unset fields are ignored. Raises `InvalidEntity` that
+        lists all faults: unknown names, values of wrong types, parts of the primary key, and fields that the library
+        maintains.
 
         >>> shipped = store.update(order, *Order.changes(status="SHIPPED"))
         """
         given = {} if patch is None else given_by(patch)
         return Patch(cls, {**given, **values}).changes()
 
-    # With pydantic's names: input that is validated, and dumps
+    # With pydantic's names: validated input, and dumps
 
     @classmethod
     def model_validate(
@@ -194,9 +194,10 @@ class Entity:
         from_attributes: bool | None = None,
         context: Any = None,
     ) -> Self:
-        """An entity from input, such as a dict of a client; raises `pydantic.ValidationError`.
+        """An entity from input, such as a client's dict; raises `pydantic.ValidationError`.
 
-        Fields that the library maintains are ignored; the constructor takes them. An entity is returned itself.
+        Fields that the library maintains are ignored here, though the constructor accepts them. An entity is returned
+        unchanged.
         """
         entity: Self = _schema_of(cls).adapter.validate(
             obj, strict=strict, from_attributes=from_attributes, context=context
@@ -211,7 +212,7 @@ class Entity:
         strict: bool | None = None,
         context: Any = None,
     ) -> Self:
-        """An entity from input in JSON, as `model_validate`."""
+        """An entity from JSON input, as by `model_validate`."""
         entity: Self = _schema_of(cls).adapter.validate_json(
             json_data, strict=strict, context=context
         )
@@ -226,7 +227,7 @@ class Entity:
         exclude_defaults: bool = False,
         exclude_none: bool = False,
     ) -> dict[str, Any]:
-        """The fields that were read, as a dict; nested models as dicts, and with mode="json" the types of JSON."""
+        """The fields that were read, as a dict. Nested models become dicts; mode="json" uses JSON types only."""
         dump: dict[str, Any] = self.__schema__.adapter.dump(
             self,
             mode=mode,
@@ -288,14 +289,13 @@ class Entity:
 
     @property
     def unknown_attributes(self) -> dict[str, Any]:
-        """The attributes of the item, as plain values, that the entity does not declare.
+        """The item's attributes that the entity does not declare, as plain values.
 
-        `put` and `replace` write them back. There are none with `unknown="drop"`, and if only some fields were
-        read.
+        `put` and `replace` write them back. Empty with `unknown="drop"`, and if only some fields were read.
         """
         return item_from_wire(self.__dict__.get(UNKNOWN, {}))
 
-    # Hooks, for entities to override. They must not do I/O.
+    # Hooks that entities may override. They must not do I/O.
 
     def before_put(self) -> None:
         """Called before the entity is put, created or replaced; may change its fields."""
@@ -312,7 +312,7 @@ class Entity:
         return changes
 
     def _given(self) -> dict[str, Any]:
-        """The fields that the constructor takes: all but computed ones."""
+        """The fields that the constructor accepts: all except computed ones."""
         schema, values = self.__schema__, self.__dict__
         if not schema.fields.keys() <= values.keys():
             raise schema.incomplete(values)
@@ -323,7 +323,7 @@ class Entity:
         }
 
     def _compute(self) -> None:
-        """Bring the computed fields up to date."""
+        """Recompute the computed fields."""
         for name, compute in self.__schema__.computations.items():
             self.__dict__[name] = compute(self)
 
@@ -363,7 +363,7 @@ def _schema_of(entity: type[Entity]) -> EntitySchema:
 def upgrade(version: int) -> Callable[[F], F]:
     """Mark a static method that turns an item of an older version into the next one.
 
-    It takes and returns a dict of plain Python values:
+    The method takes and returns a dict of plain Python values:
 
         @staticmethod
         @upgrade(1)

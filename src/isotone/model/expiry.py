@@ -1,7 +1,7 @@
-"""Expired items: reads skip them, and writes treat them as missing.
+"""Expired items (TimeToLive): reads skip them, and writes treat them as missing, before DynamoDB deletes them.
 
-DynamoDB may take two days to delete an item after the time in its TimeToLive attribute. Queries, gets, counts
-and conditions of writes use the rules of this module, so an entity disappears at that time.
+DynamoDB may delete an item up to two days after the time in its TimeToLive attribute. Queries, gets, counts and write
+conditions follow this module's rules, so an entity disappears at that time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def has_expired(expiry: AttributeValue | None, now: float) -> bool:
-    """Whether an item with this value in its TimeToLive attribute has expired."""
+    """Whether an item with this TimeToLive value has expired."""
     return expiry is not None and "N" in expiry and float(expiry["N"]) <= now
 
 
@@ -33,18 +33,18 @@ def is_missing(schema: EntitySchema, item: Item | None, now: float) -> bool:
 
 
 def expired(attribute: str, now: float) -> nodes.ConditionNode:
-    """The attribute holds a time in the past."""
+    """The condition that the attribute is a time in the past."""
     path = nodes.Path((attribute,))
     return nodes.Comparison("<=", path, nodes.Literal({"N": str(int(now))}))
 
 
 def unexpired(attribute: str, now: float) -> nodes.ConditionNode:
-    """The item has not expired: also true without the attribute, or if it is NULL."""
+    """The condition that the item has not expired; also true if the attribute is missing or NULL."""
     return nodes.Not(expired(attribute, now))
 
 
 def alive(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
-    """The stored item, if any, has not expired; None if the entity never expires."""
+    """The condition that the stored item, if there is one, has not expired; None if the entity never expires."""
     if "expires" not in schema.by_role:
         return None
     return unexpired(schema.by_role["expires"].attribute, now)
@@ -53,7 +53,7 @@ def alive(schema: EntitySchema, now: float) -> nodes.ConditionNode | None:
 def or_expired(
     schema: EntitySchema, condition: nodes.ConditionNode, now: float
 ) -> nodes.ConditionNode:
-    """The condition is true, or the stored item has expired."""
+    """The condition, or that the stored item has expired."""
     if "expires" not in schema.by_role:
         return condition
     return nodes.Or((condition, expired(schema.by_role["expires"].attribute, now)))

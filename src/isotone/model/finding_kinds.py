@@ -1,4 +1,4 @@
-"""The kinds of findings of `verify` and `rewrite`: what each means, what to do, and what a rewrite does about it."""
+"""The kinds of findings in `verify` and `rewrite` reports: their meaning, advice, and what a rewrite does about them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,19 @@ Kind = Literal[
 OfRewrite = Literal["corrects", "attempts", "ignores", "refuses"]
 """What `store.rewrite` does about a finding.
 
-It *corrects* an item by writing it again. It *attempts* that, where a function `change=` may be needed, and counts a
-failure. It *ignores* what only a function can change. It *refuses* an item if it is unknown what the item should be.
-Items of no entity, and markers by themselves, it does not meet.
+It *corrects* an item by writing it again. It *attempts* to, where a `change=` function may be needed, and counts
+failures. It *ignores* what only such a function can change. It *refuses* an item if nobody can know what the item
+should be. It never meets items without an entity, nor single markers.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """What there is to say of all findings of a kind.
+    """The description of one kind of findings.
 
-    `rewrite` is None for what a rewrite does not meet. `advice` has places for `{entity}` and `{name}`. A *notice* is no difference from what the entity would write now.
-    After a finding that *hides values* it is not certain that the item lacks a value.
+    `rewrite` is None if a rewrite never meets the kind. `advice` has placeholders for `{entity}` and `{name}`. A
+    *notice* is not a difference from what the entity would write now. A finding that *hides values* means that the item
+    may have values that cannot be read.
     """
 
     meaning: str

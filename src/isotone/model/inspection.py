@@ -1,15 +1,15 @@
-"""Inspects one stored item: its findings, compared with what its entity would write now; the order of the checks.
+"""Checks one stored item for `verify`: how it differs from what its entity would write now (wrong types, stale keys).
 
     inspector = Inspector(shop)
     for item in items:
         entity, findings, claims = inspector.inspect(item, clock.now())
 
-Nothing here reads or writes, and no item raises: an item that cannot be read is a finding. Each difference is found
-once, under the most exact name that fits: an attribute of another type is `invalid`, and the index keys that
-are made of it are then not looked at.
+This module neither reads nor writes, and no item makes it raise: an item that cannot be read is a finding. Each
+difference is reported once, by the most precise kind: if an attribute has the wrong type it is `invalid`, and the index
+keys made from it are not checked.
 
-Unique values are compared with their markers, which are other items. So an inspection lists the markers that there
-must be (`claims`), and `verification` reads the markers.
+Unique values have markers, which are separate items. An inspection lists the markers that must exist (`claims`), and
+`verification` reads them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 class ItemFinding:
     """One thing that is wrong with an item.
 
-    `name` is the field; for a key the name of the key in its class, for an attribute that the entity does not declare
-    the attribute, for an unrecognized item its tag. `found` is the stored value as DynamoDB JSON, of a key as a
-    map of its attributes. `declared` says what it would be.
+    `name` is the field; for a key, the key's name in its class; for an undeclared attribute, the attribute; for an
+    unrecognized item, its tag. `found` is the stored value as DynamoDB JSON; for a key, a map of its attributes.
+    `declared` says what it should be.
     """
 
     kind: Kind
@@ -55,10 +55,10 @@ class ItemFinding:
 
 
 class Inspection(NamedTuple):
-    """What was found about an item.
+    """The findings about one item.
 
-    `entity` is None for an item of no declared entity. `claims` has the text of each marker that the item must have,
-    with its field.
+    `entity` is None for an item of no declared entity. `claims` maps the text of each marker that the item must have to
+    its field.
     """
 
     entity: EntitySchema | None
@@ -67,14 +67,16 @@ class Inspection(NamedTuple):
 
 
 _NO_CLAIMS: Final[Mapping[str, Any]] = {}
-_LIBRARY_TAG: Final = re.compile("_[a-z_]+")  # `_keys`, `_unique`; a class has another name
+_LIBRARY_TAG: Final = re.compile(
+    "_[a-z_]+"
+)  # `_keys`, `_unique`; tags of classes never look like this
 
 
 class Inspector:
     """Compares the items of one table with the entities that the program declares on it.
 
-    `other_index_attributes`: the key attributes of indexes that the table has and does not declare, each with the
-    index's name.
+    `other_index_attributes`: the key attributes of indexes that the table has but the program does not declare, each
+    with its index's name.
     """
 
     def __init__(
@@ -91,26 +93,26 @@ class Inspector:
         }
 
     def is_of_library(self, item: Item) -> bool:
-        """Whether an item is not an entity, but one that the library keeps: a marker, a record, a position."""
+        """Whether an item belongs to the library, such as a marker, a key record or a saved position."""
         tag = item.get(self.table.tag, {}).get("S", "")
         return self.table.entity_of(tag) is None and _LIBRARY_TAG.fullmatch(tag) is not None
 
     def entity_of(self, item: Item) -> EntitySchema | None:
-        """The entity of an item by its tag, or without a tag by the form of its key; None if there is none."""
+        """The entity of an item: by its tag, or else by the form of its key; None if there is none."""
         tag = item.get(self.table.tag)
         if tag is not None:
             return self.table.entity_of(tag.get("S", ""))
         return self._entity_with_key_of(item)
 
     def inspect(self, item: Item, now: float) -> Inspection:
-        """What is wrong with an item that is not the library's. Nothing, if it has expired."""
+        """Check an item that is not the library's. An expired item has no findings."""
         schema = self.entity_of(item)
         if schema is None:
             return Inspection(None, [self._unrecognized(item)], _NO_CLAIMS)
         return self.inspect_as(schema, item, now)
 
     def inspect_as(self, schema: EntitySchema, item: Item, now: float) -> Inspection:
-        """What is wrong with an item of an entity."""
+        """Check an item as one of this entity."""
         if _is_over(schema, item, now):
             return Inspection(schema, [], _NO_CLAIMS)
         findings: list[ItemFinding] = []
@@ -167,7 +169,7 @@ class Inspector:
 
 
 def entity_of_item(table: Table, item: Item) -> EntitySchema | None:
-    """The entity of a stored item: by its tag, or without one by the form of its key; None if there is none."""
+    """The entity of a stored item: by its tag, or else by the form of its key; None if there is none."""
     return Inspector(table).entity_of(item)
 
 
@@ -181,7 +183,7 @@ def _key_of(schema: EntitySchema, item: Item) -> Item:
 
 
 def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageError) -> ItemFinding:
-    """The finding about an item that cannot be upgraded."""
+    """The finding for an item that cannot be upgraded."""
     found = item.get(VERSION_ATTRIBUTE)
     if isinstance(error, NewerVersion):
         return ItemFinding("newer_version", schema.tag, None, found, error.declared)
@@ -194,7 +196,7 @@ def _of_version(schema: EntitySchema, item: Item, error: InvalidItem | UsageErro
 
 
 class _Comparison(NamedTuple):
-    """What differs; `is_as_written`: nothing does, not even an attribute that is not declared."""
+    """The differences found; `is_as_written` if there are none, not even an undeclared attribute."""
 
     findings: list[ItemFinding]
     claims: Mapping[str, Attr[Any]]
@@ -202,9 +204,9 @@ class _Comparison(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """An item as it is read. `present` is the item upgraded to the present version of the entity.
+    """An item as it was read. `present` is the item, upgraded to the entity's current version.
 
-    `values` are those of the entity, which is computed with; `faults` are the fields that cannot be read.
+    `values` are the entity's, with computed fields as they should be; `faults` are the fields that cannot be read.
     """
 
     schema: EntitySchema
@@ -216,7 +218,7 @@ class _Read(NamedTuple):
 
     @property
     def is_older(self) -> bool:
-        """Whether an older version wrote it. Then only what reads depend on is compared: its values and its keys."""
+        """Whether an older version wrote the item. Then only values and keys are compared, on which reads depend."""
         return self.present is not self.item
 
     def finding(
@@ -230,7 +232,7 @@ class _Read(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """What a put would write of the fields; `faulty` are those without a value to compare."""
+    """The attributes that a put would write; `faulty` are the fields without a value to compare."""
 
     attributes: Item
     faulty: set[str]
@@ -239,7 +241,7 @@ class _Written(NamedTuple):
 def _compare(schema: EntitySchema, item: Item, present: Item) -> _Comparison:
     """Compare an item in stages: values, fields, primary key, index keys, maximums, unique values.
 
-    Computed fields come first, as the other stages use their values.
+    Computed fields come first, because the other stages use their values.
     """
     read = _read(schema, item, present)
     is_as_written = _would_be_written(read)
@@ -264,7 +266,7 @@ def _read(schema: EntitySchema, item: Item, present: Item) -> _Read:
 
 
 def _would_be_written(read: _Read) -> bool:
-    """Whether the item is the one that a put would write: true for nearly all, and quickly found out."""
+    """Whether a put would write exactly this item. A quick check that passes for nearly all items."""
     schema, values = read.schema, read.values
     if read.is_older or read.faults or UNKNOWN in values:
         return False
@@ -279,7 +281,7 @@ def _would_be_written(read: _Read) -> bool:
 
 
 def _of_values(read: _Read) -> Iterator[ItemFinding]:
-    """The version of the item, and the fields whose values cannot be read."""
+    """Check the item's version, and the fields whose values cannot be read."""
     schema = read.schema
     if read.is_older:
         found = read.item.get(VERSION_ATTRIBUTE)
@@ -290,13 +292,13 @@ def _of_values(read: _Read) -> Iterator[ItemFinding]:
             yield read.finding("invalid", name, stored, fault.declared)
         elif fault.found is None and name not in schema.computations:
             yield read.finding("missing", name, None, fault.declared)
-    for key in schema.keys.values():  # which alone may hold the value, in another form
+    for key in schema.keys.values():  # an index key may hold the only copy, in another form
         if any(_holds(read, slot, name) for slot in key.slots for name in read.faults):
             yield _of_key(read, key, "key" if key.index is None else "index_stale", None)
 
 
 def _holds(read: _Read, slot: Slot, name: str) -> bool:
-    """Whether a key is the only place of a field's value, and cannot be read."""
+    """Whether a field's value is stored only in this key, which cannot be read."""
     return (
         read.schema.fields[name].attribute not in read.present
         and any(component.field.name == name for component in slot.components)
@@ -305,7 +307,7 @@ def _holds(read: _Read, slot: Slot, name: str) -> bool:
 
 
 def _of_computed_fields(read: _Read, written: _Written) -> Iterator[ItemFinding]:
-    """Compare computed fields, and set each to what it would be."""
+    """Compare the computed fields, and correct their values for the later stages."""
     schema = read.schema
     for name, compute in schema.computations.items():
         field = schema.fields[name]
@@ -328,7 +330,7 @@ def _of_computed_fields(read: _Read, written: _Written) -> Iterator[ItemFinding]
 
 
 def _of_fields(read: _Read, written: _Written) -> Iterator[ItemFinding]:
-    """Compare how the values of the other fields are written."""
+    """Compare the stored form of the other fields."""
     schema = read.schema
     for name, field in schema.fields.items():
         if name not in read.values or name in schema.computations:
@@ -384,7 +386,7 @@ def _of_index_keys(read: _Read, written: _Written) -> Iterator[ItemFinding]:
         comparable.append(key)
     for key in comparable:
         names = key_index_attributes(schema, key) - ignored
-        ignored |= names  # an attribute that two keys share is noted once
+        ignored |= names  # report an attribute that two keys share only once
         wrong = {name for name in names if read.item.get(name) != expected.get(name)}
         if wrong:
             yield _of_key(read, key, _kind_of(read.item, wrong, expected), expected, wrong)
@@ -399,7 +401,7 @@ def _kind_of(item: Item, wrong: set[str], expected: Item) -> Kind:
 def _of_key(
     read: _Read, key: BoundKey, kind: Kind, expected: Item | None, names: set[str] | None = None
 ) -> ItemFinding:
-    """A difference of a key, or of some of its attributes."""
+    """The finding for a key, or for some of its attributes."""
     chosen = [slot.attribute.name for slot in key.slots]
     if names is not None:
         chosen = [name for name in chosen if name in names]
@@ -417,7 +419,9 @@ def _of_key(
 def _of_headroom(read: _Read) -> Iterator[ItemFinding]:
     fields: set[str] = set()
     for notice in headroom.near_maximum(read.schema, read.values):
-        if notice.share <= 1 and notice.field not in fields:  # above it is an overflow
+        if (
+            notice.share <= 1 and notice.field not in fields
+        ):  # more than 1 is an overflow, reported elsewhere
             fields.add(notice.field)
             found = read.schema.fields[notice.field].encode(notice.value)
             declared = f"at most {notice.maximum} in key {notice.key!r}"
@@ -425,7 +429,7 @@ def _of_headroom(read: _Read) -> Iterator[ItemFinding]:
 
 
 def _claims_of(read: _Read) -> tuple[Mapping[str, Attr[Any]], list[ItemFinding]]:
-    """The markers that the item must have, or the finding that there can be none."""
+    """The markers that the item must have, or the finding that no marker can be made."""
     schema = read.schema
     if not schema.unique:
         return _NO_CLAIMS, []
@@ -436,7 +440,7 @@ def _claims_of(read: _Read) -> tuple[Mapping[str, Attr[Any]], list[ItemFinding]]
 
 
 def _text(item: Item) -> str:
-    """Attributes for people: one value by itself, several with their names."""
+    """Attributes as text: one value on its own, several with their names."""
     values = item_from_wire(item)
     if len(values) == 1:
         return repr(next(iter(values.values())))

@@ -1,20 +1,20 @@
-"""`KeysChanged`: the record of the keys that items were written with, compared with what a program declares.
+"""`KeysChanged`: compares the declared keys with the recorded ones that a table's items were written with.
 
     PK       SK       _type    keys of Order                                          keys of Customer
     _keys    _keys    _keys    {"primary": {"PK": "CUSTOMER#{customer: Text}", …}}    …
 
-Keys are composed by the class statement, so another class statement (a wider number, another order of
-an enum, a new index) does not find what the previous one wrote. A store reads this item when it first meets a
-key of the table, and raises `KeysChanged` if the items have another form of the key than the declared one:
-for the primary key always, for the key of an index if that index is read. A form records the width of a number,
-not its maximum, so a larger maximum with as many digits is the same form. `create_tables` and the first write
-of an entity write the record; `widen` and `rewrite` bring it up to date.
+The class statement defines how keys are composed. Another class statement (a wider number, another order of an enum, a
+new index) does not find what the previous one wrote. A store therefore reads this record when it first uses a key of
+the table. It raises `KeysChanged` if the items have another form of the key than the declared one: always for the
+primary key, and for an index key if that index is read. A form records a number's width, not its maximum, so a larger
+maximum with as many digits is the same form. `create_tables` and an entity's first write write the record; `widen` and
+`rewrite` update it.
 
-If a program writes another form of a key than the recorded one (a changed index, or a key with `was`), both forms
-are recorded, so that no program misses what the other one writes. The same holds for a tag with `was_tag`.
+If a program writes another form of a key than the recorded one (a changed index, or a key with `was`), both forms are
+recorded, so that no program misses what another one writes. The same holds for a tag with `was_tag`.
 
-Some changes need no rewriting, and are recorded as they come: an index that is not declared any more, and
-values added at the end of an enum `in_order`, as long as their ordinals have the same number of digits.
+Some changes need no rewrite and are recorded at once: an index that is no longer declared, and values added at the end
+of an enum `in_order`, as long as their ordinals have the same number of digits.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ _PREFIX: Final = "keys of "
 _PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in base64
 
 _RENAMED: Final = "renamed to"
-"""In the record of a previous tag: the tag that items have instead."""
+"""The prefix in the record of a previous tag, before the tag that items have now."""
 
 _BEING_RENAMED: Final = "being renamed to"
-"""The same while some items may still have the previous tag."""
+"""The same, while some items may still have the previous tag."""
 
 _WHATEVER: Final = object()
 
 Form = Mapping[str, str]
 """For each attribute of a key, how its value is composed."""
 Forms = Mapping[str, Form | list[Form]]
-"""For each key of an entity (`primary`, or the name of its index), its form; a list if programs write several."""
+"""The form of each key of an entity (`primary`, or an index name); a list if programs write several."""
 
 
 class KeyRecords:
-    """The key records of the tables that a store has met."""
+    """The key records of the tables that a store has used."""
 
     def __init__(self, *, is_checked: bool = True) -> None:
         self._is_checked = is_checked
         self._records: dict[Table, Item] = {}
         self.checked: set[object] = set()
-        """The keys, and the tuples of keys of a read, that were compared with the record and agree with it."""
+        """Keys, and tuples of keys of a read, that were compared with the record and agree with it."""
         self.recorded: set[EntitySchema] = set()
-        """The entities whose keys are in the record: their next writes need not look at it."""
+        """Entities whose keys are recorded; their next writes need not check the record."""
 
     def check(self, schemas: tuple[EntitySchema, ...], keys: tuple[BoundKey, ...]) -> Steps[None]:
-        """Raise `KeysChanged` if a table's items have other keys. One read for each new table."""
+        """Raise `KeysChanged` if a table's items have other keys. Reads the record once for each new table."""
         for schema, key in zip(schemas, keys, strict=True):
             for each in (schema.primary, key):
                 if each not in self.checked:
@@ -78,17 +78,15 @@ class KeyRecords:
         self.checked.add(keys)
 
     def record(self, schema: EntitySchema) -> Steps[None]:
-        """Check the primary key of an entity, and record all its keys. One write if they are new."""
+        """Check an entity's primary key, and record all its keys; one write if they are new."""
         yield from self.check((schema,), (schema.primary,))
         if schema.base is not None and schema.base not in self.recorded:
-            yield from self.record(
-                schema.base
-            )  # so that a program without this kind knows the keys
+            yield from self.record(schema.base)  # so that programs without this kind know its keys
         if self._is_checked and _can_be_recorded(schema.table):
             before = self._records[schema.table].get(_attribute(schema))
             declared = _forms_to_store(schema, self._records[schema.table])
             if before != to_wire(declared):
-                # Refused if another program has recorded its keys in between, which are compared now.
+                # Refused if another program recorded keys meanwhile; the next comparison sees them.
                 with contextlib.suppress(ConditionalCheckFailedException):
                     yield from write_when_free(
                         Call("UpdateItem", _update(schema, declared, before))
@@ -98,7 +96,7 @@ class KeyRecords:
         self.recorded.add(schema)
 
     def accept(self, schema: EntitySchema) -> Steps[tuple[Item, Item]]:
-        """Record the keys of an entity as they are declared; returns the record as it was, and as it is."""
+        """Record an entity's keys as declared; returns the record before and after."""
         before: Item = {}
         if _can_be_recorded(schema.table):
             before = yield from _read(schema.table)
@@ -111,7 +109,7 @@ class KeyRecords:
         return before, self._records.get(schema.table, {})
 
     def reset(self) -> None:
-        """Compare all keys again."""
+        """Forget all comparisons, so that all keys are compared again."""
         self._records.clear()
         self.checked.clear()
         self.recorded.clear()
@@ -119,7 +117,7 @@ class KeyRecords:
     def record_all(self, table: Table) -> Steps[None]:
         """Record the keys of the entities of a table that was just created.
 
-        An entity declared by several classes is skipped: its first write records it.
+        An entity that several classes declare is skipped; its first write records it.
         """
         if self._is_checked and _can_be_recorded(table) and table.entities:
             for schema in table.entities.values():
@@ -131,14 +129,16 @@ class KeyRecords:
             self._records[table] = yield from _read(table)
 
     def forget(self, table: Table) -> None:
-        """Forget the record of a table that was deleted."""
-        self._records.pop(table, None)  # and compare all keys again: a read may be of several
+        """Forget the record of a deleted table."""
+        self._records.pop(
+            table, None
+        )  # all keys are compared again, because one read may use several tables
         for schema in table.entities.values():
             self.recorded.discard(schema)
         self.checked.clear()
 
     def check_unique(self, schema: EntitySchema, field: Attr[Any]) -> Steps[None]:
-        """Raise `KeysChanged` if programs have written items without markers of a unique field."""
+        """Raise `KeysChanged` if other programs have written items without markers for a unique field."""
         known = (schema, field.name)
         if known not in self.checked:
             yield from self._compare(
@@ -147,13 +147,13 @@ class KeyRecords:
             self.checked.add(known)
 
     def check_tag(self, schema: EntitySchema) -> Steps[None]:
-        """Raise `KeysChanged` if items of an entity may have a tag that it does not declare."""
+        """Raise `KeysChanged` if items of an entity may have a tag that the entity does not declare."""
         yield from self._compare(
             schema, lambda record: other_tags(schema, record) + earlier_tags(schema, record)
         )
 
     def _check(self, schema: EntitySchema, key: BoundKey) -> Steps[None]:
-        if key in schema.keys.values():  # otherwise a previous key, which `was` declares
+        if key in schema.keys.values():  # otherwise it is a previous key, which `was` declares
             yield from self._compare(schema, lambda record: key_differences(schema, key, record))
 
     def _compare(
@@ -163,14 +163,14 @@ class KeyRecords:
         if not self._is_checked or not _can_be_recorded(table):
             return
         if table not in self._records or differences(self._records[table]):
-            self._records[table] = yield from _read(table)  # it may have changed since it was read
+            self._records[table] = yield from _read(table)  # read again, as it may have changed
             found = differences(self._records[table])
             if found:
                 raise KeysChanged(schema.tag, table.name, found)
 
 
 def differences(table: Table) -> Steps[list[str]]:
-    """How the keys that the entities of a table declare differ from those recorded."""
+    """How the keys that a table's entities declare differ from the recorded ones."""
     if not _can_be_recorded(table):
         return []
     record = yield from _read(table)
@@ -201,7 +201,7 @@ def is_record(table: Table, key: Item) -> bool:
 
 
 def _can_be_recorded(table: Table) -> bool:
-    """Whether the table's keys have room for the record: the partition key is a text."""
+    """Whether the record fits into the table: its partition key must be a text."""
     return all(attribute.type == "S" for attribute in table.keys.partition)
 
 
@@ -226,9 +226,9 @@ def _update(
     *,
     is_rewritten: bool = False,
 ) -> dict[str, Any]:
-    """The request that records keys, if those `before` are still recorded, and the tag instead of a previous one.
+    """The request that records keys if those in `before` are still recorded, and renames a previous tag.
 
-    `is_rewritten`: no item has a previous tag any more.
+    `is_rewritten`: no item has a previous tag any longer.
     """
     table, attribute = schema.table, _attribute(schema)
     members = {table.tag: {"S": MARK}, attribute: to_wire(declared)}
@@ -244,7 +244,7 @@ def _update(
 
 
 def _undeclared(table: Table, record: Item) -> list[str]:
-    """The entities that are recorded, and that this program does not declare."""
+    """The recorded entities that this program does not declare."""
     tags = [name.removeprefix(_PREFIX) for name in record if name.startswith(_PREFIX)]
     return [tag for tag in tags if table.entity_of(tag) is None]
 
@@ -261,7 +261,7 @@ def _stored_forms(schema: EntitySchema, record: Item) -> Forms | None:
 
 
 def forms(schema: EntitySchema) -> Forms:
-    """What determines the keys of an entity, for each of them: texts for people, equal if the keys are.
+    """The form of each key of an entity, as texts that people can read; equal texts mean equal keys.
 
     >>> forms(Order.__schema__)["primary"]
     {'PK': 'CUSTOMER#{customer_id: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
@@ -279,7 +279,7 @@ def _unique_name(field: Attr[Any]) -> str:
 
 
 def _unique_form(field: Attr[Any]) -> Form:
-    """How the marker of a unique value is composed, from which fields."""
+    """How the marker of a unique value is composed from its fields."""
     parts = [
         " ".join(filter(None, (f"{{{each.attribute}: {each.wire.code}", each.options.case))) + "}"
         for each in (*field.unique_within, field)
@@ -304,7 +304,7 @@ def _form(key: BoundKey) -> Form:
 
 
 def key_differences(schema: EntitySchema, key: BoundKey, record: Item) -> list[str]:
-    """How a key that an entity declares differs from the recorded one; empty if its items have it."""
+    """How a declared key differs from the recorded one; empty if the items have the declared form."""
     recorded = _stored_forms(schema, record)
     if recorded is None:
         return other_tags(schema, record) if key.index is None else []
@@ -342,7 +342,7 @@ def other_tags(schema: EntitySchema, record: Item) -> list[str]:
 
 
 def earlier_tags(schema: EntitySchema, record: Item) -> list[str]:
-    """The tags that items of an entity may still have, and that it does not declare any more."""
+    """The tags that an entity's items may still have although the entity no longer declares them."""
     tags = [name.removeprefix(_PREFIX) for name in record if name.startswith(_PREFIX)]
     return [
         f"some items still have the tag {tag!r}; run store.rewrite by the program that declares was_tag={tag!r}"
@@ -353,10 +353,10 @@ def earlier_tags(schema: EntitySchema, record: Item) -> list[str]:
 
 
 def unique_differences(schema: EntitySchema, field: Attr[Any], record: Item) -> list[str]:
-    """How the markers of a unique field differ from those recorded; empty if its items have them."""
+    """How the declared markers of a unique field differ from the recorded ones; empty if they agree."""
     recorded = _stored_forms(schema, record)
     if recorded is None or recorded.keys() & {_RENAMED, _BEING_RENAMED}:
-        return []  # the primary key tells
+        return []  # the check of the primary key reports this
     if _listed(recorded.get(_unique_name(field))) == [_unique_form(field)]:
         return []
     return [
@@ -378,7 +378,7 @@ def _differences_of(before: Form, declared: Form, title: str, *, is_one_of: bool
 
 
 def _unnamed(form: Form) -> Form:
-    """The form without the names of the attributes that its fields have."""
+    """The form without attribute names."""
     return {name: _NAMES.sub("{", text) for name, text in form.items()}
 
 
@@ -392,16 +392,16 @@ def _title(key: BoundKey) -> str:
     return "the primary key" if key.index is None else f"index {key.index!r}"
 
 
-# The values in the form of a `Choice`, each with a space after it: `{state: Choice digits=1: PLACED SHIPPED }`.
+# The values of a `Choice` in a form, each followed by a space: `{state: Choice digits=1: PLACED SHIPPED }`.
 _VALUES: Final = re.compile(r"(?<=: )(Choice[^:{}]*): ((?:\S+ )+)(?=\})")
 
 
-# The name of an attribute in a form: `customer` in `CUSTOMER#{customer: Text}`.
+# The name of a field in a form: `customer` in `CUSTOMER#{customer: Text}`.
 _NAMES: Final = re.compile(r"\{[^:{}]*(?=[:}])")
 
 
 class _Parsed(NamedTuple):
-    """A form in two parts: the values of its enums, in order, and all the rest."""
+    """A form in two parts: the ordered values of its enums, and everything else."""
 
     rest: str
     enums: list[list[str]]
@@ -413,7 +413,7 @@ def _parsed(form: str) -> _Parsed:
 
 
 def _grown(old: str, new: str) -> str | None:
-    """The one of two forms that has values added at the end of enums; None if they differ otherwise."""
+    """Whichever of two forms adds values at the end of enums; None if they differ in any other way."""
     before, after = _parsed(old), _parsed(new)
     if before.rest != after.rest:
         return None
@@ -425,12 +425,12 @@ def _grown(old: str, new: str) -> str | None:
 
 
 def _continues(values: list[str], fewer: list[str]) -> bool:
-    """Whether values are others, and maybe more at the end."""
+    """Whether a list of values begins with all of the fewer values."""
     return values[: len(fewer)] == fewer
 
 
 def _merged(recorded: Form, declared: Form) -> Form | None:
-    """The form with the values of enums that either has; None if the two differ otherwise."""
+    """One form with all values of both forms' enums; None if they differ in any other way."""
     merged: dict[str, str] = {}
     for name in {**recorded, **declared}:
         grown = _grown(recorded.get(name, ""), declared.get(name, ""))
@@ -441,9 +441,9 @@ def _merged(recorded: Form, declared: Form) -> Form | None:
 
 
 def _forms_to_store(schema: EntitySchema, record: Item) -> Forms:
-    """The keys that items may have once this program writes, too.
+    """The forms that an entity's keys may have once this program also writes.
 
-    An index that is new is left out until its items are rewritten.
+    A new index is left out until its items are rewritten.
     """
     recorded = _stored_forms(schema, record)
     if recorded is None:
@@ -458,7 +458,7 @@ def _forms_to_store(schema: EntitySchema, record: Item) -> Forms:
 
 
 def _joined(stored: list[Form], declared: Form) -> list[Form]:
-    """The stored forms and the declared one, which may be one of them with more values of an enum."""
+    """The stored forms and the declared one, merged if one only adds values to an enum of the other."""
     for place, form in enumerate(stored):
         merged = _merged(form, declared)
         if merged is not None:

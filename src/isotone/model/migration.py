@@ -1,8 +1,8 @@
-"""Items under previous keys (`was`): how single reads find them, and how writes migrate them to the current key.
+"""Gets and writes of items under a previous key (`was`): looks under both keys, and moves an item before writing it.
 
-While `was` is declared (`declaring.previous_keys`), an item is stored under its current key or under the previous one.
-The core reads and writes current keys only; `store` calls this module for entities that declare `was`. Queries are
-in `reading.two_key_forms`, the migration of a whole table is in `rewriting`.
+While `was` is declared (`declaring.previous_keys`), an item may be stored under its current key or its previous one.
+Ordinary reads and writes use current keys only; `store` calls this module for entities that declare `was`.
+`reading.two_key_forms` has the queries, `rewriting` migrates a whole table.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def migrate_key(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:
         return
     item = yield from read_item(schema, previous)
     if item is not None and owner_of(schema, item) is schema:
-        with contextlib.suppress(AlreadyExists):  # then the item under the new key counts
+        with contextlib.suppress(AlreadyExists):  # the item under the new key wins
             yield from execute(Rewrite(schema, item), clock)
 
 
@@ -74,7 +74,7 @@ def get(
     found = yield from reader.get(entity, values, consistent=consistent)
     schema = entity.__schema__
     if values.keys() != schema.identity.keys():
-        return found  # it was found by a unique value, whose marker has the key
+        return found  # found by a unique value, whose marker names the key
     if found is None:
         item = yield from _get_previous(schema, schema.identify(values), consistent=consistent)
         found = reader.entity_of(entity, item)

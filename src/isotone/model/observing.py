@@ -1,4 +1,4 @@
-"""Observers of requests: each call to the backend with its cost and duration, for logs, metrics and traces.
+"""`observe=`: observers of each request with its cost and duration; `to_log`, `to_spans` (OpenTelemetry).
 
 An observer is called when a request starts, and returns a function that is called when it ends:
 
@@ -27,9 +27,9 @@ from isotone.text_table import pluralized
 class Observation:
     """One request that has ended.
 
-    `units`, `scanned` and `returned` come from the response, and are 0 if it does not have them. Each request that is
-    observed asks for its units; one that fails does not tell them. `error` is the code of an API error, or the class
-    name of another exception.
+    `units`, `scanned` and `returned` come from the response; 0 if the response lacks them, as for a failed request.
+    Every observed request asks for its capacity units. `error` is the code of an API error, or the class name of
+    another exception.
     """
 
     operation: str
@@ -57,7 +57,7 @@ class Observed(Native):
         self._observers = tuple(observers)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action."""
+        """Execute one action, and report it."""
         request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
@@ -81,7 +81,7 @@ class AsyncObserved(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Answer one action."""
+        """Execute one action, and report it."""
         request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
@@ -102,7 +102,7 @@ _PRICED: Final = frozenset(
 
 
 def _priced(operation: str, request: Request) -> Request:
-    """The request that also asks what it costs, so that an observation can say it."""
+    """The request, which also asks for its consumed capacity."""
     if operation not in _PRICED or "ReturnConsumedCapacity" in request:
         return request
     return {**request, "ReturnConsumedCapacity": "TOTAL"}

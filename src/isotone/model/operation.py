@@ -1,7 +1,7 @@
-"""One body for each operation, for hosts that wait, hosts that are awaited, and hosts that compose.
+"""`@operation`: one implementation for sync stores, async stores, transactions and structures.
 
-A store, a transaction and a structure are *hosts*: their operations are generators without I/O (`steps`),
-marked with `@operation`. The result of a call depends on the host, and type checkers know it:
+A store, a transaction and a structure are *hosts*. Their operations are generators without I/O (`steps`), marked with
+`@operation`. What a call returns depends on the host, and type checkers know it:
 
     class Counter(Host[M]):
         @operation
@@ -12,10 +12,10 @@ marked with `@operation`. The result of a call depends on the host, and type che
     await Counter(async_store).increment()          # int
     yield from Counter(calls).increment()           # int, inside another operation
 
-`@iteration` marks operations with results in batches; the caller uses `for` or `async for`.
+`@iteration` marks operations that return results in batches; the caller uses `for` or `async for`.
 
-mypy and pyright see descriptors, through which generic methods keep their type variables. At run time both
-decorators return plain functions, which hand the generator to `host.run`.
+mypy and pyright see descriptors, because generic methods keep their type variables through these. At run time both
+decorators return plain functions, which pass the generator to `host.run`.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Composes:
 M_co = TypeVarWithDefault("M_co", covariant=True, default=Waits)
 
 CheckArguments = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
-"""Raises `UsageError` for arguments that an operation does not take: (host, args, kwargs)."""
+"""Raises `UsageError` for arguments that an operation does not accept: (host, args, kwargs)."""
 
 
 class Host(Generic[M_co]):
-    """An object with operations; `run` and `run_batches` determine the result of a call."""
+    """An object with operations; its `run` and `run_batches` determine what a call returns."""
 
     run: Callable[[Steps[Any]], Any]
     run_batches: Callable[[Batches[Any]], Any]
@@ -97,8 +97,8 @@ else:
 
     def operation(function, check: CheckArguments | None = None):
         """Mark a method that returns steps as an operation of its host."""
-        # Two functions, because every call of a store would pay for a test of `check`. The name of a
-        # coroutine is what Python's "… was never awaited" tells.
+        # Two functions, because every call of a store would pay for a test of `check`. The coroutine's name appears in
+        # Python's warning "… was never awaited".
         if check is None:
 
             def call(self, /, *args, **kwargs):

@@ -1,11 +1,11 @@
-"""Other results of a store's writes: the old entity, nothing, or the request itself.
+"""`store.returning("old")`, `store.returning("none")` and `store.requests`: writes with another result.
 
     before = store.returning("old").update(Order, Order.status.set("SHIPPED"), customer_id="a", number=1)
     store.returning("none").update(Order, Order.total.add(1), customer_id="a", number=1)
     request = store.requests.update(Order, Order.total.add(1), customer_id="a", number=1)
 
-They have the verbs of the store, with the same arguments. Each is an object of its own, because the type of a call's
-result cannot depend on an argument where one definition serves stores that wait and stores that are awaited.
+They have the store's methods, with the same arguments. They are separate objects because the type of a result cannot
+depend on an argument when one definition serves both sync and async stores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ E = TypeVar("E", bound=Entity)
 
 
 class _Returning(Host[M_co]):
-    """The writes of a store, with another result."""
+    """A store's writes, with another result."""
 
     returned: Returned
 
@@ -44,21 +44,21 @@ class _Returning(Host[M_co]):
 
 
 class ReturningOld(_Returning[M_co]):
-    """Writes that return the entity as it was before; made by `store.returning("old")`.
+    """Writes that return the previous entity; made by `store.returning("old")`.
 
-    They cost what the store's own cost. The result is None if there was no entity, or it had expired.
+    They cost as much as the store's own writes. The result is None if there was no entity, or if it had expired.
     """
 
     returned = "ALL_OLD"
 
     @operation
     def put(self, entity: E, *, when: Condition | None = None) -> Steps[E | None]:
-        """Write an entity, and return the one that it replaced."""
+        """Write an entity; return the one that it replaced."""
         return self._write(Put(entity, when))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
-        """Replace an existing entity, and return the one that it replaced."""
+        """Replace an existing entity; return the one that it replaced."""
         return self._write(Put(entity, when, "presence"))
 
     @operation
@@ -70,7 +70,7 @@ class ReturningOld(_Returning[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[E]:
-        """Change some fields of an entity, and return it as it was before."""
+        """Change some fields of an entity; return it as it was before."""
         return self._write(Update(target, changes, key, when))
 
     @operation
@@ -82,7 +82,7 @@ class ReturningOld(_Returning[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[E | None]:
-        """Change some fields of an entity, or create it, and return it as it was before."""
+        """Change some fields of an entity, or create it; return it as it was before."""
         return self._write(Upsert(target, changes, key, when))
 
     @operation
@@ -94,14 +94,14 @@ class ReturningOld(_Returning[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[E | None]:
-        """Delete an entity, and return it, as the store's own `delete` does."""
+        """Delete an entity and return it, like the store's own `delete`."""
         return self._write(Delete(target, key, when))
 
 
 class ReturningNothing(_Returning[M_co]):
-    """Writes that return nothing, so that no item is transferred and decoded; made by `store.returning("none")`.
+    """Writes that return nothing, which saves the transfer and decoding; made by `store.returning("none")`.
 
-    They cost as many units as the store's own. `put` has no such form: it never transfers an item back.
+    They cost as many units as the store's own writes. There is no `put` here, because `put` never returns an item.
     """
 
     returned = "NONE"
@@ -144,11 +144,11 @@ class ReturningNothing(_Returning[M_co]):
 
 
 class Requests(Host[M_co]):
-    """The requests of writes, which are not sent: `store.requests`.
+    """The requests for writes, without sending them: `store.requests`.
 
-    Each method takes what the store's own takes, and returns the request in the form for servers: that of PutItem,
-    UpdateItem or DeleteItem, or of TransactWriteItems if several items are written. A write that must read its item
-    first does so. The entity is not changed.
+    Each method takes the same arguments as the store's own, and returns the request as servers take it: a PutItem,
+    UpdateItem or DeleteItem, or a TransactWriteItems if several items are written. If a write must read its item first,
+    it does so. The entity is not changed.
     """
 
     def __init__(
@@ -159,17 +159,17 @@ class Requests(Host[M_co]):
 
     @operation
     def put(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
-        """The request of `store.put`."""
+        """The request for `store.put`."""
         return self._requested(Put(_copy(entity), when))
 
     @operation
     def create(self, entity: Entity) -> Steps[Request]:
-        """The request of `store.create`."""
+        """The request for `store.create`."""
         return self._requested(Put(_copy(entity), None, "absence"))
 
     @operation
     def replace(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
-        """The request of `store.replace`."""
+        """The request for `store.replace`."""
         return self._requested(Put(_copy(entity), when, "presence"))
 
     @operation
@@ -181,7 +181,7 @@ class Requests(Host[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[Request]:
-        """The request of `store.update`."""
+        """The request for `store.update`."""
         return self._requested(Update(target, changes, key, when))
 
     @operation
@@ -193,7 +193,7 @@ class Requests(Host[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[Request]:
-        """The request of `store.upsert`; it may refer to an item that exists, or create one."""
+        """The request for `store.upsert`; it works whether or not the item exists."""
         return self._requested(Upsert(target, changes, key, when))
 
     @operation
@@ -205,7 +205,7 @@ class Requests(Host[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[Request]:
-        """The request of `store.delete`."""
+        """The request for `store.delete`."""
         return self._requested(Delete(_copy(target), key, when))
 
     @operation
@@ -217,12 +217,12 @@ class Requests(Host[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[Request]:
-        """The request of `store.move`, which reads the item first."""
+        """The request for `store.move`, which reads the item first."""
         return self._requested(Move(target, changes, key, when))
 
 
 def _copy(target: Any) -> Any:
-    """An entity that hooks may change in the place of the caller's; a class or a key as it is."""
+    """A copy of an entity, which hooks may change instead of the caller's; a class or a key unchanged."""
     if not isinstance(target, Entity):
         return target
     return type(target).from_trusted(dict(target.__dict__))

@@ -1,15 +1,15 @@
-"""Rewriting a table: brings its items to what their entity writes now, while programs read and write them.
+"""`store.rewrite` and `store.widen`: rewrite all items that are not as declared, while programs use the table.
 
     store.rewrite(Order, dry_run=True)                           # what would be rewritten, with examples
     store.rewrite(Order, progress=print, undo="orders.undo")
     store.undo("orders.undo")
 
-It walks over the table, and compares each item with what a put would write (`inspection`). An item that differs is
-written in a conditional write; if it has changed in the meantime, it is compared again. After each page the position is
-saved in the table, so that a rewrite that was interrupted continues.
+A walk over the table compares each item with what a put would write now (`inspection`). An item that differs is written
+conditionally; if it has changed meanwhile, it is compared again. After each page the position is saved in the table, so
+that an interrupted rewrite can continue.
 
-Once all items are as declared, the record of the table's keys says so (`key_records`). Until then reads of
-what has changed raise `KeysChanged`, unless `was` tells what it was.
+Once all items are as declared, the table's key record says so (`key_records`). Until then, reads by changed keys raise
+`KeysChanged`, unless `was` declares the previous form.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 
 MARK: Final = "_rewriting"
 _EXAMPLES: Final = 5
-_ITEMS_A_PAGE: Final = 200  # after which the position is saved
-_WRITES_TOGETHER: Final = 20  # in one transaction, which takes 100 items
+_ITEMS_A_PAGE: Final = 200  # the position is saved after each page
+_WRITES_TOGETHER: Final = 20  # items in one transaction, which allows 100 writes
 
-# Errors of one item: another program has changed it since, or the service takes no such item.
+# Errors of a single item: another program has changed it meanwhile, or the service does not accept it.
 _NOT_WRITTEN: Final = (InvalidItem, UsageError, ValidationException, TransactionCanceledException)
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteExample:
-    """An item that was rewritten, or would be: what it was, and what it became, as plain values."""
+    """An item that was (or would be) rewritten: before and after, as plain values."""
 
     before: Mapping[str, Any]
     after: Mapping[str, Any]
@@ -92,7 +92,7 @@ def _shown(item: Mapping[str, Any], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RewriteFailure:
-    """An item that was left as it is: its primary key, and why."""
+    """An item that could not be rewritten: its primary key, and why."""
 
     key: Mapping[str, Any]
     reason: str
@@ -103,13 +103,12 @@ class RewriteFailure:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The progress of `rewrite` or `widen`: entities seen, and how many of them were rewritten.
+    """The progress of `rewrite` or `widen`: entities seen, and entities rewritten.
 
-    `conflicts` counts entities that stay as they are because their new key, or a unique value, belongs to another
-    item; `invalid` those that cannot be read, or that `change` did not take. `failures` has examples of both. While
-    there are any, the record of the table's keys stays as it was. `kinds` counts the findings (as in
-    `store.verify`) in the items that were rewritten. In a dry run nothing is written, and `rewritten` counts what
-    would be.
+    `conflicts` counts entities that were not rewritten because their new key or a unique value belongs to another item;
+    `invalid` counts those that cannot be read, or that `change` rejected. `failures` has examples of both. As long as
+    there are any, the table's key record is not updated. `kinds` counts the findings (as in `store.verify`) in the
+    rewritten items. A dry run writes nothing, and `rewritten` counts what would be written.
     """
 
     seen: int = 0
@@ -144,7 +143,7 @@ class Rewritten:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON does not know, as text; sets as lists."""
+    """A value that JSON lacks, as text; sets become lists."""
     return sorted(value, key=repr) if isinstance(value, set | frozenset) else str(value)
 
 
@@ -184,7 +183,7 @@ def rewrite(
     """See `Operations.rewrite`."""
     schema = schema_of(entity)
     whole = (schema, *schema.kinds())
-    description = yield from describe(schema.table)  # which refuses a table with another key
+    description = yield from describe(schema.table)  # raises if the table has another key
     for each in whole:
         yield from records.check_tag(each)  # otherwise it would find no item, and accept the keys
     identity = description.identity
@@ -223,7 +222,7 @@ def _accept(schema: EntitySchema, records: KeyRecords, log: UndoLog | None) -> S
 
 
 class _Visiting:
-    """Rewrites the items in the pages of a walk."""
+    """Rewrites the items of each page in a walk."""
 
     def __init__(
         self,
@@ -241,14 +240,14 @@ class _Visiting:
         self._log = log
         self._inspector = Inspector(schema.table)
         self._by_tag = {tag: each for each in (*schema.kinds(), schema) for tag in each.tags}
-        self._lock = threading.Lock()  # the pages of several segments come at the same time
+        self._lock = threading.Lock()  # pages of several segments arrive at the same time
         self._counts = Counter({} if saved is None else saved.counts)
         self._kinds = Counter({} if saved is None else saved.kinds)
         self._examples: list[RewriteExample] = []
         self._failures: list[RewriteFailure] = []
 
     def state(self, *, is_complete: bool) -> Rewritten:
-        """What was done so far."""
+        """The progress so far."""
         with self._lock:
             return Rewritten(
                 **{name: self._counts[name] for name in _COUNTS},
@@ -261,7 +260,7 @@ class _Visiting:
             )
 
     def visit(self, items: list[Item]) -> Steps[None]:
-        """Rewrite the items of a page that are not as declared."""
+        """Rewrite a page's items that are not as declared."""
         now = self._clock.now()
         known = [(item, self._kind_of(item)) for item in items]
         own = [(item, schema) for item, schema in known if schema is not None]
@@ -298,16 +297,16 @@ class _Visiting:
             yield from self._execute(*each)
 
     def _kind_of(self, item: Item) -> EntitySchema | None:
-        """The entity, or the kind of it, that an item is of; None for another one."""
+        """The schema of an item: the entity or a kind of it; None for other items."""
         tag = self._schema.table.tag
-        if tag in item:  # several classes of a program may have the same tag
+        if tag in item:  # a program may have several classes with the same tag
             return self._by_tag.get(item[tag].get("S", ""))
         return self._schema if self._inspector.entity_of(item) is self._schema else None
 
     def _write(
         self, schema: EntitySchema, item: Item, wrong: list[ItemFinding], *, claims_values: bool
     ) -> Rewrite | None:
-        """The write of an item; None if it is as declared, or cannot be written."""
+        """The write that rewrites an item; None if it is as declared, or cannot be written."""
         kinds = {each.kind for each in wrong}
         change = self._options.change if wrong else None
         if not claims_values and change is None and kinds <= IGNORED_BY_REWRITE:
@@ -325,7 +324,7 @@ class _Visiting:
         return None if is_same and not claims_values else write
 
     def _execute_together(self, writes: list[tuple[Rewrite, Item, _Kinds]]) -> Steps[None]:
-        """Execute some writes in one transaction; each by itself if it is refused."""
+        """Execute several writes in one transaction; if it is refused, one by one."""
         steps = execute_together([write for write, *_ in writes], self._clock)
         try:
             results = yield from _metered(steps, self._walk)
@@ -349,7 +348,7 @@ class _Visiting:
                 self._note(write, item, kinds)
 
     def _unclaimed(self, claims: list[tuple[Item, list[str]]]) -> Steps[list[bool]]:
-        """For each item, whether it lacks the marker of a unique value. Cost: a read for each value."""
+        """For each item, whether a marker of its unique values is missing. Cost: one read for each value."""
         schema = self._schema
         keys = [uniqueness.marker_key(schema, text) for _, texts in claims for text in texts]
         markers = yield from fetch(schema.table.name, keys, consistent=True, count=self._walk.count)
@@ -388,7 +387,7 @@ _Kinds = tuple[str, ...]
 
 
 def _metered(steps: Steps[Any], walk: Walk) -> Steps[Any]:
-    """The steps of a write, whose units count as the walk's."""
+    """The steps of a write, with their units added to the walk's."""
     answer: Any = None
     failure: Exception | None = None
     while True:
@@ -414,17 +413,19 @@ _COUNTS: Final = ("seen", "rewritten", "conflicts", "invalid")
 
 
 class _SavedRewrite(msgspec.Struct):
-    """What is saved in the table: `of` identifies the rewrite, `table` the table."""
+    """The saved position. `of` identifies the rewrite, `table` the table."""
 
     of: Any
     walk: Any
     counts: dict[str, int]
     kinds: dict[str, int]
-    table: str = ""  # its identity: a copy has the item as well, perhaps in another order
+    table: str = (
+        ""  # the table's identity: a copy contains this item, too, perhaps in another order
+    )
 
 
 def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
-    """Which rewrite it is: one of the same keys, and with the same function, continues it."""
+    """Identifies a rewrite: only one of the same keys, with the same function, may continue it."""
     change = options.change
     name = None if change is None else getattr(change, "__qualname__", type(change).__name__)
     return msgspec.to_builtins([forms(schema), schema.version, name])
@@ -433,7 +434,7 @@ def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
 def _load(
     schema: EntitySchema, options: RewriteOptions, identity: str
 ) -> Steps[_SavedRewrite | None]:
-    """What an interrupted rewrite has saved; None if there is none, or it was another one, or of another table."""
+    """The position that an interrupted rewrite saved; None if there is none, or it is of another rewrite or table."""
     if not _can_save(schema):
         return None
     item = yield from read_item(schema, _key(schema))
@@ -447,7 +448,7 @@ def _load(
 def _save(
     schema: EntitySchema, options: RewriteOptions, identity: str, walk: Walk, state: Rewritten
 ) -> Steps[None]:
-    """Save the position, or delete it at the end."""
+    """Save the position, or delete it when the rewrite is complete."""
     if not _can_save(schema):
         return
     table, key = {"TableName": schema.table.name}, _key(schema)

@@ -1,4 +1,4 @@
-"""Stores: read and write entities over any backend with the DynamoDB API.
+"""`Store` and `AsyncStore`: read and write entities over any backend with the DynamoDB API; `store.calls`.
 
     store = isotone.connect("shop.db")
     store.create_tables(shop)
@@ -8,8 +8,8 @@
     async with isotone.aconnect("http://localhost:8000") as store:
         await store.put(order)
 
-`Store` and `AsyncStore` run the steps of an operation (`store_operations`) against their backend. `Calls` returns
-the steps themselves, to compose operations from others. Stores are safe to use from several threads or tasks.
+`Store` and `AsyncStore` run the steps of operations (`store_operations`) on their backend. `Calls` returns the steps
+themselves, so that operations can be composed. Several threads or tasks may share a store.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Store(Runner, Operations[Waits], Waits):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine can do. If its address does not say what it is, the server is asked once."""
+        """What the engine can do. If the address does not name the engine, the server is asked once."""
         return self.engine.recognise()
 
     def scan(
@@ -123,9 +123,9 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
     async def close(self) -> None:
         """Close what `aconnect` opened: the file, the connections, the tape."""
         self._close()
-        import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+        import asyncio  # imported here, because it takes a tenth of the start-up time of a program that does not use it
 
-        await asyncio.sleep(0)  # connections end in the loop's next turn
+        await asyncio.sleep(0)  # connections are closed in the loop's next iteration
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,7 +141,7 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
 
 @show_signatures
 class Calls(Operations[Composes], Composes):
-    """The operations of a store as steps, to compose operations from others: `store.calls`.
+    """The store's operations as steps, from which a program can compose its own: `store.calls`.
 
         def rename(calls: Calls, song: str, title: str) -> Steps[Song]:
             current = yield from calls.get(Song, id=song)
@@ -160,24 +160,24 @@ class Calls(Operations[Composes], Composes):
         return batches
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
-        """A traversal of all results of a read; each `step()` makes one request."""
+        """Traverse all results of a read; each `step()` sends one request."""
         return self._reader.traverse(read)
 
     def cursor_after(self, query: Query[Any], /, **values: Any) -> str:
-        """The cursor of the page after a position in a query; there need not be an item.
+        """The cursor of the page after a position in a query; no item needs to exist there.
 
-        `values` are the fields of the entity's primary key and of the queried key. Use it to merge the pages
-        of several queries, and to continue each after the items taken from it.
+        `values` are the fields of the entity's primary key and of the queried key. Use this to merge pages of several
+        queries: continue each one after the items taken from it.
         """
         return self._reader.cursor_after(query, values)
 
     def seal(self, state: Any, /, **of: Any) -> str:
-        """Encrypt a position of several queries, given as JSON values, as a cursor.
+        """Encrypt a position in several queries, given as JSON values, into a cursor.
 
-        `unseal` accepts it only with the same `of`, which identifies the read.
+        `of` identifies the read; `unseal` accepts the cursor only with the same `of`.
         """
         return self._reader.cursors.write(state, identity({"sealed": of}))
 
     def unseal(self, cursor: str, /, **of: Any) -> Any:
-        """The sealed state of a cursor; raises `InvalidCursor`."""
+        """The state in a sealed cursor; raises `InvalidCursor`."""
         return self._reader.cursors.read(cursor, identity({"sealed": of}))

@@ -1,7 +1,7 @@
-"""The operations of every store: their signatures, their documentation, and the steps of each.
+"""The store's operations: `put`, `get`, `update`, `page`, `transaction` … with signatures and documentation.
 
-Each operation is defined once, as steps without I/O (see `operation`). The decorator makes it a method that
-blocks in a `Store`, is awaited in an `AsyncStore`, and returns its steps in `Calls`.
+Each operation is defined once, as steps without I/O (see `operation`). The decorator turns it into a method that blocks
+in a `Store`, is awaited in an `AsyncStore`, and returns its steps in `Calls`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Operations(Host[M_co]):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine can do, as far as is known; DynamoDB's capabilities before a server was asked."""
+        """What is known about the engine so far; DynamoDB's capabilities before a server was asked."""
         return self.engine.capabilities
 
     def _write(self, write: Write[R]) -> Steps[R]:
@@ -95,7 +95,7 @@ class Operations(Host[M_co]):
         return execute(write, self.clock)
 
     def _first_write(self, write: Write[R]) -> Steps[R]:
-        """Execute the first write of an entity by this store, which records its keys."""
+        """Execute this store's first write of an entity, and record the entity's keys."""
         write.prepare()
         yield from require_for_entity(write.schema, self.engine)
         yield from self._reader.records.record(write.schema)
@@ -111,7 +111,7 @@ class Operations(Host[M_co]):
     def returning(
         self, result: Literal["old", "none"], /
     ) -> ReturningOld[M_co] | ReturningNothing[M_co]:
-        """The store's writes with another result: the entity as it was before ("old"), or nothing ("none").
+        """The store's writes with another result: the previous entity ("old"), or nothing ("none").
 
         before = store.returning("old").update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
@@ -123,7 +123,7 @@ class Operations(Host[M_co]):
 
     @property
     def requests(self) -> Requests[M_co]:
-        """The requests of writes, which are not sent.
+        """The requests for writes, without sending them.
 
         print(store.requests.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157))
         """
@@ -136,18 +136,18 @@ class Operations(Host[M_co]):
     # Tables
 
     def table_name(self, table: Table) -> str:
-        """The name of a table in this store, with the `table_prefix` that the store was given."""
+        """The name of a table in this store, including the store's `table_prefix`."""
         return table.name if self._names is None else self._names.actual(table.name)
 
     @operation
     def create_tables(
         self, *tables: Table, throughput: Throughput | None = None
     ) -> Steps[list[str]]:
-        """Create the missing tables with their indexes and expiry; return the names of those created.
+        """Create missing tables with their indexes and expiry; return the names of the created ones.
 
-        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` if an
-        existing table differs from its declaration (it is not changed), and `Unsupported` if the engine lacks
-        something that a table or its entities need.
+        Tables are on demand unless `throughput` provisions units. Raises `TableDiffers` if an existing table differs
+        from its declaration (the table is not changed), and `Unsupported` if the engine lacks something that a table or
+        its entities need.
         """
         return table_admin.create_tables(
             tables, self.engine, throughput, records=self._reader.records
@@ -175,10 +175,10 @@ class Operations(Host[M_co]):
 
     @operation
     def accept_keys(self, *entities: type[Entity]) -> Steps[None]:
-        """Record that the items of entities have the declared keys, without reading any.
+        """Record that the items of these entities have the declared keys, without reading them.
 
-        A store raises `KeysChanged` when an entity declares other keys than its items were written with.
-        This says that they need not be rewritten, for example because there are none.
+        A store raises `KeysChanged` if an entity declares other keys than its items were written with. Call this if no
+        item needs to be rewritten, for example because there are none.
         """
         for entity in entities:
             yield from self._reader.records.accept(schema_of(entity))
@@ -216,9 +216,9 @@ class Operations(Host[M_co]):
     ) -> Steps[E]:
         """Change some fields of an entity and return the changed entity.
 
-        The target is an entity, its key, or its class and the fields of its key. Cost: one write, and one read
-        if an index key or a computed field depends on a value that is not known. Raises `NotFound`,
-        `ConditionFailed`, `VersionConflict` (for a given entity with a version), `NotUnique`.
+        The target is an entity, its key, or its class and the key's fields. Cost: one write, and one read if an index
+        key or a computed field depends on a value that is not known. Raises `NotFound`, `ConditionFailed`,
+        `VersionConflict` (for a given entity with a version) or `NotUnique`.
 
             store.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
@@ -233,10 +233,10 @@ class Operations(Host[M_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> Steps[E]:
-        """Change some fields of an entity; one that does not exist starts with its defaults.
+        """Change some fields of an entity; if it does not exist, it is created with its defaults.
 
-        Cost: one write, and one read if an index key depends on a value that is not known. Raises what
-        `update` raises, except `NotFound`.
+        Cost: one write, and one read if an index key depends on a value that is not known. Raises the errors of
+        `update`, except `NotFound`.
 
             store.upsert(Counter, Counter.hits.add(1), page="/")
         """
@@ -253,8 +253,8 @@ class Operations(Host[M_co]):
     ) -> Steps[E | None]:
         """Delete an entity; return the deleted entity, or None if it did not exist.
 
-        The target is an entity, whose version is checked, its key, or its class and the fields of its key.
-        Cost: one write. Raises `ConditionFailed`, `VersionConflict`.
+        The target is an entity (whose version is checked), its key, or its class and the key's fields. Cost: one write.
+        Raises `ConditionFailed` or `VersionConflict`.
         """
         return self._write(Delete(target, key, when))
 
@@ -269,8 +269,8 @@ class Operations(Host[M_co]):
     ) -> Steps[E]:
         """Change fields of the primary key, and any others, in one transaction; return the new entity.
 
-        Cost: one read and a transaction of two writes. Raises `NotFound`, `AlreadyExists` if the new
-        key is taken, and what `update` raises.
+        Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` if the new key is taken, and
+        the errors of `update`.
         """
         return self._write(Move(target, changes, key, when))
 
@@ -280,9 +280,9 @@ class Operations(Host[M_co]):
     ) -> Steps[int]:
         """Put entities of any kinds, 25 to a request; return their number. Cost: one write each.
 
-        If an entity is given twice, the last one is written. Raises `UsageError` for entities with a version
-        or unique values, which need conditions, and `BatchIncomplete` with the entries that the service kept
-        refusing; all batches before are written.
+        If an entity is given twice, the last one is written. Raises `UsageError` for entities with a version or unique
+        values, because these need conditions. Raises `BatchIncomplete` with the entries that the service kept refusing;
+        all batches before them are written.
         """
         return put_many(entities, self.clock, self._reader.records, progress)
 
@@ -294,18 +294,18 @@ class Operations(Host[M_co]):
         *,
         progress: WriteProgress | None = None,
     ) -> Steps[int]:
-        """Delete entities, given by themselves or by their keys; return how many were given.
+        """Delete entities, given as entities or keys; return how many were given.
 
-        Cost: one write each. Raises as `put_many` does.
+        Cost: one write each. Raises the errors of `put_many`.
         """
         return delete_many(targets, keys, self._reader.records, progress)
 
     @operation
     def touch(self, target: type[E] | EntityKey[E] | E, /, **key: Any) -> Steps[E]:
-        """Write only what every write sets, the `updated()` time and the version; return the changed entity.
+        """Update only what every write sets (the `updated()` time and the version); return the changed entity.
 
-        Index keys with that time follow. It does not prolong the life of an entity that expires: `update` it, such
-        as by `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, and `UsageError` if there is
+        Index keys with that time are updated, too. `touch` does not prolong an entity's life: for that, `update` its
+        expiry, as in `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, and `UsageError` if the entity has
         neither such a time nor a version.
         """
         return self._write(Touch(target, key))
@@ -320,12 +320,12 @@ class Operations(Host[M_co]):
         parallel: int = 1,
         progress: BulkReport | None = None,
     ) -> Steps[BulkProgress]:
-        """Update every entity that a query finds, each by itself; return how many were updated.
+        """Update every entity that a query finds, one by one; return how many were updated.
 
-        An entity that was changed meanwhile, so that the query would not find it any more, is skipped and
-        counted. After an interruption, call it again; a change such as `add` is then made again to what the query
-        still finds. `parallel` writes are made at the same time. Cost: the read, and one update for each entity.
-        Raises what `update` raises, except `NotFound` and `ConditionFailed`.
+        An entity that was changed meanwhile, so that the query would no longer find it, is skipped and counted. After
+        an interruption, call it again. A change such as `add` is then applied again to entities that the query still
+        finds. `parallel` writes run at the same time. Cost: the read, and one update for each entity. Raises the errors
+        of `update`, except `NotFound` and `ConditionFailed`.
 
             store.update_all(Order.by_status.where(…), Order.status.set("SHIPPED"))
         """
@@ -341,25 +341,25 @@ class Operations(Host[M_co]):
         parallel: int = 1,
         progress: BulkReport | None = None,
     ) -> Steps[BulkProgress]:
-        """Delete every entity that a query finds, each by itself; return how many were deleted.
+        """Delete every entity that a query finds, one by one; return how many were deleted.
 
-        Conditions, interruption, `parallel` and `progress` are as for `update_all`. Cost: the read, and one write
-        for each entity.
+        `when`, interruptions, `parallel` and `progress` work as in `update_all`. Cost: the read, and one write for each
+        entity.
 
             store.delete_all(Order.primary.where(Order.customer_id == "2b5a41c0"))
         """
         return bulk.delete_all(self._reader, read, when, self._write, parallel, progress)
 
     def transaction(self) -> Transaction[M_co]:
-        """Collect writes to several entities; the end of the block sends all or none.
+        """Collect writes to several entities; the end of the `with` block sends all or none.
 
-        Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises
-        `Unsupported` if the engine has no transactions; its end, if the engine has those of one partition only,
-        and the entities have several.
+        Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises `Unsupported` if the
+        engine has no transactions. If the engine only has transactions within one partition, and the entities are in
+        several, the end of the block raises it.
         """
         known = self.engine.known
         if known is None or not known.partition_transactions:
-            known = self.capabilities  # asks a server that nobody has recognised yet
+            known = self.capabilities  # asks the server, if nobody has done so yet
             if not (known.transactions or known.partition_transactions):
                 known.require(["transactions"], "a transaction", _ONE_BY_ONE)
         return Transaction(self, self.clock, self._reader.records)
@@ -370,7 +370,7 @@ class Operations(Host[M_co]):
     ) -> Steps[Rewritten]:
         """Rewrite all entities of a class whose keys still have the form that `was` declares.
 
-        This is `rewrite` with a check that there is a `was`. Raises `UsageError` if nothing declares one.
+        This is `rewrite`, but raises `UsageError` if nothing declares a `was`.
         """
         return rewriting.widen(entity, self.clock, self._reader.records, progress)
 
@@ -386,14 +386,14 @@ class Operations(Host[M_co]):
         undo: str | PathLike[str] | None = None,
         progress: RewritingProgress | None = None,
     ) -> Steps[Rewritten]:
-        """Rewrite all entities of a class that are not what a put would write now: keys, tags, versions, values.
+        """Rewrite all entities of a class that differ from what a put would write now: keys, tags, versions, values.
 
-        Programs may read and write all the time: no concurrent write is lost. A rewrite that was interrupted
-        continues where it was. `change` takes an item that is not as declared, as a dict of plain values, and returns
-        what it should be. `dry_run` writes nothing, and returns what would be rewritten. At most `units_per_second`
-        are used; `segments` are rewritten at the same time. `undo` names a file with what each item was, for
-        `store.undo`. An item that cannot be read is counted. Cost: a scan of the table, and a write for each
-        rewritten entity; a transaction if its primary key changes.
+        Programs may read and write all the time: no concurrent write is lost. An interrupted rewrite continues where it
+        stopped. `change` receives an item that is not as declared, as a dict of plain values, and returns what it
+        should be. `dry_run` writes nothing, and returns what would be rewritten. At most `units_per_second` are used;
+        `segments` are rewritten at the same time. `undo` names a file that records each previous item, for
+        `store.undo`. Items that cannot be read are counted. Cost: a scan of the table, and a write for each rewritten
+        entity; a transaction if its primary key changes.
 
             store.rewrite(Order, dry_run=True).examples
         """
@@ -411,10 +411,10 @@ class Operations(Host[M_co]):
     def undo(
         self, path: str | PathLike[str], *, progress: UndoProgress | None = None
     ) -> Steps[Undone]:
-        """Restore the items that a rewrite with `undo=path` has written, as far as they are still as it wrote them.
+        """Restore the items that a rewrite with `undo=path` wrote, if they are unchanged since.
 
-        Items that have changed since are counted, and stay as they are. Calling it again does no harm. Cost: a
-        write for each item, a transaction where its primary key had changed.
+        Items that have changed since are counted and left as they are. Calling it again does no harm. Cost: a write for
+        each item, or a transaction if its primary key had changed.
         """
         self._reader.records.reset()
         return undo_log.undo(path, progress)
@@ -429,12 +429,12 @@ class Operations(Host[M_co]):
         progress: VerificationProgress | None = None,
         resume: Verification | None = None,
     ) -> Steps[Verification]:
-        """Read tables, and count the items that are not what their entities would write now. Writes nothing.
+        """Count the items in tables that differ from what their entities would write now. Writes nothing.
 
-        A target is a table, or an entity of one. `segments` are read at the same time, and at most
-        `units_per_second` are used. `examples` items are kept of each finding. `progress` is called after each
-        page with the verification so far; with `resume=` another call continues there. An item that
-        is not valid is a finding, and raises nothing. Cost: a consistent scan, and two reads for each unique value.
+        A target is a table, or one entity of a table. `segments` are read at the same time, and at most
+        `units_per_second` are used. `examples` items are kept for each finding. `progress` is called after each page
+        with the verification so far; a later call with `resume=` continues there. An invalid item is a finding and does
+        not raise. Cost: a consistent scan, and two reads for each unique value.
 
             print(store.verify(shop, segments=4, units_per_second=200))
         """
@@ -464,12 +464,12 @@ class Operations(Host[M_co]):
         store.get(Order, customer_id="2b5a41c0", number=157)
         store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
 
-        Instead of the key, give the value of a unique field, with the fields that it is unique within. Cost: two
+        Instead of the key, you may give a unique field's value, with the fields within which it is unique. Cost: two
         consistent reads.
 
         store.get(User, mail="ann@example.com")
         """
-        # `values` is there for get(order) and get(Order, "2b5a41c0"), to say what to write instead.
+        # `values` catches get(order) and get(Order, "2b5a41c0"), to raise an error that shows what to write instead.
         entity: Any = target
         if values or not isinstance(target, type):
             entity, key = class_and_key("get", target, values, key)
@@ -486,10 +486,10 @@ class Operations(Host[M_co]):
         consistent: bool = False,
         progress: FetchProgress | None = None,
     ) -> Steps[list[E | None]]:
-        """Return the entities with these primary keys, in the order of the keys; None for a missing one.
+        """Return the entities with these primary keys, in the same order; None for a missing one.
 
-        Give keys of any classes, or one class and the fields of each key. A hundred keys per request;
-        unprocessed keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
+        Give keys of any classes, or one class and the fields of each key. A request takes a hundred keys; unprocessed
+        keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
         """
         of: Any = targets
         if keys is None:
@@ -514,7 +514,7 @@ class Operations(Host[M_co]):
     def exists(
         self, target: type[E] | EntityKey[E], /, *, consistent: bool = False, **key: Any
     ) -> Steps[bool]:
-        """Whether there is an entity with this primary key, of which only the key is transferred, or unique value.
+        """Whether an entity has this primary key or unique value. Given a key, only the key is transferred.
 
         Cost: as for `get`.
 
@@ -530,9 +530,9 @@ class Operations(Host[M_co]):
 
     @operation
     def refresh(self, entity: E, *, consistent: bool = True) -> Steps[E]:
-        """Read an entity again, and give it the stored values; return the same entity.
+        """Read an entity again, and set its fields to the stored values; return the same object.
 
-        Values that were not written are lost. Cost: one consistent read. Raises `NotFound` if it is gone.
+        Changes that were not written are lost. Cost: one consistent read. Raises `NotFound` if the entity is gone.
         """
         schema = schema_of_instance(entity)
         key = schema.identity_of(entity.__dict__)
@@ -548,9 +548,9 @@ class Operations(Host[M_co]):
     def page(
         self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
     ) -> Steps[Page[E]]:
-        """Return `size` results, and the cursors of the next and the previous page.
+        """Return `size` results, and cursors for the next and the previous page.
 
-        It has fewer only at the end of the data, or at the query's own limits.
+        There are fewer only at the end of the data, or at the query's own limits.
         """
         return self._page(read, size, cursor)
 
@@ -563,7 +563,7 @@ class Operations(Host[M_co]):
     def pages(
         self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
     ) -> Batches[Page[E]]:
-        """Iterate over the pages of all results, or of those after a cursor; no empty page follows the last one.
+        """Iterate over the pages of all results, or of those after a cursor; the last page is never empty.
 
         for page in store.pages(query, size=100):
             save(page.items)
@@ -581,7 +581,7 @@ class Operations(Host[M_co]):
 
     @iteration
     def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:
-        """Iterate over all results, read as they are needed."""
+        """Iterate over all results, which are read as needed."""
         traversal: Traversal[E] | MergeTraversal[E]
         if isinstance(read, Merge):
             traversal = MergeTraversal(self._reader, read)
@@ -615,7 +615,7 @@ class Operations(Host[M_co]):
     def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
-        """Return a parent and the children nearest to it, at most `children` of them, in one read."""
+        """Return a parent and at most `children` of its nearest children, in one read."""
         return self._reader.family(query, children=children)
 
     @operation
@@ -628,11 +628,11 @@ class Operations(Host[M_co]):
         limit: int = 10,
         whole: bool = False,
     ) -> Steps[list[Neighbor[E]]]:
-        """Return the entities whose vectors are nearest to a vector, at most 100, with their scores, the nearest first.
+        """Return the entities (at most 100) with the vectors nearest to a vector, with their scores, nearest first.
 
-        They lack the vector, and what the index does not project; with `whole` they are read completely, by a
-        BatchGetItem. Entities of several versions always are. Those that have expired are left out. Raises
-        `Unsupported` if the engine has no vector search.
+        They lack the vector and fields that the index does not project; with `whole`, they are read completely by a
+        BatchGetItem. Entities with several versions always are. Expired ones are left out. Raises `Unsupported` if the
+        engine has no vector search.
 
             for doc, score in store.nearest(Doc.by_embedding(tenant="a"), vector, limit=3): ...
         """
@@ -649,11 +649,10 @@ class Operations(Host[M_co]):
 
     @iteration
     def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
-        """Iterate over the changes of a table in the last day, up to now.
+        """Iterate over a table's changes in the last day, up to now.
 
-        Changes of entities with the same partition key are in order. `since` skips older changes. Needs
-        `Table(…, stream=…)`. To process new changes as they happen, without losing any, use
-        `isotone.structures.Worker`.
+        Changes of entities with the same partition key are in order. `since` skips older changes. Requires `Table(…,
+        stream=…)`. To process new changes as they happen without losing any, use `isotone.structures.Worker`.
         """
         self.capabilities.require(
             ["streams"],

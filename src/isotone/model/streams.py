@@ -1,12 +1,12 @@
-"""A table's stream of changes: its events, its shards, and how its records are read.
+"""`store.changes`: a table's stream of changes, its events (`before`, `after`), its shards, and reading them in order.
 
     for event in store.changes(shop):
         if event.kind == "modified" and isinstance(event.after, Order):
             print(event.before.status, "→", event.after.status)
 
-An event decodes its entities on first use, so skipping an event costs almost nothing. A shard is read page
-by page, starting at a position. To see the changes of each item in order, read a shard to its end before its
-children; `parents_first` sorts shards this way.
+An event decodes its entities at first use, so skipping an event costs almost nothing. A shard is read page by page from
+a position. To see the changes of each item in order, read a shard to its end before its children; `parents_first` sorts
+shards this way.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Event(Generic[E]):
 
     @property
     def id(self) -> str:
-        """A unique id, the same in every read of this change; use it as a key for idempotent writes."""
+        """A unique id that is the same in every read of this change; use it as a key for idempotent writes."""
         given: str = self.record["eventID"]
         return given
 
@@ -71,7 +71,7 @@ class Event(Generic[E]):
 
     @property
     def sequence(self) -> str:
-        """The sequence number: later changes of items with the same partition key have greater ones."""
+        """The sequence number. Later changes of items with the same partition key have greater ones."""
         number: str = self._change["SequenceNumber"]
         return number
 
@@ -87,7 +87,7 @@ class Event(Generic[E]):
 
     @property
     def expired(self) -> bool:
-        """Whether the item was removed because it had expired."""
+        """Whether the item was removed because it expired."""
         return _TIME_TO_LIVE in (self.record.get("userIdentity") or {}).values()
 
     @cached_property
@@ -99,8 +99,8 @@ class Event(Generic[E]):
     def before(self) -> E | None:
         """The entity before the change.
 
-        None if it was inserted, if the stream has no old images, or if the item is not an entity of the
-        table. Raises `InvalidItem` if the image is not what the entity declares.
+        None if the item was inserted, if the stream has no old images, or if the item is not an entity of the table.
+        Raises `InvalidItem` if the image does not fit the entity's declaration.
         """
         return self._entity("OldImage")
 
@@ -108,8 +108,8 @@ class Event(Generic[E]):
     def after(self) -> E | None:
         """The entity after the change.
 
-        None if it was removed, if the stream has no new images, or if the item is not an entity of the
-        table. Raises `InvalidItem` if the image is not what the entity declares.
+        None if the item was removed, if the stream has no new images, or if the item is not an entity of the table.
+        Raises `InvalidItem` if the image does not fit the entity's declaration.
         """
         return self._entity("NewImage")
 
@@ -129,9 +129,9 @@ class Event(Generic[E]):
 
     @cached_property
     def schema(self) -> EntitySchema | None:
-        """The schema of the entity; None if it is not an entity of the table.
+        """The schema of the entity; None if the item is not an entity of the table.
 
-        It is identified by the tag, or by the form of the key if there is no tag or no image.
+        Found by the tag, or by the form of the key if there is no tag or no image.
         """
         image = self._change.get("NewImage") or self._change.get("OldImage")
         if image is None:
@@ -157,11 +157,11 @@ class Event(Generic[E]):
         return f"<{self.kind} {self.keys!r} at {self.sequence}>"
 
 
-_EMPTY_PAGES: Final = 3  # consecutive, after which an open shard counts as read
+_EMPTY_PAGES: Final = 3  # after so many in a row, an open shard counts as read
 
 
 class Shard(NamedTuple):
-    """A part of a stream. `last` is its last sequence number, None while it takes records."""
+    """A part of a stream. `last` is its last sequence number; None while records are still added."""
 
     id: str
     parent: str | None
@@ -170,7 +170,7 @@ class Shard(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether no record will be added."""
+        """Whether no more records will be added."""
         return self.last is not None
 
 
@@ -246,10 +246,10 @@ def shards_of(stream: str) -> Steps[list[Shard]]:
 
 
 def position(stream: str, shard: str, *, after: str | None = None) -> Steps[str]:
-    """A position in a shard: after a sequence number, or at the oldest record.
+    """A shard iterator: after a sequence number, or at the oldest record.
 
-    Raises `TrimmedDataAccessException` if that record was dropped, `ResourceNotFoundException` if the shard
-    was. A position is valid for 15 minutes.
+    Raises `TrimmedDataAccessException` if that record was dropped, and `ResourceNotFoundException` if the shard was.
+    The iterator is valid for 15 minutes.
     """
     kind = {"ShardIteratorType": "TRIM_HORIZON"}
     if after is not None:
@@ -260,7 +260,7 @@ def position(stream: str, shard: str, *, after: str | None = None) -> Steps[str]
 
 
 def newest(stream: str, shard: str) -> Steps[str]:
-    """The position after the newest record of a shard."""
+    """A shard iterator after the newest record."""
     request = {"StreamArn": stream, "ShardId": shard, "ShardIteratorType": "LATEST"}
     response = yield Call("GetShardIterator", request)
     found: str = response["ShardIterator"]
@@ -270,7 +270,7 @@ def newest(stream: str, shard: str) -> Steps[str]:
 def read(table: Table, shard: str, start: str, limit: int | None = None) -> Steps[Records]:
     """A page of a shard: up to a thousand records, or 1 MB.
 
-    Raises `ExpiredIteratorException` for a position that is too old.
+    Raises `ExpiredIteratorException` if the iterator is too old.
     """
     request: dict[str, Any] = {"ShardIterator": start}
     if limit is not None:
@@ -292,9 +292,9 @@ def parents_first(shards: Iterable[Shard]) -> list[Shard]:
 
 
 class Changes:
-    """Reads all records of a stream; each `step` makes one request for records.
+    """Reads all records of a stream; each `step` sends one request for records.
 
-    Shards that are created meanwhile are read, too. So nothing is missing that was written before the end.
+    Shards that are created meanwhile are read, too, so everything written before the end is included.
     """
 
     def __init__(self, table: Table, since: datetime | None = None) -> None:
@@ -308,21 +308,21 @@ class Changes:
         self.is_over = False
 
     def step(self) -> Steps[list[Event[Entity]]]:
-        """The next events, maybe none."""
+        """The next events, possibly none."""
         if self._reading is None and not (yield from self._begin()):
             self.is_over = True
             return []
         assert self._reading is not None
         shard, start = self._reading
         records = yield from read(self._table, shard.id, start)
-        # An open shard always has a next page, and the service may return empty pages before the end.
+        # An open shard always has a next page, and the service may return empty pages before its end.
         self._empty = 0 if records.events or shard.is_closed else self._empty + 1
         at_end = records.next is None or self._empty == _EMPTY_PAGES
         self._reading = None if at_end or records.next is None else (shard, records.next)
         return [each for each in records.events if self._is_wanted(each)]
 
     def _begin(self) -> Steps[bool]:
-        """Start with the next shard; returns False if there is none."""
+        """Start reading the next shard; returns False if there is none."""
         if self._stream is None:
             self._stream = yield from stream_of(self._table)
         if not self._left:
@@ -335,7 +335,7 @@ class Changes:
             try:
                 self._reading = shard, (yield from position(self._stream, shard.id))
             except ResourceNotFoundException:
-                continue  # it was dropped since it was listed
+                continue  # dropped since it was listed
             return True
         return False
 

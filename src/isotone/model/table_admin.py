@@ -1,8 +1,7 @@
-"""Creates tables from their declarations, and compares existing ones with them: `TableDiffers`.
+"""`create_tables`, `differences`, `add_indexes`, `drop_tables`: tables from declarations; `TableDiffers`.
 
-The declarations of a `Table` and its entities become a CreateTable request. `differences` compares an existing
-table with its declaration, and describes the differences. `add_indexes` adds missing global indexes one at a
-time, as the service requires.
+A `Table` with its entities becomes a CreateTable request. `differences` compares an existing table with its
+declaration. `add_indexes` adds missing global indexes one at a time, as the service requires.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """The progress of filling an index: its items, and those of the table."""
+    """The progress of filling an index: items in the index, and items in the table."""
 
     table: str
     index: str
@@ -103,7 +102,7 @@ def create_tables(
     *,
     records: KeyRecords,
 ) -> Steps[list[str]]:
-    """Create the missing tables. All are requested before the first wait."""
+    """Create the missing tables. All requests are sent before the first wait."""
     _check_tables("create_tables", tables)
     capabilities = yield from capabilities_of(engine)
     for table in tables:
@@ -133,7 +132,7 @@ def create_tables(
 
 
 def _check_vectors_were_made(table: Table, description: TableDescription) -> None:
-    """Raise `Unsupported` if the engine has ignored the vector indexes of a request."""
+    """Raise `Unsupported` if the engine ignored the vector indexes in a CreateTable request."""
     if table.vectors and not description.vector_indexes:
         raise Unsupported(
             f"table {table.name!r} was created without its vector index {next(iter(table.vectors))!r}: the engine has "
@@ -223,7 +222,7 @@ def _drop(table: Table) -> Steps[bool]:
             yield Call("DeleteTable", {"TableName": table.name})
         except ResourceNotFoundException:
             return False
-        except ResourceInUseException:  # it is being created, changed or deleted
+        except ResourceInUseException:  # the table is being created, changed or deleted
             yield next(pauses)
         else:
             return True
@@ -238,7 +237,7 @@ def _create(table: Table, throughput: Throughput | None) -> Steps[bool]:
     try:
         yield Call("CreateTable", table_request(table, throughput))
     except ResourceInUseException:
-        return False  # another process was faster
+        return False  # another process created it meanwhile
     return True
 
 
@@ -298,13 +297,13 @@ def _add_index(
 
 
 def expiry_attribute(table: Table) -> str | None:
-    """The attribute by which the table's items expire; None if no entity declares it."""
+    """The attribute by which the table's items expire; None if no entity declares one."""
     expires = any("expires" in schema.by_role for schema in table.entities.values())
     return table.ttl if expires else None
 
 
 def ensure_expiry(table: Table) -> Steps[None]:
-    """Enable expiry if an entity declares it and the table has none."""
+    """Enable expiry if an entity declares it and the table does not have it."""
     wanted = expiry_attribute(table)
     if wanted is None or (yield from _current_expiry(table)) is not None:
         return
@@ -313,13 +312,13 @@ def ensure_expiry(table: Table) -> Steps[None]:
     try:
         yield Call("UpdateTimeToLive", request)
     except ValidationException:
-        # Another process has enabled it, or a request whose response was lost.
+        # Another process, or a request whose response was lost, may have enabled it.
         if (yield from _current_expiry(table)) != wanted:
             raise
 
 
 def expiry_difference(table: Table, *, may_lack: bool) -> Steps[str | None]:
-    """Describes how the table's expiry differs; `may_lack` ignores expiry that is not enabled."""
+    """How the table's expiry differs from the declaration; `may_lack` accepts expiry that is not enabled."""
     wanted = expiry_attribute(table)
     if wanted is None:
         return None
@@ -338,7 +337,7 @@ def _current_expiry(table: Table) -> Steps[str | None]:
 
 
 def table_request(table: Table, throughput: Throughput | None = None) -> dict[str, Any]:
-    """The CreateTable request of a table; on demand unless units are given."""
+    """The CreateTable request for a table; on demand unless units are given."""
     request: dict[str, Any] = {
         "TableName": table.name,
         "AttributeDefinitions": _definitions(
@@ -366,7 +365,7 @@ def table_request(table: Table, throughput: Throughput | None = None) -> dict[st
 
 
 def key_schema(keys: KeyLayout) -> list[dict[str, str]]:
-    """A key in the API's form: HASH for each partition attribute, RANGE for each sort attribute."""
+    """A key as in the API: HASH for each partition attribute, RANGE for each sort attribute."""
     return [{"AttributeName": each.name, "KeyType": "HASH"} for each in keys.partition] + [
         {"AttributeName": each.name, "KeyType": "RANGE"} for each in keys.sort
     ]
@@ -404,7 +403,7 @@ def _vector_request(name: str, layout: VectorLayout) -> dict[str, Any]:
 
 
 def _searched(layout: VectorLayout) -> KeyLayout:
-    """The attributes of a search schema, whose types a request defines like those of keys."""
+    """The attributes of a vector index's search schema; a request defines their types like those of keys."""
     return KeyLayout(tuple(attribute for attribute, _ in layout.search))
 
 
@@ -488,7 +487,7 @@ def _compare_vectors(layout: VectorLayout, index: IndexDescription) -> Iterator[
 
 
 def _vector_text(member: Any) -> str:
-    """A member of a vector index as a difference shows it; the order of filters has no meaning."""
+    """A member of a vector index, as a difference shows it; the order of filters does not matter."""
     if isinstance(member, Mapping):
         return repr(member["AttributeName"])
     if not isinstance(member, list):

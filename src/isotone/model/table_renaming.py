@@ -1,8 +1,8 @@
-"""Table names chosen at run time: `connect(…, table_prefix="staging-")`, `table_names={"shop": "shop-eu"}`.
+"""`table_prefix` and `table_names`: gives tables other names than declared, in requests and responses.
 
-A program knows its tables by the names that it declares. If a deployment calls them otherwise, the store's
-backend replaces the names: in requests on the way out, in responses on the way back. So nothing above it knows.
-The database, tapes and observers see the names of the deployment; errors have them in a note.
+A program uses the declared table names. If a deployment uses other names, the store's backend replaces them: in
+requests on the way out, and in responses on the way back. Nothing above it notices. The database, tapes and observers
+see the deployment's names; errors mention them in a note.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from isotone.errors import IsotoneError, UsageError
 from isotone.model.declaring.table import check_name
 
 Naming = Mapping[str, str] | Callable[[str], str]
-"""The names of tables by the declared ones, or a function that returns them."""
+"""Maps declared names to actual names; a dict or a function."""
 
 _KEYED: Final = ("Responses", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics")
-"""The members of batch responses that have an entry for each table."""
+"""Members of batch responses that have an entry for each table."""
 _DESCRIBED: Final = ("Table", "TableDescription", "StreamDescription")
 
 
 class TableNames:
-    """The names that tables have in a deployment, by the names that the program declares."""
+    """Translates between declared table names and a deployment's names."""
 
     def __init__(self, prefix: str = "", names: Naming | None = None) -> None:
         if callable(names) and prefix:
@@ -38,12 +38,12 @@ class TableNames:
         self._lock = Lock()
 
     def actual(self, declared: str) -> str:
-        """The name in the deployment; raises `UsageError` if it is not valid, or another table has it."""
+        """The actual name of a declared table; raises `UsageError` if it is invalid, or taken by another table."""
         found = self._actual.get(declared)
         return self._chosen(declared) if found is None else found
 
     def declared(self, actual: str) -> str:
-        """The declared name of a table that has been used; any other name is returned as it is."""
+        """The declared name of a table that has been used; any other name unchanged."""
         return self._declared.get(actual, actual)
 
     def _chosen(self, declared: str) -> str:
@@ -52,7 +52,7 @@ class TableNames:
             found = names(declared)
         elif declared in names:
             found = names[declared]
-        else:  # an ARN is complete
+        else:  # an ARN is used unchanged
             found = declared if declared.startswith("arn:") else self._prefix + declared
         if not isinstance(found, str):
             raise UsageError(f"table_names gives {found!r} for table {declared!r}; give a string")
@@ -67,7 +67,7 @@ class TableNames:
         return found
 
     def explain(self, error: IsotoneError) -> None:
-        """Note the actual names of the tables that an error's message has."""
+        """Add a note with the actual names of the tables that an error's message mentions."""
         text = str(error)
         for declared, actual in tuple(self._actual.items()):
             note = f"table {declared!r} is {actual!r} in this store"
@@ -78,7 +78,7 @@ class TableNames:
     # Requests and responses
 
     def request(self, request: Request) -> Request:
-        """The request with the actual names."""
+        """The request, with actual names."""
         if "TableName" in request:
             return {**request, "TableName": self.actual(request["TableName"])}
         if "RequestItems" in request:
@@ -96,7 +96,7 @@ class TableNames:
         return request
 
     def response(self, response: Response) -> Response:
-        """The response with the declared names."""
+        """The response, with declared names."""
         changed: Response = {}
         for member in _KEYED:
             if isinstance(by_table := response.get(member), dict):
@@ -119,7 +119,7 @@ class TableNames:
 
 
 class Renamed(Native):
-    """A `Backend` of tables with other names."""
+    """A `Backend` whose tables have other names than declared."""
 
     __slots__ = ("_backend", "_names")
 
@@ -128,13 +128,13 @@ class Renamed(Native):
         self._names = names
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action."""
+        """Execute one action under the actual names."""
         names = self._names
         return names.response(self._backend.execute(operation, names.request(request), deadline))
 
 
 class AsyncRenamed(Native):
-    """An `AsyncBackend` of tables with other names."""
+    """An `AsyncBackend` whose tables have other names than declared."""
 
     __slots__ = ("_backend", "_names")
 
@@ -145,7 +145,7 @@ class AsyncRenamed(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Answer one action."""
+        """Execute one action under the actual names."""
         names = self._names
         response = await self._backend.execute(operation, names.request(request), deadline)
         return names.response(response)

@@ -1,4 +1,4 @@
-"""Transactions: writes to several entities, all or none, and reads that must still hold; `get_together`.
+"""`store.transaction()`: collects writes and checks of several entities, sends all or none; `get_together`.
 
     with store.transaction() as tx:
         account = tx.get(Account, number="1")
@@ -6,7 +6,7 @@
         tx.create(Transfer(…))
         tx.check(Customer, Customer.blocked == False, id="c1")
 
-The methods collect writes; `commit`, or the end of the block, sends them. Entities read in the transaction must
+The methods collect writes; `commit`, or the end of the block, sends them. Entities that the transaction has read must
 be unchanged at the commit. If the block raises, nothing is sent.
 """
 
@@ -60,10 +60,10 @@ K_co = TypeVarWithDefault("K_co", covariant=True, default=Any)
 
 @show_signatures
 class Transaction(Host[K_co]):
-    """Collects writes, and sends all or none; created by `store.transaction()`.
+    """Collects writes, and sends all or none of them; created by `store.transaction()`.
 
-    `get` and `commit` are operations: they block, are awaited or return steps, as those of the store. The other
-    methods only collect, and need no `await`.
+    `get` and `commit` are operations: they block, are awaited or return steps, like the store's. The other methods only
+    collect, and need no `await`.
     """
 
     def __init__(self, store: Host[K_co], clock: Clock, records: KeyRecords) -> None:
@@ -85,7 +85,7 @@ class Transaction(Host[K_co]):
     ) -> None:
         """Write an entity, replacing any with its primary key.
 
-        If `when` is false, `otherwise` creates the error from the stored entity.
+        If `when` is false, `otherwise` makes the error from the stored entity.
         """
         put = Put(entity, when, "anything", self._clock)
         put.otherwise = otherwise
@@ -107,7 +107,7 @@ class Transaction(Host[K_co]):
         when: Condition | None = None,
         **key: Any,
     ) -> None:
-        """Delete an entity, given by itself, by its key, or by its class and the fields of its key."""
+        """Delete an entity, given as an entity, its key, or its class and the key's fields."""
         self._add(Delete(target, key, when))
 
     def update(
@@ -190,7 +190,7 @@ class Transaction(Host[K_co]):
     def commit(self) -> Steps[None]:
         """Make all writes or none; raises `TransactionFailed` with the error of each refused write.
 
-        Cost: twice that of single writes, and a read for each write that needs its item.
+        Cost: twice that of single writes, plus a read for each write that needs its item.
         """
         self._check_open()
         self._is_over = True
@@ -206,7 +206,7 @@ class Transaction(Host[K_co]):
             yield from execute_together(writes, self._clock)
 
     def _hold_what_was_read(self) -> list[Check]:
-        """Add conditions that the entities read are unchanged: to their writes, or as checks."""
+        """Add conditions that the entities read are unchanged: to their own writes, or as separate checks."""
         if not self._read:
             return []
         unwritten = dict(self._read)
@@ -256,7 +256,7 @@ class _Read(NamedTuple):
     item: Item | None
 
     def as_seen(self) -> nodes.ConditionNode:
-        """The condition that it is unchanged."""
+        """The condition that the item is unchanged."""
         schema = self.entity.__schema__
         if self.item is None:
             return absent(schema.table.keys.partition[0].name)
@@ -279,14 +279,14 @@ def get_together(
     clock: Clock,
     records: KeyRecords,
 ) -> Steps[list[Entity | None]]:
-    """Several entities from one snapshot, in order; None for each that does not exist or has expired.
+    """Read several entities from one snapshot, in order; None for each that is missing or expired.
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
     wanted: list[tuple[EntitySchema, bytes]] = []
     gets: dict[bytes, Request] = {}
     for target in targets:
-        of: Any = target  # and no isinstance, as this is hot
+        of: Any = target  # a hot path: no isinstance
         if of.__class__ is tuple:
             entity, values = of
         elif of.__class__ is EntityKey:
@@ -316,7 +316,7 @@ def get_together(
 
 
 def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:
-    """The responses of one TransactGetItems, retried while other writers conflict."""
+    """The responses of one TransactGetItems, which is retried while other writers conflict."""
     if not gets:
         return []
     for attempt in range(1, CONTENTION.attempts + 1):

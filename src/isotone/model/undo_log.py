@@ -1,13 +1,13 @@
-"""Undo logs: what a rewrite did to each item, as JSON lines, and how to take it back.
+"""`undo=`: the undo log of a rewrite (each item before and after, as JSON lines), and `store.undo`.
 
     {"table": "shop", "items": [{"key": {"PK": {"S": "ORDER#1"}, …}, "before": {…}, "after": {…}}]}
 
-A line has the items of one write, in DynamoDB JSON. It is on the disk before the write is sent. `undo` reads the lines
-from the last to the first, and restores the items of each in one transaction, on the condition that they are
-still what the rewrite made of them.
+A line has the items of one write as DynamoDB JSON. It reaches the disk before the write is sent. `undo` reads the lines
+from last to first and restores each line's items in one transaction, on the condition that they are still as the
+rewrite left them.
 
-Other lines have the key of the item in which the rewrite saves how far it is. `undo` deletes that item before it restores the
-first one: a rewrite that went on from there would leave out what was restored.
+Other lines have the key of the item in which the rewrite saves its position. `undo` deletes that item before it
+restores anything, because a rewrite that continued there would skip the restored items.
 
     {"table": "shop", "items": [], "position": {"PK": {"S": "_rewriting#Order"}, …}}
 """
@@ -66,21 +66,23 @@ _decode: Final = msgspec.json.Decoder(_LogLine).decode
 
 
 class UndoLog:
-    """An undo log that is being written; lines are appended to those of an earlier run."""
+    """An undo log opened for writing; lines are appended to those of an earlier run."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open or create the file. Raises `UsageError` for one that is not an undo log, which stays as it is."""
+        """Open or create the file. Raises `UsageError` for a file that is not an undo log, and leaves it unchanged."""
         check_output(undo_log_output(path))
         _check_is_log(Path(path))
         self._lock = threading.Lock()  # several segments write at the same time
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
-        _lock(self._file, path)  # before a line is taken for torn that another process is writing
+        _lock(
+            self._file, path
+        )  # first, so that a line being written by another process is not taken for a torn one
         self._drop_torn_line(Path(path))
         self._is_synced = True
         self._positions: set[bytes] = set()
 
     def _drop_torn_line(self, path: Path) -> None:
-        """Remove the part of a line that a killed process has left; its write was not sent."""
+        """Remove a partial line that a killed process left; its write was never sent."""
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(max(0, size - 1))
@@ -90,14 +92,14 @@ class UndoLog:
         self._file.truncate(size)
 
     def add(self, table: str, touched: Sequence[Touched]) -> None:
-        """Add what a write is about to do."""
+        """Add the items of a write that is about to be sent."""
         line = _encode(_LogLine(table, [_UndoneChange(*each) for each in touched]))
         with self._lock:
             self._file.write(line + b"\n")
             self._is_synced = False
 
     def add_position(self, table: str, key: Item) -> None:
-        """Add the key of the item that says how far the rewrite is, once."""
+        """Add the key of the item that stores the rewrite's position; only once."""
         line = _encode(_LogLine(table, [], key))
         with self._lock:
             if line not in self._positions:
@@ -106,7 +108,7 @@ class UndoLog:
                 self._is_synced = False
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk."""
+        """Wait until all lines are on disk."""
         with self._lock:
             if not self._is_synced:
                 self._file.flush()
@@ -114,7 +116,7 @@ class UndoLog:
                 self._is_synced = True
 
     def add_and_sync(self, table: str, touched: Sequence[Touched]) -> None:
-        """Add what a write is about to do, and wait until it is on the disk."""
+        """Add the items of a write, and wait until the line is on disk."""
         self.add(table, touched)
         self.sync()
 
@@ -131,7 +133,7 @@ class UndoLog:
 
 
 def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
-    """Lock an undo log until it is closed; raises `InProgress` if another rewrite or undo has it."""
+    """Lock an undo log until it is closed; raises `InProgress` if another rewrite or undo holds it."""
     try:
         lock(file)
     except OSError as error:
@@ -144,17 +146,19 @@ def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
 
 
 def undo_log_output(path: str | PathLike[str]) -> OutputPath:
-    """An undo log as an output, to which lines are appended."""
+    """The output path of an undo log, to which lines are appended."""
     return OutputPath("--undo-log (undo=)", path, is_appended=True)
 
 
 def _check_is_log(path: Path) -> None:
-    """Raise `UsageError` for a file whose first line is not that of an undo log."""
+    """Raise `UsageError` for a file whose first line is not an undo log's."""
     if not path.exists():
         return
     with path.open("rb") as file:
         line = file.readline()
-    if line.endswith(b"\n") or not line.startswith(_BEGIN[: len(line)]):  # else it is torn
+    if line.endswith(b"\n") or not line.startswith(
+        _BEGIN[: len(line)]
+    ):  # otherwise the line is torn
         _decoded(line, path)
 
 
@@ -169,10 +173,10 @@ def _decoded(line: bytes, path: Path) -> _LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The progress of an undo: writes of the log that were taken back, and others.
+    """The progress of an undo: how many writes were undone, and how many were not.
 
-    `changed` counts writes whose items have changed since, and which stay as they are; `unmade` those that were not
-    made, or were taken back before. `examples` are keys of items that have changed.
+    `changed` counts writes that were left as they are because their items have changed since; `unmade` counts writes
+    that were never made, or were already undone. `examples` has keys of changed items.
     """
 
     restored: int = 0
@@ -182,7 +186,7 @@ class Undone:
 
     @property
     def seen(self) -> int:
-        """The writes that were read from the log."""
+        """The number of writes read from the log."""
         return self.restored + self.changed + self.unmade
 
     def to_json(self) -> str:
@@ -223,14 +227,14 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
 
 
 def _lines(file: BinaryIO) -> tuple[array[int], set[bytes]]:
-    """Where each line of writes starts, and the lines of positions."""
+    """The offsets of lines with writes, and the lines with positions."""
     starts = array("Q")
     positions: set[bytes] = set()
     place = 0
     for text in file:
         if _IS_POSITION(text):
             positions.add(text)
-        elif text.endswith(b"\n"):  # else it is torn, and its write was not sent
+        elif text.endswith(b"\n"):  # otherwise the line is torn, and its write was never sent
             starts.append(place)
         place += len(text)
     return starts, positions
@@ -243,7 +247,7 @@ def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[
 
 
 def _undo(line: _LogLine) -> Steps[str]:
-    """Take one write back; returns the counter of `Undone` for what happened."""
+    """Undo one write; returns the name of the counter in `Undone` for the result."""
     return CONTENTION.run(
         partial(_attempt, line),
         lambda attempts: Contended(

@@ -1,19 +1,19 @@
-"""Verifications: walks over tables that count the items that are not what their entities would write now.
+"""`store.verify`: reads tables and counts items that differ from what their entities would write now.
 
     verification = store.verify(shop)
     print(verification)                          # a table for people
     verification.is_clean                        # for programs
     Path("verify.json").write_text(verification.to_json())
 
-It only reads. Each page of a walk is inspected item by item (`inspection`). Then the unique values of the page are
-compared with their markers: each item must own its markers, and the owner of each marker must have its value.
+It only reads. A walk inspects each page item by item (`inspection`). Then the page's unique values are compared with
+their markers: each item must own its markers, and the owner of each marker must have its value.
 
-Items change while a table is read: a marker that is missing may have been deleted together with its item, which was
-read before. So both are read once more, and only an item that is still the same is a finding.
+Items change while a table is read: a missing marker may have been deleted together with its item, which was read
+earlier. So both are read again, and only an item that is unchanged is a finding.
 
-A verification that was interrupted has a position: `store.verify(shop, resume=verification)` continues there, and
-adds to what was found before. Its size does not depend on the number of items: findings are counted by what they are
-about, and a few items of each are kept as examples.
+An interrupted verification has a position: `store.verify(shop, resume=verification)` continues there, and adds to the
+findings. Its size does not grow with the number of items: equal findings are counted together, with a few items as
+examples.
 """
 
 from __future__ import annotations
@@ -48,13 +48,17 @@ if TYPE_CHECKING:
 
 VerificationProgress = Callable[["Verification"], None]
 Target = Table | type["Entity"]
-_Counted = tuple[str, str | None, Kind, str | None]  # the table, entity, kind and name of findings
+_Counted = tuple[str, str | None, Kind, str | None]  # table, entity, kind and name of a finding
 
-_MOST_NAMES: Final = 100  # of one kind in one entity: a program may have written data as names
+_MOST_NAMES: Final = (
+    100  # most names per kind and entity, in case a program uses data as attribute names
+)
 _OTHERS: Final = "(others)"
 _NO_ENTITY: Final = "(none)"
-_WIDEST: Final = 100  # of an example in a table, its last column
-_LOOKS: Final = 3  # at an item that changes between two reads: then a program is writing it now
+_WIDEST: Final = 100  # width of the last column, which shows an example
+_LOOKS: Final = (
+    3  # reads of an item that keeps changing; after that, a program is clearly writing it
+)
 
 
 # What was found
@@ -62,9 +66,9 @@ _LOOKS: Final = 3  # at an item that changes between two reads: then a program i
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An item with a finding: `key` is its primary key, `found` what it has, `declared` what it would have.
+    """An example of a finding: `key` is the item's primary key, `found` what it has, `declared` what it should have.
 
-    `item_key` and `stored` are the first two as DynamoDB JSON.
+    `item_key` and `stored` are the first two, as DynamoDB JSON.
     """
 
     item_key: Item
@@ -78,7 +82,7 @@ class Example:
 
     @property
     def found(self) -> Any:
-        """What the item has, as a plain value; None if it has nothing."""
+        """What the item has, as a plain value; None if it lacks the attribute."""
         return None if self.stored is None else from_wire(self.stored)
 
     def __str__(self) -> str:
@@ -91,7 +95,7 @@ class Example:
 
 
 def _text(value: AttributeValue) -> str:
-    """A stored value for people: numbers by their digits, a map by its members."""
+    """A stored value as text: numbers by their digits, a map by its members."""
     ((code, content),) = value.items()
     if code == "N":
         return str(content)
@@ -105,8 +109,8 @@ def _text(value: AttributeValue) -> str:
 class FindingCount:
     """How many items of an entity have the same finding.
 
-    `kind` says what is wrong, `name` with what: a field, a key, an attribute, or the tag of unrecognized items.
-    `entity` is the tag of the entity, None for items of no declared entity.
+    `kind` says what is wrong; `name` says with what: a field, a key, an attribute, or the tag of unrecognized items.
+    `entity` is the entity's tag; None for items of no declared entity.
     """
 
     table: str
@@ -121,17 +125,17 @@ class FindingCount:
 
     @property
     def is_notice(self) -> bool:
-        """Whether the items are what the entity would write, and a change is only advised."""
+        """Whether this is only advice: the items are as the entity would write them."""
         return FINDING_KINDS[self.kind].is_notice
 
     @property
     def meaning(self) -> str:
-        """What is wrong with the items, in a few words."""
+        """What is wrong, in a few words."""
         return FINDING_KINDS[self.kind].meaning
 
     @property
     def advice(self) -> str:
-        """What to do, in one sentence."""
+        """What to do about it, in one sentence."""
         entity = self.entity or "the entity"
         return FINDING_KINDS[self.kind].advice.format(entity=entity, name=self.name or "it")
 
@@ -142,10 +146,10 @@ class FindingCount:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found so far in the tables that are verified.
+    """The findings so far in the verified tables.
 
-    `items` counts all items that were read, `seen` those of each entity, by its tag. `position` is where
-    `store.verify(…, resume=…)` continues: a JSON value. `progress` is that of the table that is being read.
+    `items` counts all items read, `seen` those of each entity, by tag. `position` is a JSON value for `store.verify(…,
+    resume=…)`. `progress` is that of the table being read.
     """
 
     findings: tuple[FindingCount, ...] = ()
@@ -158,7 +162,7 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Whether all items that were read are what their entities would write now."""
+        """Whether all items read so far are as their entities would write them now."""
         return all(finding.is_notice for finding in self.findings)
 
     def count(self, kind: Kind) -> int:
@@ -166,12 +170,12 @@ class Verification:
         return sum(finding.count for finding in self.findings if finding.kind == kind)
 
     def to_json(self) -> str:
-        """The verification as a JSON text, for `from_json` or other programs; it has no progress."""
+        """The verification as JSON text, for `from_json` or other programs; without `progress`."""
         return msgspec.json.encode(replace(self, progress=None)).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Verification:
-        """The verification that `to_json` wrote; raises `UsageError` for another text."""
+        """Read what `to_json` wrote; raises `UsageError` for any other text."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:
@@ -224,7 +228,7 @@ class Verification:
 
 
 class _Tally:
-    """Counts findings; `examples` is how many items are kept of each."""
+    """Counts findings, and keeps `examples` items of each."""
 
     def __init__(self, examples: int, before: Verification | None = None) -> None:
         self._examples = examples
@@ -255,7 +259,7 @@ class _Tally:
         self._counts[pluralized] += number
 
     def findings(self) -> tuple[FindingCount, ...]:
-        """The counts: by table and entity, the most frequent first."""
+        """The counts by table and entity, most frequent first."""
         found = [
             FindingCount(*pluralized, count, tuple(self._kept[pluralized]))
             for pluralized, count in self._counts.items()
@@ -321,24 +325,24 @@ def verify(
 
 
 class _VerifiedPart(NamedTuple):
-    """A table to read, and the entities to verify; None for all that the program declares on it."""
+    """A table to read, and the entities to verify; None for all that the program declares."""
 
     table: Table
     entities: frozenset[str] | None
 
 
 class _VerifiedSoFar(msgspec.Struct):
-    """How far a table has been verified."""
+    """How far one table has been verified."""
 
     table: str
     entities: list[str] | None
     walk: Any = None
     is_over: bool = False
-    identity: str = ""  # of the table, so that a new one of the same name is not taken for it
+    identity: str = ""  # the table's identity, so that a new table with the same name is noticed
 
 
 def _check_same_table(place: _VerifiedSoFar, identity: str) -> None:
-    """Raise `UsageError` if what is resumed is of an earlier table of the same name."""
+    """Raise `UsageError` if the saved position is of an earlier table with the same name."""
     if place.identity not in ("", identity):
         raise UsageError(
             f"table {place.table!r} is not the one of which the verification to resume has read a part: it was made again; "
@@ -348,7 +352,7 @@ def _check_same_table(place: _VerifiedSoFar, identity: str) -> None:
 
 
 def _parts(targets: Sequence[Target]) -> list[_VerifiedPart]:
-    """The tables to read, each once."""
+    """The tables to read, without duplicates."""
     if not targets:
         raise UsageError("verify() needs a table or an entity; write verify(shop)")
     wanted: dict[Table, set[str] | None] = {}
@@ -367,7 +371,7 @@ def _parts(targets: Sequence[Target]) -> list[_VerifiedPart]:
 
 
 def _places(parts: Sequence[_VerifiedPart], resume: Verification | None) -> list[_VerifiedSoFar]:
-    """Where each table is read from; raises `UsageError` if what is resumed has other targets."""
+    """Where to continue in each table; raises `UsageError` if `resume` has other targets."""
     new = [
         _VerifiedSoFar(part.table.name, None if part.entities is None else sorted(part.entities))
         for part in parts
@@ -399,7 +403,7 @@ def _name(place: _VerifiedSoFar) -> str:
 
 
 class _Claim(NamedTuple):
-    """A unique value of an item, and the key of the marker that must hold it."""
+    """A unique value of an item, and the key of the marker that must reserve it."""
 
     item: Item
     schema: EntitySchema
@@ -408,7 +412,7 @@ class _Claim(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A marker, and whose value it holds."""
+    """A marker, and the owner and value that it names."""
 
     item: Item
     schema: EntitySchema
@@ -425,7 +429,7 @@ class _Visiting:
         self._walk = walk
         self._clock = clock
         self._tally = tally
-        self._lock = threading.Lock()  # the pages of several segments come at the same time
+        self._lock = threading.Lock()  # pages of several segments arrive at the same time
         self._made: Inspector | None = None
 
     @property
@@ -437,7 +441,7 @@ class _Visiting:
         return self._made
 
     def visit(self, items: list[Item]) -> Steps[None]:
-        """Count what is wrong with the items of a page."""
+        """Count the findings in a page of items."""
         inspector, now = self._inspector, self._clock.now()
         claims: list[_Claim] = []
         markers: list[_Held] = []
@@ -462,7 +466,7 @@ class _Visiting:
             yield from self._check_markers(markers)
 
     def _is_wanted(self, inspector: Inspector, item: Item) -> bool:
-        """Whether an item is one of the entities to verify, or may be: it has no tag, and a key of no known form."""
+        """Whether to inspect an item: it is of a wanted entity, or has no tag and no known form of key."""
         if self._wanted is None:
             return True
         schema = inspector.entity_of(item)
@@ -504,7 +508,7 @@ class _Visiting:
                 self._count([(_unclaimed(claim, marker), claim.item)])
 
     def _unowned_claims(self, claims: list[_Claim]) -> Steps[list[tuple[_Claim, Item | None]]]:
-        """The values whose markers are not their items' now, each with its marker, if there is one."""
+        """The values whose markers belong to no item or another one, each with its marker if it exists."""
         keys = [uniqueness.marker_key(each.schema, each.text) for each in claims]
         markers = yield from self._fetch(keys)
         return [
@@ -526,7 +530,7 @@ class _Visiting:
     def _sort_marker(
         self, item: Item, markers: list[_Held], found: list[tuple[ItemFinding, Item]]
     ) -> None:
-        """Add a marker to those whose owner must be read; or to the findings, if nobody can own it."""
+        """Collect a marker whose owner must be read, or add a finding if nobody can own it."""
         claim = uniqueness.claimed_by(self._table, item)
         if claim is None:
             if self._wanted is None:
@@ -541,14 +545,14 @@ class _Visiting:
             found.append((_unowned(schema, field, item), item))
 
     def _owner(self, marker: Item) -> Item | None:
-        """The key of the owner in a marker; None if it is not a key."""
+        """The owner's key in a marker; None if it is not a key."""
         owner: Item = marker.get(OWNER_ATTRIBUTE, {}).get("M", {})
         names = {each.name: each.type for each in self._table.keys.attributes}
         is_key = {name: next(iter(value)) for name, value in owner.items()} == names
         return owner if is_key else None
 
     def _check_markers(self, markers: list[_Held]) -> Steps[None]:
-        """Count the markers whose owners do not have the value that they hold."""
+        """Count the markers whose owners do not have the reserved value."""
         for _ in range(_LOOKS):
             suspects = yield from self._unowned_markers(markers)
             if not suspects:
@@ -564,7 +568,7 @@ class _Visiting:
                 self._count([(_unowned(held.schema, held.field, held.item), held.item)])
 
     def _unowned_markers(self, markers: list[_Held]) -> Steps[list[_Held]]:
-        """The markers whose owners do not have the value now."""
+        """The markers whose owners do not have the value any longer."""
         owners = yield from self._fetch([self._owner(each.item) or {} for each in markers])
         return [
             held
@@ -582,7 +586,7 @@ class _Visiting:
 
 
 def _unclaimed(claim: _Claim, marker: Item | None) -> ItemFinding:
-    """The finding about an item that does not own the marker of its value."""
+    """The finding for an item that does not own the marker of its value."""
     item = claim.item
     value = item.get(claim.schema.fields[claim.field].attribute)
     if marker is None or OWNER_ATTRIBUTE not in marker:
@@ -594,5 +598,5 @@ def _unclaimed(claim: _Claim, marker: Item | None) -> ItemFinding:
 
 
 def _unowned(schema: EntitySchema, field: str, marker: Item) -> ItemFinding:
-    """The finding about a marker that holds a value for an entity that does not have it."""
+    """The finding for a marker whose owner does not have the value."""
     return ItemFinding("marker_orphaned", schema.tag, field, marker.get(OWNER_ATTRIBUTE))

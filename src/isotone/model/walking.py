@@ -1,4 +1,4 @@
-"""Walks: every item of a table, once, at a pace and from any position, for programs that verify or rewrite it.
+"""`Walk`: visits every item of a table for `verify` and `rewrite`: segments, units per second, resume, progress.
 
     walk = Walk(shop, segments=4, units_per_second=100)
     while not walk.is_over:
@@ -6,12 +6,12 @@
         save(walk.position)                     # a plain JSON value; Walk(shop, position=…) continues there
         tell(walk.progress)
 
-A walk is a Scan with consistent reads. Its segments are read at the same time where the store can do so. Between
-two steps nothing runs, so the position then covers exactly the pages that `visit` has handled. Items that are written
-while the walk is under way may or may not be met, as in every Scan.
+A walk is a Scan with consistent reads. Its segments are read at the same time if the store can. Nothing runs between
+two steps, so the position then covers exactly the pages that `visit` has handled. Items written during the walk may or
+may not be visited, as in every Scan.
 
-A walk may have a budget of capacity units a second. It then reads smaller pages, and pauses between steps. What
-`visit` itself reads and writes counts as well, if it passes the responses to `count`.
+A walk may have a budget of capacity units per second. It then reads smaller pages, and pauses between steps. Units that
+`visit` itself uses count, too, if it passes the responses to `count`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ ITEMS_A_PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class WalkProgress(Estimates):
-    """How far a walk has come.
+    """The progress of a walk.
 
-    `of_items` is the table's own count, which DynamoDB updates every six hours. `seconds` and `items_per_second`
-    are those of this run; the other numbers include the runs that it continues.
+    `of_items` is the table's own count, which DynamoDB updates every six hours. `seconds` and `items_per_second` are
+    those of this run; the other numbers include earlier runs that it continues.
     """
 
     table: str
@@ -64,7 +64,7 @@ class WalkProgress(Estimates):
 
 
 class _Position(msgspec.Struct):
-    """Where a walk continues."""
+    """The saved position of a walk."""
 
     table: str
     segments: list[Position]
@@ -75,9 +75,9 @@ class _Position(msgspec.Struct):
 class Walk:
     """A walk over the items of one table.
 
-    `segments` are read at the same time, one page of each in a step. `units_per_second` is the budget for all of
-    them; without it, the walk reads as fast as it can. `position` is that of an interrupted walk, whose
-    segments it keeps.
+    `segments` are read at the same time, one page of each per step. `units_per_second` is the budget for all of them;
+    without it, the walk reads at full speed. `position` is that of an interrupted walk, whose number of segments is
+    kept.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Walk:
             )
         self.table = table
         self.description = description
-        """What the table is; the first step asks for it, unless it is given."""
+        """The table's description; the first step reads it, unless it is given."""
         self._items_a_page = items_a_page
         self._pace = Pace(units_per_second)
         at = _restored(table, position) or _Position(table.name, [Position()] * segments)
@@ -107,12 +107,12 @@ class Walk:
 
     @property
     def is_over(self) -> bool:
-        """Whether all items were seen."""
+        """Whether all items have been visited."""
         return all(segment.is_over for segment in self._segments)
 
     @property
     def position(self) -> Any:
-        """Where a later walk continues: a JSON value. Take it between two steps."""
+        """Where a later walk can continue, as a JSON value. Read it between two steps."""
         done = self._meter.progress()
         segments = [segment.position for segment in self._segments]
         return msgspec.to_builtins(
@@ -134,11 +134,11 @@ class Walk:
         )
 
     def count(self, response: Response) -> None:
-        """Add the units of a response to those that the walk has used."""
+        """Add a response's units to those that the walk has used."""
         self._spend(units_of(response) or 0.0)
 
     def step(self, visit: Visit) -> Steps[None]:
-        """Read the next page of each segment, and give its items to `visit`; then pause, if there is a budget."""
+        """Read the next page of each segment and pass its items to `visit`; then pause to keep within the budget."""
         if self.description is None:
             self.description = yield from describe(self.table)
         rest = [segment for segment in self._segments if not segment.is_over]
@@ -161,7 +161,7 @@ class Walk:
 
     @property
     def _item_units(self) -> float:
-        """The units of an item, on average, with those that visits have used."""
+        """The average units for an item, including those that visits used."""
         done = self._meter.progress()
         return done.read_units / done.items if done.items else ITEM_UNITS
 
@@ -189,7 +189,7 @@ def _restored(table: Table, position: Any) -> _Position | None:
 
 
 def describe(table: Table) -> Steps[TableDescription]:
-    """What a table is; raises `UsageError` for a table that does not exist, or has another key."""
+    """The table's description; raises `UsageError` if it does not exist, or has another key."""
     try:
         description = yield from describe_table(table.name)
     except ResourceNotFoundException:

@@ -1,4 +1,4 @@
-"""Python warnings that point at the program's line, not at one of the library."""
+"""Python warnings that point at the program's own line instead of a line in the library."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The declarations of a class statement: fields, keys, tables, and the schema made from them."""
+"""Turns class statements into schemas: fields, keys, tables, indexes, and how entities become items."""

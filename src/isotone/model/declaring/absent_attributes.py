@@ -1,13 +1,13 @@
-"""How conditions treat an item that lacks an attribute whose field has a default (which ones: `Attr.implied`).
+"""Conditions and filters on items that lack an attribute whose field has a default (see `Attr.implied`).
 
-A reader sees the default, but the database has nothing to compare: `gift = false` misses the item, and `gift <> false`
-finds it. So a test of such a field is completed. Whatever its operator, it is tried here on the default and on
-nothing. If the answers differ, the database is given the one of the default:
+A program reads the default, but the database has nothing to compare: `gift = false` misses the item, and `gift <>
+false` finds it. So a test of such a field is extended. The test is tried here on the default and on a missing
+attribute. If the answers differ, the condition is extended so that the database answers as it would for the default:
 
     gift = :false       becomes   gift = :false OR attribute_not_exists(gift)
     gift <> :false      becomes   gift <> :false AND attribute_exists(gift)
 
-An item may have the value of a field in an index key alone; then the default does not apply.
+If an item has the value of a field only in an index key, the default does not apply.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
 
 EMPTY_SETS: Final[tuple[AttributeValue, ...]] = ({"SS": []}, {"NS": []}, {"BS": []})
-"""What an absent set means; no item has them."""
+"""How an absent set reads. No item contains an empty set."""
 
 Nodes = tuple[nodes.ConditionNode, ...]
 
 
 class Absence:
-    """When a missing attribute means the default.
+    """When a missing attribute means the field's default.
 
-    `further`: what else must be true, for every field. `in_no_key`: the same for some fields; None for fields whose
-    attributes are never missing.
+    `further`: conditions that must also hold, for every field. `in_no_key`: the same for single fields; None for fields
+    whose attributes are never missing.
     """
 
     __slots__ = ("_further", "_in_no_key")
@@ -46,7 +46,7 @@ class Absence:
         self._in_no_key = in_no_key or {}
 
     def of(self, field: Attr[Any]) -> nodes.ConditionNode | None:
-        """The condition that the item has the default of a field; None if no item has."""
+        """The condition that the item has a field's default; None if no item can."""
         in_no_key = self._in_no_key.get(field.name, ())
         if in_no_key is None:
             return None
@@ -73,26 +73,26 @@ class Absence:
 
 
 DEFAULTS: Final = Absence()
-"""For items that have all values as attributes, except defaults."""
+"""For items that store every value in an attribute, except defaults."""
 
 
 @lru_cache(maxsize=2048)
 def absence_in(schema: EntitySchema, index: str | None) -> Absence:
-    """For the entries of an index, or the items of the table."""
+    """For the entries of an index, or for the table's items."""
     return Absence((), _in_no_key(schema, index))
 
 
 @lru_cache(maxsize=2048)
 def absence_if_stored(schema: EntitySchema) -> Absence:
-    """For a condition that is also tested where there is no item: that has no defaults."""
+    """For conditions that may also be tested where there is no item. A missing item has no defaults."""
     key = nodes.Path((schema.table.keys.partition[0].name,))
     return Absence((nodes.Call("attribute_exists", (key,)),), _in_no_key(schema, None))
 
 
 def _in_no_key(schema: EntitySchema, index: str | None) -> Mapping[str, Nodes | None]:
-    """For each field in a key, the conditions that no key of the item has its value.
+    """For each field in a key: the conditions that no key of the item contains its value.
 
-    None for fields in the key by which items are found: this has all values, and a filter must not test it.
+    None for fields of the key that is read: it contains all their values, and a filter must not test it.
     """
     layouts = (schema.table.keys, schema.table.layout(index))
     found_by = {each.name for layout in layouts for each in layout.attributes}

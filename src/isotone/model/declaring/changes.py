@@ -24,7 +24,7 @@ _ZERO: Final = to_wire(0)
 class Change:
     """One change of one field, or of a place inside it."""
 
-    # Abstract for type checkers alone, without ABCMeta, which would slow down each isinstance.
+    # Abstract for type checkers only: ABCMeta would slow down every isinstance.
 
     field: Attr[Any]
     path: PathElements
@@ -79,7 +79,7 @@ class SetField(_WithValue):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compute(Change):
-    """Set a field to a value that the database computes from fields, as they were before the update."""
+    """Set a field to a value that the database computes from other fields, as they were before the update."""
 
     field: Attr[Any]
     value: Value[Any]
@@ -89,11 +89,11 @@ class Compute(Change):
         return nodes.Set(self._path(), self.value._operand())
 
     def given(self, values: Mapping[str, Any]) -> Compute:
-        """The same change, with the known values of fields in their places."""
+        """The same change, with fields replaced by their known values."""
         return Compute(self.field, self.value._given(values), self.path)
 
     def sources(self) -> Iterator[Attr[Any]]:
-        """The fields that the value is computed from."""
+        """The fields from which the value is computed."""
         return self.value._sources()
 
 
@@ -134,7 +134,7 @@ class AddToField(_WithValue):
     def action(self) -> nodes.Action:
         path, added = self._path(), self._literal(self.value)
         start = _ZERO if self.path else self.field.fallback or _ZERO
-        # ADD counts from 0, and AWS documents it for whole attributes alone.
+        # ADD counts from 0, and AWS documents it for top-level attributes only.
         if "N" in added.value and (self.path or start != _ZERO):
             now = nodes.Call("if_not_exists", (path, nodes.Literal(start)))
             return nodes.Set(path, nodes.Arithmetic("+", now, added))

@@ -1,4 +1,4 @@
-"""Keys in the collection of another entity: a child before or after it (`reading/families`: nothing between).
+"""`parent.primary.children(…)`: keys that put a child entity into the collection of its parent, before or after it.
 
     class Organization(Entity, table=app):
         name: Attr[str] = field()
@@ -10,8 +10,8 @@
     class User(Entity, table=app):
         primary = Organization.primary.children(organization).after("USER", name)      # USER#…
 
-The literal at the start of a sort key determines the position of a kind. If it would sort on the wrong side of the
-parent, it gets a prefix: `#` sorts below every letter and digit, `~` above. `reading.families` reads a parent with its
+The literal at the start of a sort key determines where the kind sorts. A literal that would sort on the wrong side of
+the parent gets a prefix: `#` sorts below every letter and digit, `~` above. `reading.families` reads a parent with its
 children.
 """
 
@@ -34,7 +34,7 @@ _HIGHEST: Final = "~"
 
 
 class Children:
-    """Makes the keys of entities in the collections of another one."""
+    """Makes keys for entities that are stored in another entity's collections."""
 
     def __init__(self, parent: Pattern[Any], fields: tuple[Attr[Any], ...]) -> None:
         self._parent = parent
@@ -50,7 +50,7 @@ class Children:
         return self._key(parts, _HIGHEST, lambda own, parent: self._beyond(parent) <= own)
 
     def _beyond(self, literal: str) -> str:
-        """A text above all keys that begin with a literal."""
+        """A text that sorts above all keys beginning with a literal."""
         return readable.beyond(literal + self._declared.sort_separator)
 
     def _key(self, parts: tuple[Part, ...], prefix: str, is_placed: Any) -> Key:
@@ -83,7 +83,7 @@ def _declaration(pattern: Pattern[Any]) -> Key:
 def _substituted(
     pattern: Pattern[Any], parts: tuple[Part, ...], fields: tuple[Attr[Any], ...]
 ) -> Iterable[Part]:
-    """The parts with other fields in place of the pattern's."""
+    """The parts, with the pattern's fields replaced by other fields."""
     places = [part for part in parts if not isinstance(part, str)]
     if len(places) != len(fields):
         names = ", ".join(component_of(part).field.name for part in places) or "nothing"

@@ -1,7 +1,7 @@
-"""Which fields the database can compare with each other, or copy to each other: those of one stored form.
+"""Which fields a condition can compare with each other, or an update copy to each other: those stored alike.
 
-DynamoDB compares and copies what is stored, and knows no Python types: a datetime may be a text in one field
-and a number in another. So both places must be stored alike. Where a type says nothing (`Any`), anything goes.
+DynamoDB compares and copies stored values and knows no Python types: a datetime may be a text in one field and a number
+in another. So both fields must be stored alike. A field whose type says nothing (`Any`) is always accepted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ EPOCH: Final = "seconds since the epoch"
 EXPIRY: Final = "whole seconds since the epoch"
 _MOMENTS: Final = (EPOCH, EXPIRY)
 _NUMBERS: Final = (int, Decimal, float)
-"""Each can be written to those after it, but a float not to a Decimal, because it is not exact."""
+"""Each can be assigned to the ones after it, except a float to a Decimal, because a float is not exact."""
 
 
 class StoredForm(NamedTuple):
-    """The stored form of a place: what tells it from other forms, and whether it may be None, or not be there."""
+    """How a field or a place in it is stored, and whether it may be None or missing."""
 
     kind: Any
     optional: bool = False
@@ -40,7 +40,7 @@ class StoredForm(NamedTuple):
 
 
 def form_at(field: Attr[Any], path: PathElements) -> StoredForm | None:
-    """The form of a field or of a place inside it; None if its type says nothing."""
+    """The stored form of a field or of a place inside it; None if its type does not determine one."""
     if path:
         annotation = field.place(path).annotation
         return (
@@ -62,14 +62,14 @@ def form_at(field: Attr[Any], path: PathElements) -> StoredForm | None:
 
 
 def form_of(value: Any) -> StoredForm:
-    """The form of a number or a span of time that is added."""
+    """The stored form of a number or a timedelta that is added."""
     if type(value) in (*_NUMBERS, timedelta):
         return StoredForm(type(value))
     raise UsageError(f"{value!r} cannot be added or subtracted: the database adds numbers")
 
 
 def check_comparable(left: StoredForm | None, right: StoredForm | None, both: str) -> None:
-    """Raise `UsageError` unless two forms have equal stored values for equal values."""
+    """Raise `UsageError` unless equal values of the two forms are stored equally."""
     if left is None or right is None or _compared_as(left.kind) == _compared_as(right.kind):
         return
     raise UsageError(
@@ -88,14 +88,14 @@ def _compared_as(kind: Any) -> Any:
     if all(isinstance(each, type) and issubclass(each, str) for each in types) and (
         values is None or not isinstance(kind, type)
     ):
-        return str  # texts, subclasses of str and Literals of texts; an enum only equals itself
+        return str  # texts, subclasses of str, and Literals of texts; an enum only equals itself
     return kind
 
 
 def check_assignable(
     target: StoredForm | None, source: StoredForm | None, both: str, source_name: str
 ) -> None:
-    """Raise `UsageError` unless every value of the source is one of the target, and there always is one."""
+    """Raise `UsageError` unless the source always has a value, and every value of it is valid in the target."""
     if source is not None and source.missing:
         raise UsageError(
             f"{both}: {source_name} may have no value, which the database cannot copy; write "
@@ -113,7 +113,7 @@ def check_assignable(
 
 
 def _is_part_of(source: Any, target: Any) -> bool:
-    """Whether all values of one kind are values of another, stored alike."""
+    """Whether every value of one kind is also a value of another, and is stored alike."""
     if source == target or (source == EXPIRY and target == EPOCH):
         return True
     if target in _NUMBERS:
@@ -122,7 +122,7 @@ def _is_part_of(source: Any, target: Any) -> bool:
         allowed = {int: (int,), Decimal: (int, Decimal), float: _NUMBERS}[target]
         return kinds <= {*allowed}
     if choices(target) is not None:
-        return False  # a text need not be one of them
+        return False  # a text need not be one of the Literal's
     return target is str and _compared_as(source) is str
 
 

@@ -1,4 +1,4 @@
-"""Conditions on fields, such as `Order.total > 3`: how they combine, and which are refused.
+"""Conditions on fields, such as `Order.total > 3`: combining them with & | ~, and which ones are refused.
 
 A condition is a tree. Queries derive bounds from the conditions on key fields; filters and
 conditional writes turn conditions into the expression trees of `isotone.expressions`. A condition refuses
@@ -34,7 +34,7 @@ ORDERINGS: Final = frozenset({"<", "<=", ">", ">=", "between"})
 
 
 class Comparable(Generic[T_co]):
-    """What a condition can compare, for type checkers: they know the type of its values."""
+    """Tells type checkers which values a condition can be compared with."""
 
     __slots__ = ()
 
@@ -67,19 +67,19 @@ class Operand(Comparable[T]):
 
     @abstractmethod
     def _implied(self) -> AttributeValue | None:
-        """Its value in an item that lacks the attribute; None if there is none, or not always the same."""
+        """What an item without the attribute reads as; None if nothing, or if that varies."""
 
     @abstractmethod
     def _text(self) -> str:
-        """The operand in source code form, without the name of the class."""
+        """The operand as source code, without the class name."""
 
     @abstractmethod
     def _encode(self, value: Any) -> AttributeValue:
-        """A value to compare it with; raises `UsageError` for a value of another type."""
+        """The stored form of a value to compare with; raises `UsageError` for a value of another type."""
 
     @abstractmethod
     def _check_comparable(self, operator: str, other: Operand[Any] | None) -> None:
-        """Raise `UsageError` unless the database can compare both, or this one by an order if other is None."""
+        """Raise `UsageError` unless the database can compare the two, or can order this one if `other` is None."""
 
     def __eq__(self, other: T | Comparable[T | None]) -> Condition:  # type: ignore[override] # makes a condition
         return self._compare("=", other)
@@ -99,7 +99,7 @@ class Operand(Comparable[T]):
     def __ge__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare(">=", other)
 
-    if not TYPE_CHECKING:  # type checkers refuse it by themselves
+    if not TYPE_CHECKING:  # hidden from type checkers, which refuse it on their own
 
         def __and__(self, other: object) -> NoReturn:
             raise not_a_condition(self)
@@ -110,14 +110,14 @@ class Operand(Comparable[T]):
 
 
 def place_in(field: Attr[Any], path: PathElements) -> str:
-    """A field, or a place inside it, in source code form."""
+    """A field, or a place inside it, as source code."""
     return field.name + "".join(f"[{element!r}]" for element in path)
 
 
 def compares_fields(operand: Operand[Any], values: tuple[Any, ...]) -> bool:
-    """Whether an operand is compared with other fields; raises `UsageError` for what is not in an item."""
+    """Whether an operand is compared with other fields; raises `UsageError` for operands that no item contains."""
     for value in values:
-        if isinstance(value, _IN_ITEMS):  # one call for each value of each condition
+        if isinstance(value, _IN_ITEMS):  # called for each value of each condition
             if isinstance(value, Operand):
                 return True
             check_values(operand, value)
@@ -130,7 +130,7 @@ def compare_fields(operand: Operand[Any], operator: str, values: tuple[Any, ...]
         if not isinstance(value, Operand):
             check_values(operand, value)
     comparison = FieldComparison(operand, operator, values)
-    # In the class statement itself the types are not known yet.
+    # While the class statement runs, the types are not known yet.
     if all(field.annotation is not None for field in comparison.fields()):
         comparison.check()
     return comparison
@@ -153,14 +153,14 @@ def check_values(operand: Operand[Any], *values: Any) -> tuple[Any, ...]:
 
 
 _MEMBERS: Final = {"S": "S", "SS": "S", "NS": "N", "B": "B", "BS": "B"}
-"""The type code of what a string, bytes or a set contains."""
+"""The type code of the members of a string, of bytes or of a set."""
 _CALLED: Final = {"S": "a string", "N": "a number", "B": "bytes"}
 
 
 def check_member(
     operand: Operand[Any], code: str | None, value: Any, member: AttributeValue
 ) -> None:
-    """Refuse a member that a place of this type code never contains; DynamoDB would find nothing, silently."""
+    """Refuse a member that a field of this type can never contain. DynamoDB would silently find nothing."""
     kind = _MEMBERS.get(code or "")
     if kind is not None and kind not in member:
         raise UsageError(
@@ -184,7 +184,7 @@ def check_choices(operand: Operand[Any], values: Any) -> tuple[Any, ...]:
 class Condition:
     """A test that an item passes or fails; join conditions with `&`, `|` and `~`."""
 
-    # Abstract for type checkers alone, without ABCMeta, which would slow down each isinstance.
+    # Abstract for type checkers only: ABCMeta would slow down every isinstance.
     __slots__ = ()
 
     def __and__(self, other: Condition) -> Condition:
@@ -208,22 +208,22 @@ class Condition:
 
     @abstractmethod
     def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
-        """The condition as an expression tree; without `absence`, of the stored attributes alone."""
+        """The condition as an expression tree. Without `absence`, it tests the stored attributes only."""
 
     @abstractmethod
     def fields(self) -> Sequence[Attr[Any]]:
         """The fields in the condition."""
 
     def check(self) -> None:
-        """Raise `UsageError` for a wrong value; for conditions of a class statement, made before types are known."""
+        """Raise `UsageError` for a wrong value; for conditions in a class statement, once the types are known."""
 
     @abstractmethod
     def __repr__(self) -> str:
-        """The condition in source code form, without the name of the class."""
+        """The condition as source code, without the class name."""
 
 
 def not_a_condition(given: object) -> UsageError:
-    """The error for what is given where a condition belongs; of a field it says how to compare it."""
+    """The error for an argument that is not a condition. For a field, it shows how to compare it."""
     if not isinstance(given, Operand):
         return UsageError(f"{given!r} is not a condition; write one such as Order.number == 157")
     field, text = given._field, given._text()
@@ -267,18 +267,18 @@ class ValueComparison(Condition):
             return test
         is_scalar = "N" in default or "S" in default
         if self.operator == "=" and is_scalar and not self.path and right[0].value != default:
-            return test  # without a call, as this is hot
+            return test  # no call here: a hot path
         return absence.complete(field, default, test)
 
     def plain_node(self) -> nodes.ConditionNode:
-        """The comparison itself, also of choices with an order, of which `node` lists those in the range."""
+        """The comparison as written. For ordered choices, `node` lists the choices in the range instead."""
         right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
         return _comparison_node(self.operator, self.field.path(*self.path), right)
 
     def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
-        """The field has one of these values: DynamoDB does not know the order of an enum."""
+        """The test that the field has one of these values, because DynamoDB does not know the order of an enum."""
         literals = [nodes.Literal(self.wire(value)) for value in values]
-        if not literals:  # which is never true, also not for an item without the attribute
+        if not literals:  # never true, not even for an item without the attribute
             functions = ("attribute_exists", "attribute_not_exists")
             return nodes.And(tuple([nodes.Call(function, (left,)) for function in functions]))
         groups = [
@@ -297,7 +297,7 @@ class ValueComparison(Condition):
             self.wire(value)
 
     def wire(self, value: Any) -> AttributeValue:
-        """A value in the form of the compared attribute; the prefix of `begins_with` is unchanged."""
+        """A value in the stored form of the compared attribute; the prefix of `begins_with` is left as it is."""
         if self.operator == "begins_with":
             return to_wire(value)
         return self.field.encode_at(self.path, value)
@@ -340,7 +340,7 @@ _SIGNS: Final = {"=": "==", "<>": "!="}  # Python's sign for DynamoDB's
 
 
 def values_in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]) -> Sequence[Any]:
-    """The values of an order that satisfy a comparison."""
+    """The ordered values that satisfy a comparison."""
     places = [order.index(value) for value in values]
     if operator == "between":
         return order[places[0] : places[1] + 1]
@@ -352,7 +352,7 @@ def values_in_range(order: Sequence[Any], operator: str, values: tuple[Any, ...]
 class FieldComparison(Condition):
     """A field compared with other fields of the same entity, and with values: `sold < capacity`.
 
-    No key answers it, and it determines no value.
+    Keys cannot answer it, and it does not fix a field's value.
     """
 
     left: Operand[Any]
@@ -403,7 +403,7 @@ class FieldComparison(Condition):
 
 
 class _Side(NamedTuple):
-    """An operand of a comparison, and what it is where its attribute is missing."""
+    """An operand of a comparison, and its value if the attribute is missing."""
 
     node: nodes.Operand
     field: Attr[Any] | None = None
@@ -411,23 +411,23 @@ class _Side(NamedTuple):
 
 
 def _pair(absence: Absence, left: _Side, operator: str, right: _Side) -> nodes.ConditionNode:
-    """The comparison of two operands by `=` or by order, each of which may be missing and have a default.
+    """Compare two operands, either of which may be missing and have a default, by `=` or by order.
 
-    A condition of the database knows no defaults, so each case is an alternative.
+    The database does not know defaults, so each case becomes an alternative.
     """
     alternatives: list[nodes.ConditionNode] = []
     for one, no_left in _cases(absence, left):
         for other, no_right in _cases(absence, right):
             missing = [node for node in (no_left, no_right) if node is not None]
             if left.field is right.field and len(missing) == 1:
-                continue  # two places of one attribute are missing together
+                continue  # two places in one attribute are missing together
             missing = missing[:1] if left.field is right.field else missing
             if isinstance(one, nodes.Literal) and isinstance(other, nodes.Literal):
                 if not _RELATIONS[operator](one.value, other.value):
                     continue
                 parts = missing
             elif any(each in (one, other) for each in _EMPTY_SETS):
-                continue  # no stored set is empty
+                continue  # empty sets are never stored
             else:
                 parts = [*missing, nodes.Comparison(operator, one, other)]
             alternatives.append(parts[0] if len(parts) == 1 else nodes.And(tuple(parts)))
@@ -437,7 +437,7 @@ def _pair(absence: Absence, left: _Side, operator: str, right: _Side) -> nodes.C
 def _cases(
     absence: Absence, side: _Side
 ) -> Iterator[tuple[nodes.Operand, nodes.ConditionNode | None]]:
-    """What an operand may be, and where it is not in the item, the condition that it is missing."""
+    """The operand's possible values; for one that is not stored, with the condition that it is missing."""
     yield side.node, None
     if side.field is not None and side.implied is not None:
         missing = absence.of(side.field)
@@ -451,7 +451,7 @@ _EMPTY_SETS: Final = [nodes.Literal(each) for each in EMPTY_SETS]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionTest(Condition):
-    """A function of a field: whether it exists, or what it contains."""
+    """A function of a field: whether it exists, its type, or what it contains."""
 
     field: Attr[Any]
     function: str
@@ -481,12 +481,12 @@ class FunctionTest(Condition):
 
 _METHODS: Final = {"attribute_exists": "exists", "attribute_not_exists": "missing"}
 PRESENCE: Final = frozenset(_METHODS)
-"""The functions that ask for the stored attribute, whatever the default."""
+"""The functions that test whether the attribute is stored, whatever the field's default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NoneTest(FunctionTest):
-    """A field compared with None, which is read where the attribute is missing, and where another program wrote NULL."""
+    """A field compared with None: true if the attribute is missing, or if another program wrote NULL."""
 
     def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
         left = self.field.path(*self.path)
@@ -560,7 +560,7 @@ class _Joined(Condition):
 
 
 class All(_Joined):
-    """True if all operands are."""
+    """True if all operands are true."""
 
     __slots__ = ()
     sign = "&"
@@ -570,7 +570,7 @@ class All(_Joined):
 
 
 class AnyOf(_Joined):
-    """True if an operand is."""
+    """True if any operand is true."""
 
     __slots__ = ()
     sign = "|"

@@ -1,4 +1,4 @@
-"""Turns a class statement into a schema: resolves types, binds keys, refuses what is invalid or another's key."""
+"""Runs at a class statement: makes the schema, resolves types, binds keys, and refuses invalid declarations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 OWNER_ATTRIBUTE: Final = "_owner"
-"""In the marker item of a unique value: the primary key of the entity with that value."""
+"""An attribute of the marker item of a unique value: the primary key of the entity that has the value."""
 
 
 def declare(
@@ -82,21 +82,21 @@ def declare(
 
 
 def base_of(entity: type[Entity]) -> EntitySchema | None:
-    """The entity that a class without `table=` is a kind of; None if it is a base itself."""
+    """The entity that a class without `table=` is a kind of; None if the class is a base itself."""
     if "__schema__" in vars(entity):
-        return None  # a view of an entity, which names the schema
+        return None  # a partial view, which sets the schema itself
     base: EntitySchema | None = getattr(entity, "__schema__", None)
     return base
 
 
 def check_base(base: type[Entity]) -> None:
-    """Refuse fields of a base with defaults that all entities would share."""
+    """Refuse a base whose fields have mutable defaults, which all entities would share."""
     for field in _members(base, Attr).values():
         _check_default(field)
 
 
 def check_names(entity: type[Entity], taken: Container[str]) -> None:
-    """Refuse a field or a key that would hide a method of every entity."""
+    """Refuse a field or a key whose name would hide a method of `Entity`."""
     for name, member in vars(entity).items():
         is_special = name in taken or name in _INTERNAL or (name[:2] == "__" == name[-2:])
         if is_special and isinstance(member, Attr):
@@ -113,7 +113,7 @@ def check_names(entity: type[Entity], taken: Container[str]) -> None:
 _INTERNAL: Final = frozenset({"_known"})
 
 PARAMETERS: Final = frozenset({"when", "consistent"})
-"""Parameters of a store's calls that take the fields of a key by name, such as `get(Order, number=1)`."""
+"""Parameters of store calls that also take the key's fields by name, such as `get(Order, number=1)`."""
 
 
 def no_table(base: type[Entity]) -> UsageError:
@@ -162,7 +162,7 @@ def _enter(schema: EntitySchema) -> None:
 
 
 def _members(entity: type, kind: type[Any]) -> dict[str, Any]:
-    """The members of a kind in the class and its bases, in the order of their definition."""
+    """The fields or keys in a class and its bases, in the order of their definition."""
     members: dict[str, Any] = {}
     for base in reversed(entity.__mro__):
         members |= {name: each for name, each in vars(base).items() if isinstance(each, kind)}
@@ -205,12 +205,12 @@ def _fields(entity: type[Entity], table: Table) -> dict[str, Attr[Any]]:
 
 
 def _not_attr(hint: Any) -> str:
-    """What is wrong with the annotation of a field that is not `Attr[…]`."""
+    """The message for a field whose annotation is not `Attr[…]`."""
     return "has no type" if hint is None else f"has the type {type_text(hint)}, not Attr[…]"
 
 
 def _check_codec(field: Attr[Any]) -> None:
-    """Refuse options that say how a value is stored beside a codec, which says it."""
+    """Refuse options about how a value is stored on a field with a codec, which decides that."""
     options = field.options
     if options.codec is None:
         return
@@ -235,7 +235,7 @@ _QUALIFIERS: Final = (typing.Final, typing.ClassVar, typing.Required, typing.Not
 
 
 def _check_type(field: Attr[Any]) -> None:
-    """Refuse a type whose values cannot be written, or not be read back."""
+    """Refuse a type whose values could not be written, or not be read back."""
     annotation = field.annotation
     if annotation in (None, type(None)) or (get_origin(annotation) or annotation) in _QUALIFIERS:
         raise UsageError(f"field {field.name!r} has type {annotation!r}, which has no values")
@@ -250,12 +250,12 @@ def _check_type(field: Attr[Any]) -> None:
     except Exception as error:
         if not hasattr(
             error, "code"
-        ):  # of pydantic, for a class that is not completely defined yet
+        ):  # pydantic's error for a class that is not completely defined yet
             raise
 
 
 def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
-    """Refuse `total: int` and `total: int = 0`: only an `Attr` is stored."""
+    """Refuse `total: int` and `total: int = 0`: only `Attr` fields are stored."""
     for name in inspect.get_annotations(entity):
         kind = get_origin(hints[name]) or hints[name]
         if kind not in (Attr, typing.ClassVar) and not name.startswith("_"):
@@ -266,7 +266,7 @@ def _check_plain(entity: type[Entity], hints: dict[str, Any]) -> None:
 
 
 def _check_default(field: Attr[Any]) -> None:
-    """Refuse a mutable default, which all entities would share."""
+    """Refuse a mutable default, because all entities would share it."""
     default = field.options.default
     try:
         hash(default)
@@ -279,10 +279,10 @@ def _check_default(field: Attr[Any]) -> None:
 
 
 def _fixed_default(field: Attr[Any]) -> Any:
-    """The default that can be checked now; None if there is none.
+    """The default, if it can be checked now; otherwise None.
 
-    A codec may need what a program has only after its imports, such as an encryption key, and a class that pydantic
-    cannot complete yet has no stored form.
+    A codec may need something that is only available after the imports, such as an encryption key. A class that
+    pydantic cannot complete yet has no stored form.
     """
     if not field.options.has_default or field.options.codec is not None:
         return None
@@ -290,7 +290,7 @@ def _fixed_default(field: Attr[Any]) -> Any:
 
 
 def _check_default_is_storable(field: Attr[Any]) -> None:
-    """Refuse a default that no put could store: of another type, a datetime without a zone, a number out of range."""
+    """Refuse a default that could never be stored: a wrong type, a datetime without a zone, a number out of range."""
     default = _fixed_default(field)
     if default is None:
         return
@@ -310,9 +310,10 @@ def _check_default_is_storable(field: Attr[Any]) -> None:
 
 
 def _check_defaults_fit_keys(schema: EntitySchema) -> None:
-    """Refuse a default for which a string key has no room, such as a negative number without `min`.
+    """Refuse a default that does not fit into a string key, such as a negative number without `min`.
 
-    An entity with the default may be left out of a sparse index, or of one with another field that may be None.
+    Sparse indexes are exempt, and indexes with another field that may be None: an entity with the default may have no
+    entry there.
     """
     for key in schema.keys.values():
         optional = {each.name for each in key.fields if is_optional(each.annotation)}
@@ -335,9 +336,9 @@ def _unstorable(field: Attr[Any], why: object) -> UsageError:
 
 
 def _check_expiry(field: Attr[Any], table: Table) -> None:
-    """Store the field that expires items in the table's TimeToLive attribute."""
+    """Store the expiry field in the table's TimeToLive attribute."""
     declared = field.options.name is not None or field.attribute != field.name
-    if not declared:  # neither by this class nor by another one with the same base
+    if not declared:  # declared neither by this class nor by another class with the same base
         field.attribute = table.ttl
     elif field.attribute != table.ttl:
         raise UsageError(
@@ -347,7 +348,7 @@ def _check_expiry(field: Attr[Any], table: Table) -> None:
 
 
 def _hints(entity: type[Entity]) -> dict[str, Any]:
-    """The annotations with their names resolved, including local names of an enclosing function."""
+    """The annotations with their names resolved, including local names of the enclosing function."""
     try:
         return typing.get_type_hints(entity, localns=_names_around(), include_extras=True)
     except NameError as error:
@@ -357,7 +358,7 @@ def _hints(entity: type[Entity]) -> dict[str, Any]:
 
 
 def _names_around() -> dict[str, Any]:
-    """The local names around the class statement."""
+    """The local names where the class statement stands."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         "isotone.model."
@@ -406,7 +407,7 @@ def _check_keys(schema: EntitySchema) -> None:
 
 
 def _check_when(schema: EntitySchema, key: BoundKey) -> None:
-    """The condition of a sparse index is on fields of the entity, and has values of their types."""
+    """Check that a sparse index's condition tests this entity's fields, with values of their types."""
     if key.when is None:
         return
     for field in key.when.fields():
@@ -421,7 +422,7 @@ def _check_when(schema: EntitySchema, key: BoundKey) -> None:
 
 
 def _check_local(schema: EntitySchema, key: BoundKey) -> None:
-    """A local index has the partition key of the table, made of the same parts."""
+    """Check that a local index has the table's partition key, made of the same parts."""
     if key.index is None or schema.table.indexes[key.index].kind != "local":
         return
     if list(map(_form, key.partition)) != list(map(_form, schema.primary.partition)):
@@ -432,13 +433,13 @@ def _check_local(schema: EntitySchema, key: BoundKey) -> None:
 
 
 def _form(slot: Slot) -> tuple[object, list[str]]:
-    """A description of a slot, equal for slots that always write the same."""
+    """A description of a slot. It is equal for slots that always write the same value."""
     template = slot.template if isinstance(slot, StringSlot) else None
     return template, [component.field.name for component in slot.components]
 
 
 def _check_attribute(schema: EntitySchema, key: BoundKey, slot: Slot) -> None:
-    """A key attribute can also be a field's attribute only if it contains that field unchanged."""
+    """Check that a key attribute is also a field's attribute only if it contains that field unchanged."""
     if not isinstance(slot, StringSlot):
         return
     for field in schema.fields.values():
@@ -461,7 +462,7 @@ def _check_attributes_are_unique(schema: EntitySchema) -> None:
 
 
 def _check_unique(schema: EntitySchema) -> None:
-    """Refuse unique fields for which no marker item could be written."""
+    """Refuse unique fields for which no marker item can be written."""
     for field in schema.unique:
         for each in (field, *field.unique_within):
             if each.wire.code not in ("S", "N", "B"):
@@ -481,6 +482,6 @@ def _check_unique(schema: EntitySchema) -> None:
 
 
 def _attributes_of(table: Table) -> set[str]:
-    """The attributes with the same meaning in every item of a table."""
+    """The attributes that mean the same in every item of a table."""
     layouts = [table.keys, *map(table.layout, table.indexes)]
     return {table.tag, table.ttl, *(each.name for layout in layouts for each in layout.attributes)}

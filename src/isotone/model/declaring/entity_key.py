@@ -1,7 +1,7 @@
-"""A key as a value: `Order.primary.at(customer_id="2b5a41c0", number=157)`, for the calls that take a key.
+"""`EntityKey`, a key as a value: `Order.primary.at(customer_id="2b5a41c0", number=157)`, hashable and checked.
 
-It is checked when it is made, so a wrong name or type is reported where the key is written, not where it is
-used. Keys are equal if they find the same item.
+A key is checked when it is made, so a wrong name or type is reported where the key is written, not where it is used.
+Two keys are equal if they identify the same item.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 
 class EntityKey(Generic[E_co]):
-    """The primary key of an entity: its class, and the fields of the key. Immutable and hashable.
+    """The primary key of one entity: its class and the key's fields. Immutable and hashable.
 
-    Made by `Order.primary.at(…)`, which raises `UsageError` for a missing, unknown or wrong field, and by
+    `Order.primary.at(…)` makes one, and raises `UsageError` for a missing, unknown or wrong field. So does
     `EntityKey.of(order)`.
 
     >>> key = Order.primary.at(customer_id="2b5a41c0", number=157)
@@ -86,7 +86,7 @@ def _restored(entity: type[E], fields: dict[str, Any]) -> EntityKey[E]:
 
 
 def unpacked(key: EntityKey[E], further: Mapping[str, Any]) -> tuple[type[E], Mapping[str, Any]]:
-    """The class and the fields of a key; raises `UsageError` for fields that are given as well."""
+    """The class and the fields of a key; raises `UsageError` if fields are given in addition."""
     if further:
         raise UsageError(
             f"{key!r} is a whole key, and {', '.join(further)} was given as well; leave one of them out"

@@ -1,4 +1,4 @@
-"""Kinds of an entity: classes that extend it and share its table and keys.
+"""Kinds of an entity (subclasses): classes that extend an entity and share its table and keys.
 
     class Event(Entity, table=site):
         page: Attr[str] = field()
@@ -9,9 +9,8 @@
     class Click(Event):
         button: Attr[int] = field()
 
-Each kind has its own tag. What decides where an item is, whether it is there, and whose it is must be the same for all
-kinds, so it is declared in the base: keys, unique fields, expiry, versions. A kind may add fields, computed
-fields and indexes.
+Each kind has its own tag. Keys, unique fields, expiry and versions must be the same for all kinds, so they are declared
+in the base. A kind may add fields, computed fields and indexes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def check(entity: type[Entity], tag: str, version: int | None, base: EntitySchema) -> None:
-    """Refuse a kind that its base could not stand for; raises `UsageError`."""
+    """Refuse a subclass that changes what its base decides, such as the table or a key; raises `UsageError`."""
     name = base.entity.__name__
     others = [each for each in entity.__bases__ if hasattr(each, "__schema__")]
     if len(others) > 1:
@@ -54,7 +53,7 @@ def check(entity: type[Entity], tag: str, version: int | None, base: EntitySchem
 
 
 def _added(entity: type, base: EntitySchema) -> dict[str, Any]:
-    """The members that a class adds to its base."""
+    """The attributes that a class adds to its base."""
     inherited = base.entity.__mro__
     added: dict[str, Any] = {}
     for each in reversed(entity.__mro__):
@@ -90,17 +89,17 @@ def _check_member(member: Any, name: str, base: EntitySchema) -> None:
 
 
 def enter(schema: EntitySchema) -> None:
-    """Tell the entities that a schema is a kind of, and learn of the kinds that are defined already."""
+    """Register a schema with the entities that it is a kind of, and with the kinds that already extend it."""
     entities = tuple(schema.table.entities.values())
     for one in entities:
         for other in entities:
             if one.tag != other.tag and one.tag in other.lineage:
                 schema.table.has_kinds = one.has_kinds = True
                 one.has_special_kinds |= _is_special(other, one)
-                for name in ("stored", "stored_node"):  # which name the kinds
+                for name in ("stored", "stored_node"):  # caches that name the kinds
                     one.__dict__.pop(name, None)
 
 
 def _is_special(kind: EntitySchema, base: EntitySchema) -> bool:
-    """Whether a kind derives attributes that its base does not know."""
+    """Whether a kind has indexes or computed fields that its base does not have."""
     return len(kind.indexes) > len(base.indexes) or len(kind.computations) > len(base.computations)

@@ -1,6 +1,6 @@
-"""The schema of an entity: how it becomes an item, and an item an entity; versions, kinds, defaults, other attributes.
+"""The schema of an entity: converts entities to items and back; versions, upgrades, kinds, defaults, `InvalidItem`.
 
-Values are checked in `value_validation`; what pydantic and FastAPI see of an entity is in `pydantic_type`.
+`value_validation` checks values; `pydantic_type` shows an entity to pydantic and FastAPI.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Decoders = tuple[
 
 
 class EntitySchema:
-    """One entity: its fields, its keys, its table, and the translation between items and instances."""
+    """One entity: its fields, keys and table, and the conversion between items and instances."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class EntitySchema:
     ) -> None:
         self.entity = entity
         self.base = base
-        """The entity that this is a kind of."""
+        """The entity that this one is a kind of."""
         self.lineage: frozenset[str] = frozenset({tag}) | (base.lineage if base else frozenset())
         """The tags of the entity and of those that it is a kind of."""
         self.has_kinds = False
@@ -78,7 +78,7 @@ class EntitySchema:
         self.identity = {field.name: field for field in self.primary.fields}
         self.indexes = [key for key in keys.values() if key.index is not None]
         self.previous: EntitySchema | None = None
-        """The schema with the previous keys and tag, if the class declares any: see `previous_keys`."""
+        """The schema with the previous keys and tag, if the class declares any; see `previous_keys`."""
         self.patterns: dict[str, Pattern[Any]] = {}
         """The class attribute of each key, by its name; `Entity` fills it."""
         self.vector_indexes: dict[str, BoundVectorIndex] = {}
@@ -99,13 +99,13 @@ class EntitySchema:
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
-        """The tags that its items may have."""
+        """The tags that the entity's items may have."""
         previous = self.previous
         return (self.tag,) if previous is None else tuple({self.tag: 0, previous.tag: 0})
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The fields that have a value in every entity."""
+        """The fields that have a value in every instance."""
         return frozenset(
             name
             for name, field in self.fields.items()
@@ -119,25 +119,25 @@ class EntitySchema:
 
     @cached_property
     def adapter(self) -> Adapter:
-        """pydantic's view of the entity, built when it is first asked for."""
+        """pydantic's view of the entity, built at first use."""
         return Adapter(self)
 
     # Kinds
 
     @property
     def root(self) -> EntitySchema:
-        """The entity that this one is a kind of, or a kind of a kind; itself if there is none."""
+        """The entity at the top of this kind's bases; the schema itself if it is not a kind."""
         return self if self.base is None else self.base.root
 
     def kinds(self) -> list[EntitySchema]:
-        """The kinds of the entity that are defined by now, with the kinds of these."""
+        """All kinds of the entity that are defined so far, at every depth."""
         entities = tuple(self.table.entities.values())
         return [each for each in entities if self.tag in each.lineage and each.tag != self.tag]
 
     def kind_of(self, item: Item) -> EntitySchema | None:
-        """The entity itself or the kind of it that an item is of; None for another one.
+        """The schema for an item: this entity or one of its kinds; None if the item is of another entity.
 
-        Raises `InvalidItem` if the entity has kinds, and the item one that this program does not declare.
+        Raises `InvalidItem` if the entity has kinds, and the item is of a kind that this program does not declare.
         """
         table = self.table
         if table.tag not in item:
@@ -153,7 +153,7 @@ class EntitySchema:
         return None
 
     def unknown_kind(self, item: Item) -> InvalidItem:
-        """The error for an item whose tag names no entity, though its key is that of this one."""
+        """The error for an item whose key is this entity's, but whose tag names no known entity."""
         return self.invalid(
             item,
             f"its tag {self.table.tag!r} has {item[self.table.tag]!r}, which is not a kind of {self.tag} in this "
@@ -164,14 +164,14 @@ class EntitySchema:
 
     @cached_property
     def _encoders(self) -> _Encoders:
-        """For each field: its name, attribute, type of values that are written as they are, and encoder."""
+        """For each field: its name, its attribute, the type whose values are written unchanged, and the encoder."""
         return tuple(
             (name, field.attribute, field.wire.verbatim, str(field.wire.code), field.wire.encode)
             for name, field in self.fields.items()
         )
 
     def to_item(self, values: Mapping[str, Any]) -> Item:
-        """The item of an entity, with all key attributes; raises `UsageError` for values that do not fit."""
+        """The item of an entity, with all key attributes; raises `UsageError` for invalid values."""
         item: Item = {**values[UNKNOWN]} if UNKNOWN in values else {}
         for name, attribute, verbatim, code, encode in self._encoders:
             if name not in values:
@@ -195,14 +195,14 @@ class EntitySchema:
             for key in self.indexes:
                 if not self._is_in(
                     key, item
-                ):  # so its entry is removed, even if it could not be read
+                ):  # so its index entry is removed, even one that could not be read
                     for slot in key.slots:
                         if slot.attribute.name not in self._attributes | self._primary_attributes:
                             item.pop(slot.attribute.name, None)
         return item
 
     def incomplete(self, values: Mapping[str, Any]) -> UsageError | InvalidItem:
-        """The error for an entity without all fields, if all are needed."""
+        """The error for an entity that was read only in part, where all fields are needed."""
         faults: Mapping[str, InvalidItem] = values.get(UNREADABLE, {})
         for name in self.fields:
             if name not in values and name in faults:
@@ -214,7 +214,7 @@ class EntitySchema:
         )
 
     def encoded(self, field: Attr[Any], value: Any) -> Item:
-        """The attribute of a field with this value; none if absence means the same value."""
+        """The attribute of a field with this value; empty if a missing attribute means the same value."""
         if value is not None and value != _EMPTY:
             return {field.attribute: field.encode(value)}
         if value is None and self.absent(field) is not None:
@@ -223,18 +223,18 @@ class EntitySchema:
 
     @staticmethod
     def is_optional(field: Attr[Any]) -> bool:
-        """Whether an entity may have None in the field."""
+        """Whether the field may be None."""
         return field.wire.optional or field.options.role in _SET_WHEN_WRITTEN
 
     @staticmethod
     def absent(field: Attr[Any]) -> Any:
-        """The value of a field if its attribute is absent. DynamoDB has no empty sets: they are absent."""
+        """What a field reads as if its attribute is missing. DynamoDB has no empty sets: they are not stored."""
         if field.wire.python in (set, frozenset) and not field.wire.optional:
             return field.wire.python()
         return default_of(field)
 
     def key_attributes(self, key: BoundKey, values: Mapping[str, Any], item: Item) -> Item:
-        """The attributes of one key; none of them if the entity is not in the index."""
+        """The attributes of one key; empty if the entity is not in the index."""
         if key.index is None:
             return self.primary_key(values)
         if key.applies is not None and not key.applies.matches(item, {}):
@@ -242,17 +242,17 @@ class EntitySchema:
         return key.encode(values) or {}
 
     def primary_key(self, values: Mapping[str, Any]) -> Item:
-        """The primary key's attributes, from the values of its fields."""
+        """The primary key's attributes, from the fields' values."""
         key = self.primary.encode(values)
         if key is None:
             raise self._without_key(values)
         return key
 
     def identify(self, values: Mapping[str, Any]) -> Item:
-        """The primary key from its fields; raises `UsageError` for missing or other fields."""
+        """The primary key from its fields; raises `UsageError` for missing or additional fields."""
         try:
             is_complete = values.keys() == self._identifying
-        except AttributeError:  # not a mapping
+        except AttributeError:  # this is not a mapping
             fields = ", ".join(f"{name!r}: …" for name in self.identity)
             raise UsageError(
                 f"{values!r} is not a key of {self.entity.__name__}: give {{{fields}}}, or a key made by "
@@ -266,7 +266,7 @@ class EntitySchema:
         return key
 
     def identity_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of the primary key; raises `UsageError` if one was not read."""
+        """The fields of the primary key; raises `UsageError` if one of them was not read."""
         if not self._identifying <= values.keys():
             raise self.incomplete(values)
         return {name: values[name] for name in self.identity}
@@ -298,7 +298,7 @@ class EntitySchema:
     # From an item
 
     def _decoders(self, only: frozenset[str] | None) -> _Decoders:
-        """For each field: its name, attribute, type code, how to read the content, and the whole value."""
+        """For each field: its name, attribute, type code, how to read the content, and how to read the whole value."""
         decoders = self._decoders_of.get(only)
         if decoders is None:
             decoders = self._decoders_of[only] = tuple(
@@ -316,12 +316,11 @@ class EntitySchema:
         is_whole: bool = True,
         require_all_fields: bool = False,
     ) -> Entity:
-        """The entity of an item; raises `InvalidItem` for a value that is not of its field's type.
+        """The entity of an item; raises `InvalidItem` for a value of the wrong type.
 
-        `only` names the fields that were read; reading another field of the entity raises. An item that
-        is not whole, an entry of an index that lacks attributes, is not upgraded. `require_all_fields`
-        applies to whole items: it computes computed fields that are missing, and raises `InvalidItem`
-        for other required ones.
+        `only` names the fields that were read; access to any other field of the entity raises. `is_whole=False` is for
+        an index entry that lacks attributes; it is not upgraded. `require_all_fields` applies to whole items: missing
+        computed fields are computed, and other missing required fields raise `InvalidItem`.
         """
         present = item
         if VERSION_ATTRIBUTE in item or (is_whole and self.version > 1):
@@ -340,9 +339,9 @@ class EntitySchema:
         return entity
 
     def from_invalid_item(self, item: Item, *, require_all_fields: bool = False) -> Entity:
-        """The entity of an item with the fields that can be read; access to another raises `InvalidItem`.
+        """The entity of an item with the fields that can be read; access to the others raises `InvalidItem`.
 
-        For items that were written already, or that explain why they were not.
+        For items that must be returned although a value in them is invalid.
         """
         try:
             return self.decode_whole(item)
@@ -350,7 +349,7 @@ class EntitySchema:
             pass
         try:
             present = self.upgraded(item)
-        except (InvalidItem, UsageError) as error:  # the latter: an upgrade that returns no item
+        except (InvalidItem, UsageError) as error:  # `UsageError` if an upgrade returns no item
             fault = error if isinstance(error, InvalidItem) else self.invalid(item, str(error))
             entity: Entity = _new(self.entity)
             entity.__dict__[UNREADABLE] = dict.fromkeys(self.fields, fault)
@@ -365,7 +364,7 @@ class EntitySchema:
         is_whole: bool,
         require_all_fields: bool,
     ) -> Entity:
-        """The entity of an item, decoded field by field, with the `UNREADABLE` ones.
+        """Decode the entity field by field, and note the `UNREADABLE` ones.
 
         `stored` is the item before it was upgraded.
         """
@@ -403,20 +402,20 @@ class EntitySchema:
 
     @cached_property
     def decode_whole(self) -> DecodeItem:
-        """Decodes a whole item of the present version; raises an exception of any class for another one."""
+        """Decodes a whole item of the current version; raises an exception of any class for other items."""
         return item_decoder(self)
 
     @cached_property
     def decode_json(self) -> DecodeJson | None:
-        """Decodes a whole item in JSON, as `decode_whole`; it also refuses items of another entity.
+        """Decodes a whole item from JSON, like `decode_whole`; also refuses items of other entities.
 
-        None if the entity's items must be dicts.
+        None if the entity can only be read from dicts.
         """
         return json_decoder(self)
 
     @cached_property
     def declared_attributes(self) -> frozenset[str]:
-        """The attributes that the entity writes: its fields, its keys, its tag and its version."""
+        """All attributes that the entity writes: its fields, keys, tag and version."""
         keys = {slot.attribute.name for key in self.keys.values() for slot in key.slots}
         return self._attributes | keys | {self.table.tag, VERSION_ATTRIBUTE}
 
@@ -435,7 +434,7 @@ class EntitySchema:
 
     @cached_property
     def decoders(self) -> _Decoders:
-        """For each field: its name, attribute, type code, how to read the content, and the whole value."""
+        """As `_decoders`, cached."""
         return self._decoders(None)
 
     def _fill_missing(
@@ -448,7 +447,7 @@ class EntitySchema:
         require_all_fields: bool,
         faults: dict[str, InvalidItem],
     ) -> None:
-        """Set the fields whose attributes an item does not have; add to the faults those that have no value."""
+        """Set the fields whose attributes are missing; add those without a value to `faults`."""
         values = entity.__dict__
         parsed: dict[Slot, dict[str, Any]] = {}
         names = [name for name, *_ in self._decoders(only)]
@@ -473,7 +472,7 @@ class EntitySchema:
                         faults[name] = error
 
     def compute(self, entity: Entity, name: str, stored: Item) -> None:
-        """Set a computed field; raises `InvalidItem` if the values of the item do not allow it."""
+        """Set a computed field; raises `InvalidItem` if it cannot be computed from the item's values."""
         try:
             entity.__dict__[name] = self.computations[name](entity)
         except Exception as error:
@@ -487,21 +486,21 @@ class EntitySchema:
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
     ) -> Any:
-        """The value of a field whose attribute the item does not have: from a key, or the default."""
+        """The value of a field whose attribute is missing: from a key, or the default."""
         value = self._held_by_key(name, item, is_whole, parsed)
         return self.absent(self.fields[name]) if value is MISSING else value
 
     def _held_by_key(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]
     ) -> Any:
-        """The value of a field in the item's keys; MISSING if they do not have it.
+        """A field's value from the item's keys; MISSING if no key contains it.
 
-        An index key of another form is passed over if the field has a default: a whole item that is older
-        than the field has such a key. `parsed` holds the keys that were read already.
+        If the field has a default, an index key of another form is skipped: an item written before the field was added
+        has such a key. `parsed` caches the keys that were already parsed.
         """
         options = self.fields[name].options
         if is_whole and options.compute is not None:
-            return MISSING  # it is computed
+            return MISSING  # computed on read instead
         for slot in self._slots_with.get(name, ()):
             value = item.get(slot.attribute.name)
             if value is None:
@@ -511,7 +510,7 @@ class EntitySchema:
                     parsed[slot] = slot.parse(value)
                 except MalformedKey as error:
                     if self.previous is not None and self._was_of_form(slot.attribute.name, value):
-                        continue  # the slot in its previous form comes later
+                        continue  # the previous form of the slot is tried later
                     if is_whole and not options.required and slot not in self.primary.slots:
                         continue
                     raise _OtherForm(slot.attribute.name, value, error) from None
@@ -519,14 +518,14 @@ class EntitySchema:
         return MISSING
 
     def _was_of_form(self, attribute: str, value: AttributeValue) -> bool:
-        """Whether some declared form of a key attribute, present or previous, reads a value."""
+        """Whether a declared form of a key attribute, current or previous, can read this value."""
         slots = [slot for key in self.keys_of_both_forms for slot in key.slots]
         return any(
             _reads(slot, value) is not None for slot in slots if slot.attribute.name == attribute
         )
 
     def held_by_keys(self, item: Item) -> dict[str, Any]:
-        """The fields whose values a whole item has only in its keys; raises `InvalidItem`."""
+        """The fields that a whole item stores only in its keys; raises `InvalidItem`."""
         parsed: dict[Slot, dict[str, Any]] = {}
         values = {}
         for name in self._slots_with:
@@ -540,10 +539,10 @@ class EntitySchema:
         return values
 
     def unread_keys(self, item: Item) -> dict[str, set[str]]:
-        """The attributes of index keys that cannot be read, though the whole item lacks fields they hold.
+        """The index-key attributes that cannot be read, though the item stores fields only there.
 
-        Each comes with these fields. No write removes such an attribute by itself, because nothing else may
-        have its value.
+        Returned with the names of these fields. Writes do not remove such an attribute on their own, because it may be
+        the only place where a value is stored.
         """
         unread: dict[str, set[str]] = {}
         for key in self.indexes:
@@ -555,7 +554,7 @@ class EntitySchema:
         return unread
 
     def _is_in(self, key: BoundKey, item: Item) -> bool:
-        """Whether the item, in which attributes may be missing, is in a sparse index."""
+        """Whether the item, which may lack attributes, is in a sparse index."""
         if key.when is None or key.applies is None:
             return True
         tested = dict(item)
@@ -565,7 +564,7 @@ class EntitySchema:
         return key.applies.matches(tested, {})
 
     def _unread(self, slot: Slot, item: Item) -> list[str]:
-        """The fields that the item has neither in an attribute nor in a readable form in this key."""
+        """The fields that the item stores neither in an attribute nor in a readable form of this key."""
         value = item.get(slot.attribute.name)
         fields = [component.field for component in slot.components]
         missing = [field.name for field in fields if field.attribute not in item]
@@ -588,7 +587,7 @@ class EntitySchema:
         *,
         cause: BaseException | None = None,
     ) -> InvalidItem:
-        """The error for an item; `what` says what is wrong with it, and what to do."""
+        """The error for an invalid item; `what` says what is wrong, and what to do about it."""
         key = {
             each.name: from_wire(item[each.name])
             for each in self.table.keys.attributes
@@ -624,7 +623,7 @@ class EntitySchema:
         )
 
     def _other_form(self, name: str, error: _OtherForm, stored: Item) -> InvalidItem:
-        """The error for a field whose value only a key attribute has, which is not of the declared form."""
+        """The error for a field that is stored only in a key attribute which does not have the declared form."""
         return self.invalid(
             stored,
             f"field {name!r} is only in the key attribute {error.attribute!r}, which {self.tag} does not write "
@@ -636,7 +635,7 @@ class EntitySchema:
         )
 
     def _lacking(self, name: str, stored: Item) -> InvalidItem:
-        """The error for an item that is older than a field, or was written by another program."""
+        """The error for an item that lacks a field: an older item, or one of another program."""
         return self.invalid(
             stored,
             f"the item has no attribute {self.fields[name].attribute!r}, and field {name!r} has no default: "
@@ -647,7 +646,7 @@ class EntitySchema:
 
     @cached_property
     def _slots_with(self) -> dict[str, list[Slot]]:
-        """The key attributes that hold a field; those in their previous form come last."""
+        """The key attributes that contain a field; previous forms come last."""
         slots: dict[str, list[Slot]] = {}
         for key in self.keys_of_both_forms:
             for slot in key.slots:
@@ -657,19 +656,19 @@ class EntitySchema:
 
     @cached_property
     def keys_of_both_forms(self) -> list[BoundKey]:
-        """The keys, and those of them that have a previous form in that form."""
+        """All keys, followed by the previous forms of those that have one."""
         keys = list(self.keys.values())
         previous = {} if self.previous is None else self.previous.keys
         return keys + [key for name, key in previous.items() if key is not self.keys[name]]
 
     def keys_with(self, name: str) -> list[str]:
-        """The key attributes, other than its own, that hold a field."""
+        """The key attributes, besides the field's own attribute, that contain a field."""
         own = self.fields[name].attribute
         slots = self._slots_with.get(name, ())
         return list(dict.fromkeys(s.attribute.name for s in slots if s.attribute.name != own))
 
     def upgraded(self, item: Item) -> Item:
-        """The item upgraded to the current version of the entity; the same object if it has that version.
+        """The item, upgraded to the entity's current version; the same object if it is current.
 
         Raises `NewerVersion` for an item of a later version.
         """
@@ -684,7 +683,7 @@ class EntitySchema:
         for version in range(written, self.version):
             natural = self._upgraded_from(version, natural, item)
         upgraded = {**item_to_wire(natural), **self.marks}
-        # A value that the upgrade removed must not be read from an index key that the older version wrote.
+        # A value that the upgrade removed must not come back from an index key that the older version wrote.
         for name, field in self.fields.items():
             if field.attribute in item and field.attribute not in upgraded:
                 for key in set(self.keys_with(name)) - self._primary_attributes:
@@ -706,7 +705,7 @@ class EntitySchema:
                 f"{self.tag}: @upgrade({version}) {name} returned {result!r}, which is not an item; end it with "
                 "`return item`"
             )
-        # `{**item, "title": item.pop("called")}` removes `called`, though the copy was made before.
+        # `{**item, "title": item.pop("called")}` removes `called`, although it is copied first.
         removed = before.keys() - natural.keys() - self._attributes
         kept = [name for name in removed if result.get(name, MISSING) is before[name]]
         return {name: value for name, value in result.items() if name not in kept}
@@ -716,7 +715,7 @@ class EntitySchema:
         return frozenset(field.attribute for field in self.fields.values())
 
     def checked(self, item: Item) -> Item:
-        """The item itself; raises `NewerVersion` if it has a later version than the entity."""
+        """The item itself; raises `NewerVersion` if a later version of the entity wrote it."""
         written = self._version_of(item)
         if written > self.version:
             raise self._newer(item, written)
@@ -753,7 +752,7 @@ class EntitySchema:
         )
 
     def outdated(self, item: Item) -> InvalidItem:
-        """The error for an entry of an index that an older version wrote, and that lacks attributes."""
+        """The error for an index entry that an older version wrote, and that lacks attributes."""
         return self._of_version(
             InvalidItem,
             item,
@@ -778,7 +777,7 @@ class EntitySchema:
 
     @cached_property
     def no_newer(self) -> nodes.ConditionNode:
-        """The condition that no later version of the entity wrote the stored item, if there is one."""
+        """The condition that no later version of the entity wrote the stored item, if one is stored."""
         unversioned = nodes.Call("attribute_not_exists", (_VERSION,))
         if self.version == 1:
             return unversioned
@@ -787,7 +786,7 @@ class EntitySchema:
 
     @cached_property
     def same_version(self) -> nodes.ConditionNode:
-        """The condition that this version of the entity wrote the stored item, if there is one."""
+        """The condition that this version of the entity wrote the stored item, if one is stored."""
         if self.version == 1:
             return self.no_newer
         same = nodes.Comparison("=", _VERSION, nodes.Literal(self.marks[VERSION_ATTRIBUTE]))
@@ -796,9 +795,9 @@ class EntitySchema:
 
     @cached_property
     def stored(self) -> tuple[nodes.ConditionNode, ...]:
-        """The conditions that there is an item, of no later version of the entity if this is the first.
+        """The conditions that an item is stored, and, for a first version, that no later version wrote it.
 
-        Where the version is greater, updates check that it is the same.
+        For later versions, updates check for the same version instead.
         """
         here: nodes.ConditionNode = nodes.Call(
             "attribute_exists", (nodes.Path((self.table.keys.partition[0].name,)),)
@@ -808,7 +807,7 @@ class EntitySchema:
         return (here, self.no_newer) if self.version == 1 else (here,)
 
     def is_of_kind(self) -> nodes.ConditionNode:
-        """The condition that the tag of the stored item is that of the entity, or of a kind of it."""
+        """The condition that the stored item's tag is the entity's or one of its kinds'."""
         tag = nodes.Path((self.table.tag,))
         kinds = self.kinds() if self.has_kinds else ()
         tags = [nodes.Literal({"S": each}) for schema in (self, *kinds) for each in schema.tags]
@@ -816,7 +815,7 @@ class EntitySchema:
 
     @cached_property
     def stored_node(self) -> nodes.ConditionNode:
-        """The conditions of `stored` as one."""
+        """The conditions of `stored`, joined."""
         return self.stored[0] if len(self.stored) == 1 else nodes.And(self.stored)
 
     def __repr__(self) -> str:
@@ -824,7 +823,7 @@ class EntitySchema:
 
 
 def _reads(slot: Slot, value: AttributeValue) -> dict[str, Any] | None:
-    """The fields in a value of a key attribute; None if it has another form."""
+    """The fields in a key attribute's value; None if it has another form."""
     try:
         return slot.parse(value)
     except MalformedKey:
@@ -832,7 +831,7 @@ def _reads(slot: Slot, value: AttributeValue) -> dict[str, Any] | None:
 
 
 class _OtherForm(Exception):
-    """A key attribute holds fields, but is not of the declared form."""
+    """A key attribute contains fields, but does not have the declared form."""
 
     def __init__(self, attribute: str, found: AttributeValue, cause: MalformedKey) -> None:
         super().__init__(str(cause))
@@ -845,7 +844,7 @@ _INSTEAD: Final = (
     "set the field with store.update, or declare the type that is stored; until then, query.on_invalid('skip') "
     "reads past the item"
 )
-_SHOWN: Final = 200  # characters of a value in a message
+_SHOWN: Final = 200  # characters of a value shown in a message
 
 
 def _shortened(value: AttributeValue) -> str:
@@ -854,7 +853,7 @@ def _shortened(value: AttributeValue) -> str:
 
 
 def _readers(wire: WireType) -> tuple[str | None, Callable[[Any], Any], Callable[[Any], Any]]:
-    """A type code, how to read the content under it, and how to decode a value of another code."""
+    """A type code, how to read the content under it, and how to decode a value with another code."""
     if wire.read is None:
         return None, wire.decode, wire.decode
     return wire.code, wire.read, wire.decode

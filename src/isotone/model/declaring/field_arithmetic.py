@@ -1,8 +1,8 @@
-"""Values that the database computes from other fields: `Order.sold + 1`, `Order.nick.or_else(Order.name)`.
+"""Values that an update computes from other fields: `Order.sold + 1`, `Order.nick.or_else(Order.name)`.
 
-A change takes them in the place of a value: `Order.total.set(Order.price + Order.tax)`. The database reads all
-fields before it writes any, in one atomic update. It knows one sum or difference of two operands, and the
-first of two values that exists.
+A change accepts them in place of a value: `Order.total.set(Order.price + Order.tax)`. The database reads all fields
+before it writes any, in one atomic update. It can compute one sum or difference of two operands, or the first of two
+values that exists.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Span: TypeAlias = "timedelta | Value[timedelta]"
 
 
 class Value(Generic[T_co]):
-    """A value that is in an item, or that the database computes from it."""
+    """A value that an item stores, or that the database computes from it."""
 
-    # Abstract for type checkers alone, without ABCMeta, which would slow down each isinstance.
+    # Abstract for type checkers only: ABCMeta would slow down every isinstance.
     __slots__ = ()
 
     @abstractmethod
@@ -39,23 +39,23 @@ class Value(Generic[T_co]):
 
     @abstractmethod
     def _form(self) -> StoredForm | None:
-        """How the value is stored; None if that is not known."""
+        """How the value is stored; None if unknown."""
 
     @abstractmethod
     def _sources(self) -> Iterator[Attr[Any]]:
-        """The fields that the value is computed from."""
+        """The fields from which the value is computed."""
 
     @abstractmethod
     def _must_exist(self) -> Iterator[Attr[Any]]:
-        """The fields without which there is no value."""
+        """The fields that must exist, or the value cannot be computed."""
 
     @abstractmethod
     def _text(self) -> str:
-        """The value in source code form, without the name of the class."""
+        """The value as source code, without the class name."""
 
     @abstractmethod
     def _given(self, values: Mapping[str, Any]) -> Value[Any]:
-        """The same value, with the known values of fields in their places."""
+        """The same value, with fields replaced by their known values."""
 
     # Sums
 
@@ -109,13 +109,13 @@ class Value(Generic[T_co]):
 
 
 class StoredValue(Value[T_co]):
-    """A value that an item has under a path."""
+    """A value that an item stores under a path."""
 
     __slots__ = ()
 
     @abstractmethod
     def _path_node(self) -> nodes.Path:
-        """Its path."""
+        """The value's path."""
 
 
 def _value(given: Any) -> Value[Any]:
@@ -126,7 +126,7 @@ def _value(given: Any) -> Value[Any]:
 
 
 class Constant(Value[T_co]):
-    """A value that is in the request."""
+    """A constant that is sent in the request."""
 
     __slots__ = ("_is_of", "_shown", "_wire")
 
@@ -205,7 +205,7 @@ def _check_whole_seconds(both: Sum[Any], span: Any) -> None:
 
 
 class OrElse(Value[T_co]):
-    """The value of a place, or another if the item does not have it."""
+    """The value of a field or a place inside it, or another value if the item does not have it."""
 
     __slots__ = ("_other", "_place")
 

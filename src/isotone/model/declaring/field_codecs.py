@@ -1,7 +1,7 @@
-"""Codecs: fields whose values a program encodes itself, such as compressed, encrypted, or of a class of its own.
+"""`Codec`: fields whose values a program encodes itself, such as compressed or encrypted ones.
 
-DynamoDB sees the encoded value, so it can be asked what holds for that alone: equality, if equal values are encoded alike,
-and order, if the encoded values sort like the values.
+DynamoDB sees only the encoded value. It can test equality if equal values are encoded alike, and order if the encoded
+values sort like the values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ W = TypeVar("W", bound=str | bytes | int | Decimal)
 
 
 class Codec(Generic[T, W]):
-    """How the values of a field are stored: `encode` returns a str, bytes, an int or a Decimal; `decode` reads it.
+    """How a field's values are stored: `encode` returns a str, bytes, an int or a Decimal; `decode` reads it.
 
     `deterministic=False`: equal values may be encoded differently, as by an encryption with a nonce, so they cannot
     be compared in the database. `ordered=True`: the encoded values sort like the values, so that they can be
@@ -72,7 +72,7 @@ class Codec(Generic[T, W]):
         return text
 
     def value_of(self, text: str) -> T:
-        """The value of a text in a key; raises `MalformedKey`."""
+        """The value of a key's text; raises `MalformedKey`."""
         try:
             decode: Callable[[Any], T] = self.decode
             value = decode(text)
@@ -81,7 +81,7 @@ class Codec(Generic[T, W]):
         return value
 
     def to_wire(self, value: T) -> AttributeValue:
-        """The stored form of a value; raises `UsageError` for one that cannot be encoded."""
+        """The stored form of a value; raises `UsageError` if it cannot be encoded."""
         return to_wire(self._encoded(value))
 
     def from_wire(self, value: AttributeValue) -> T:
@@ -111,7 +111,7 @@ _SETS: Final[dict[Any, type]] = {
 
 
 def coded_type(annotation: Any, codec: Codec[Any, Any]) -> WireType:
-    """The wire type of a field with a codec. An empty set is absent, as without one."""
+    """The wire type of a field with a codec. An empty set is stored as absence, as without a codec."""
     present = present_type(annotation)
     python = _SETS.get(get_origin(present) or present, object)
     wire = WireType(None, codec.to_wire, codec.from_wire, python=python)

@@ -1,4 +1,4 @@
-"""Fields and their options: `total: Attr[Decimal] = field(max=…)`; defaults, also of missing attributes, and roles.
+"""Fields and their options: `total: Attr[Decimal] = field(max=…)`; defaults, conditions and changes of a field.
 
 On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself: its
 comparisons make conditions (`Order.total > 3`), its methods make changes (`Order.total.add(1)`), and keys
@@ -74,10 +74,10 @@ X = TypeVar("X")
 Role = Literal["plain", "computed", "version", "expires", "created", "created_id", "updated"]
 
 UNREADABLE: Final = "_unreadable"
-"""In the `__dict__` of an entity that was read in part: an `InvalidItem` for each other field, by its name."""
+"""In the `__dict__` of an entity that could be read only in part: an `InvalidItem` for each unreadable field."""
 
 UNKNOWN: Final = "_unknown"
-"""In the `__dict__` of an entity that was read: the attributes of its item that the entity does not declare."""
+"""In the `__dict__` of an entity that was read: the item's attributes that the entity does not declare."""
 
 MISSING: Final[Any] = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
 
@@ -109,7 +109,7 @@ class FieldOptions:
 
     @property
     def has_default(self) -> bool:
-        """Whether there is a fixed default."""
+        """Whether the field has a fixed default."""
         return self.default is not MISSING
 
     @property
@@ -125,15 +125,15 @@ class _FieldPlace(Operand[T], StoredValue[T]):
     __slots__ = ()
 
     def between(self, low: T | Comparable[T | None], high: T | Comparable[T | None]) -> Condition:
-        """Between two values, both included."""
+        """True if the value is between two values, both included."""
         return self._compare("between", low, high)
 
     def is_in(self, values: Iterable[T | Comparable[T | None]]) -> Condition:
-        """Equal to one of up to a hundred values."""
+        """True if the value is one of up to a hundred values."""
         return self._compare("in", *check_choices(self, values))
 
     def begins_with(self, prefix: str | bytes) -> Condition:
-        """A text or bytes that begin with a prefix."""
+        """True if a text, or bytes, begins with a prefix."""
         if not isinstance(prefix, str | bytes):
             raise UsageError(
                 f"{self!r}: begins_with takes a string or bytes, not {prefix!r}; for a range of other "
@@ -143,7 +143,7 @@ class _FieldPlace(Operand[T], StoredValue[T]):
         return ValueComparison(self._field, "begins_with", (prefix,), self._path)
 
     def contains(self, value: Any) -> Condition:
-        """A text that contains another, or a list or set that has a member."""
+        """True if a text contains another, or if a list or set has a member."""
         self._check_kind("contains", ("S", "B", "L", "SS", "NS", "BS"), "a comparison")
         (value,) = check_values(self, value)
         member = to_wire(plain(value))
@@ -152,11 +152,11 @@ class _FieldPlace(Operand[T], StoredValue[T]):
         return self._test("contains", member)
 
     def exists(self) -> Condition:
-        """The item has the attribute."""
+        """True if the item has the attribute."""
         return self._test("attribute_exists")
 
     def missing(self) -> Condition:
-        """The item does not have the attribute."""
+        """True if the item does not have the attribute."""
         return self._test("attribute_not_exists")
 
     @property
@@ -168,7 +168,7 @@ class _FieldPlace(Operand[T], StoredValue[T]):
         return Size(self._field, self._path)
 
     def __getitem__(self, element: str | int) -> Inner:
-        """A place inside: an element of a list, or a member of a map; raises `UsageError` if there is none."""
+        """A place inside: an element of a list, or a member of a map; raises `UsageError` if the type has none."""
         path = (*self._path, element)
         field = self._field
         if field.annotation is not None and (
@@ -184,9 +184,9 @@ class _FieldPlace(Operand[T], StoredValue[T]):
     def add(self, value: T | Value[T]) -> changes.Change:
         """Add to a number, or members to a set; one atomic write. A missing number counts from its default, or from 0.
 
-        What is added to a number may be another field: `Order.total.add(Order.tip)`.
+        The added number may be another field: `Order.total.add(Order.tip)`.
         """
-        if type(value) is not int and isinstance(value, Value):  # without a call, as this is hot
+        if type(value) is not int and isinstance(value, Value):  # no call here: a hot path
             fallback = None if self._path else self._field.fallback
             start = ZERO
             if fallback is not None:
@@ -197,7 +197,7 @@ class _FieldPlace(Operand[T], StoredValue[T]):
     # Values of other fields
 
     def or_else(self: _FieldPlace[X | None], value: X | Value[X]) -> Value[X]:
-        """The value, or another if the item does not have it: `Order.sold.or_else(0) + 1`."""
+        """The value, or another value if the item does not have it: `Order.sold.or_else(0) + 1`."""
         return self._or_else(value)
 
     def _or_else(self, value: Any) -> Value[Any]:
@@ -304,7 +304,7 @@ class _FieldPlace(Operand[T], StoredValue[T]):
         return FunctionTest(self._field, function, operands, self._path)
 
     def _check_kind(self, what: str, codes: Collection[str], instead: str) -> None:
-        """Raise if no value could satisfy the condition; DynamoDB would find nothing, silently."""
+        """Raise if no value could satisfy the condition. DynamoDB would silently find nothing."""
 
     def __repr__(self) -> str:
         return f"<field {place_in(self._field, self._path)}>"
@@ -342,8 +342,8 @@ class Attr(_FieldPlace[T]):
     @overload
     def __get__(self, instance: object, owner: Any) -> T: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        # An instance keeps its values in its __dict__, which comes before a descriptor that has no
-        # __set__ at run time; so only the class, or an instance that lacks the value, gets here.
+        # An instance keeps its values in its __dict__, which takes precedence over a descriptor without __set__ at run
+        # time. So only the class, or an instance that lacks the value, gets here.
         if instance is None:
             return self
         fault = instance.__dict__.get(UNREADABLE, {}).get(self.name)
@@ -358,7 +358,7 @@ class Attr(_FieldPlace[T]):
     else:
 
         def __class_getitem__(cls, annotation):
-            # The cache of `typing` returns Literal["a", "b"] for Literal["b", "a"], which equals it.
+            # The cache of `typing` would return Literal["a", "b"] for Literal["b", "a"], because the two are equal.
             return GenericAlias(cls, annotation)
 
     # The type
@@ -383,9 +383,9 @@ class Attr(_FieldPlace[T]):
 
     @cached_property
     def order(self) -> tuple[Any, ...] | None:
-        """The values of an enum, a Literal or a bool, the least first; empty where they have no order.
+        """The values of an enum, a Literal or a bool, least first; empty if they have no order.
 
-        None for other types, whose values DynamoDB compares itself.
+        None for other types, which DynamoDB compares itself.
         """
         if self.wire.code == "BOOL":
             return (False, True)
@@ -397,7 +397,7 @@ class Attr(_FieldPlace[T]):
         return tuple(sorted(values, key=lambda value: Decimal(self.wire.encode(value)["N"])))
 
     def __invert__(self) -> Condition:
-        """The field is False: `~Order.paid` is `Order.paid == False`. For a bool; joined conditions take `~`, too."""
+        """True if the field is False: `~Order.paid` is `Order.paid == False`. Only for a bool."""
         if self.annotation is not None and self.wire.code != "BOOL":
             raise UsageError(
                 f"~{self.name}: only a bool or a condition has an opposite; write {self.name} != …"
@@ -405,13 +405,13 @@ class Attr(_FieldPlace[T]):
         return self._compare("=", False)
 
     def declare_order(self) -> None:
-        """Let the values compare in the order of their declaration, as `in_order` in a key says."""
+        """Make the values compare in the order of their declaration, as `in_order` in a key does."""
         self.is_in_order = True
         self.__dict__.pop("order", None)
         self.__dict__.pop("_orderless", None)
 
     def check_order_at(self, path: PathElements) -> None:
-        """Raise `UsageError` if the values of a place inside cannot be compared by order."""
+        """Raise `UsageError` if values at a place inside the field cannot be compared by order."""
         annotation, code = self.place(path).annotation, self.wire_at(path).code
         if code in _UNORDERED or code == "BOOL":
             raise UsageError(
@@ -425,7 +425,7 @@ class Attr(_FieldPlace[T]):
 
     @cached_property
     def _orderless(self) -> str:
-        """Why values cannot be compared by order; empty if they can."""
+        """Why the values cannot be compared by order; empty if they can."""
         if self.order == ():
             return (
                 f"field {self.name!r} is one of {_listed(self.annotation)}, which have no declared order; "
@@ -442,32 +442,32 @@ class Attr(_FieldPlace[T]):
 
     @cached_property
     def why_fixed(self) -> str | None:
-        """Why no change may set the field; None if one may."""
+        """Why no change may set the field; None if changes may."""
         if self.options.read_only:
             return "it is read-only: set when the entity is created"
         return _MAINTAINED.get(self.options.role)
 
     @property
     def unique_within(self) -> tuple[Attr[Any], ...]:
-        """The fields that a unique value is unique together with."""
+        """The fields within which a unique value must be unique."""
         unique = self.options.unique
         return () if isinstance(unique, bool) else unique
 
     @property
     def writes_none(self) -> bool:
-        """Whether None is written as NULL, because absence means another default."""
+        """Whether None is written as NULL, because a missing attribute means another default."""
         options = self.options
         return options.default_factory is not None or options.default not in (MISSING, None)
 
     def encode(self, value: Any) -> AttributeValue:
-        """A value in the form of the item; raises `UsageError` that names the field."""
+        """The stored form of a value; raises `UsageError` that names the field."""
         try:
             return self.wire.encode(value)
         except UsageError as error:
             raise UsageError(f"field {self.name!r}: {error}") from None
 
     def encode_at(self, path: PathElements, value: Any) -> AttributeValue:
-        """A value of the field, or of a place inside it; raises `UsageError` that names the place."""
+        """The stored form of a value of the field, or of a place in it; raises `UsageError` that names the place."""
         if not path:
             return self.encode(value)
         try:
@@ -481,7 +481,7 @@ class Attr(_FieldPlace[T]):
 
     def place(self, path: PathElements) -> Place:
         """What a place inside the field may hold; raises `UsageError` if the type has no such place."""
-        # All members of a dict are alike, and there may be any number of them: one entry serves all.
+        # All members of a dict have the same type, and there may be any number of them: one entry serves all.
         outer, element = path[:-1], path[-1]
         known = (outer, ...) if type(element) is str else path
         place = self._places.get(known) or self._places.get(path)
@@ -500,9 +500,9 @@ class Attr(_FieldPlace[T]):
 
     @cached_property
     def implied(self) -> AttributeValue | None:
-        """What a missing attribute means, in the form of the item; None if it is None, or not always the same.
+        """What a missing attribute means, in stored form; None if it means None, or if that varies.
 
-        It may be an empty set, which no item has.
+        It may be an empty set, which no item contains.
         """
         options, wire = self.options, self.wire
         default = options.default if options.has_default else None
@@ -514,7 +514,7 @@ class Attr(_FieldPlace[T]):
 
     @cached_property
     def fallback(self) -> AttributeValue | None:
-        """The same, if an item may have it."""
+        """As `implied`, but None for an empty set, which no item contains."""
         return None if self.implied in EMPTY_SETS else self.implied
 
     def path(self, *inner: str | int) -> nodes.Path:
@@ -541,11 +541,11 @@ class Attr(_FieldPlace[T]):
             if value is None:
                 return self._compare_with_none(operator, values)
             if not value and operator in ("=", "<>") and isinstance(value, set | frozenset):
-                return self.missing() if operator == "=" else self.exists()  # how it is stored
+                return self.missing() if operator == "=" else self.exists()  # None is not stored
             if (
                 self.annotation is not None
-            ):  # in the class statement itself the type is not known yet
-                self.encode(value)  # raises here for a wrong type
+            ):  # while the class statement runs, the type is not known yet
+                self.encode(value)  # raises for a wrong type
         return ValueComparison(self, operator, values)
 
     def _compare_with_none(self, operator: str, values: tuple[Any, ...]) -> Condition:
@@ -556,7 +556,7 @@ class Attr(_FieldPlace[T]):
         return NoneTest(self, "attribute_not_exists" if operator == "=" else "attribute_exists")
 
     def since(self, at: datetime) -> Condition:
-        """An id that was made at a time or later, for a field of KSUIDs, ULIDs or UUIDs of version 7.
+        """True for an id that was made at a time or later, in a field of KSUIDs, ULIDs or UUIDs of version 7.
 
         The time is rounded down to the second for a KSUID, to the millisecond for the others, as in the ids.
 
@@ -566,7 +566,7 @@ class Attr(_FieldPlace[T]):
         return self._compare(">=" if is_reached else ">", start)
 
     def before(self, at: datetime) -> Condition:
-        """An id that was made before a time; see `since`."""
+        """True for an id that was made before a time; see `since`."""
         start, is_reached = self._start_of("before", at)
         return self._compare("<" if is_reached else "<=", start)
 
@@ -587,7 +587,7 @@ class Attr(_FieldPlace[T]):
     def set(self, value: T | Value[T]) -> changes.Change:
         """Set the field; None removes it.
 
-        The value may be that of another field, or a sum of two: `Order.due.set(Order.total - Order.paid)`.
+        The value may be another field's, or a sum of two: `Order.due.set(Order.total - Order.paid)`.
         """
         if value is None:
             return changes.RemoveField(self)
@@ -615,7 +615,7 @@ class Attr(_FieldPlace[T]):
 
 
 _EMPTY: Final = (list, dict, set, frozenset)
-"""The factories of defaults that are always the same."""
+"""The default factories that always return the same."""
 
 _MAINTAINED: Final[dict[Role, str]] = {
     "computed": "it is computed from other fields",
@@ -629,7 +629,7 @@ _UNORDERED: Final = _SETS | {"L", "M"}
 
 
 def _check_stored_order(field: Attr[Any], path: PathElements) -> None:
-    """Raise `UsageError` if stored values do not sort as the values of a place do."""
+    """Raise `UsageError` if stored values do not sort as the place's values do."""
     if path:
         field.check_order_at(path)
         return
@@ -653,7 +653,7 @@ def _listed(annotation: Any) -> str:
 
 
 class DecimalAttr(Attr[T]):
-    """For type checkers: a field of Decimals on its class, which also accepts ints."""
+    """For type checkers: a Decimal field as seen on the class, which also accepts ints."""
 
     if TYPE_CHECKING:
 
@@ -676,7 +676,7 @@ class DecimalAttr(Attr[T]):
 
 
 class CodedAttr(Attr[T]):
-    """A field with a codec, of whose values the database knows the encoded form alone."""
+    """A field with a codec. The database knows only the encoded form of its values."""
 
     @property
     def _codec(self) -> Codec[Any, Any]:
@@ -873,7 +873,7 @@ def computed(
 
 
 def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
-    """Declare the field that detects concurrent writes: each write raises it by one."""
+    """Declare the field that detects concurrent writes: each write increases it by one."""
     return Attr(FieldOptions(role="version", default=0, name=name))
 
 
@@ -890,7 +890,7 @@ def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
 def created_id(*, name: str | None = None, init: Literal[False] = False) -> Any:
     """Declare an id that the library makes when the entity is first written: a KSUID, a ULID or a UUID of version 7.
 
-    The store's clock makes it. `field(default_factory=ULID.new)` makes one by the machine's clock.
+    It uses the store's clock, whereas `field(default_factory=ULID.new)` uses the machine's.
     """
     return Attr(FieldOptions(role="created_id", default=None, name=name))
 

@@ -1,7 +1,7 @@
-"""Types that only pydantic knows: models, dataclasses, addresses, paths; refused if their values would not come back.
+"""Types that only pydantic knows: models, dataclasses, URLs, paths. Refuses those that could not be read back.
 
-`Foreign(annotation)` dumps values and validates what is read. Types whose values could be written and never read
-are refused when it is made, with what to declare instead.
+`Foreign(annotation)` dumps values, and validates stored ones. It refuses types whose values could be written but never
+read, and says what to declare instead.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from isotone.errors import UsageError
 
 ENTITY: Final = "isotone_entity"
-"""In the metadata of a schema of pydantic-core: the name of the entity that it is for."""
+"""A key of pydantic-core's schema metadata: the name of the entity that the schema describes."""
 
 _TAKES_NAMES: Final = "by_name" in inspect.signature(TypeAdapter.validate_python).parameters
 
-# Kinds of pydantic's schemas whose values cannot be read back, and what to declare instead.
+# Kinds of pydantic schemas whose values cannot be read back, and what to declare instead.
 _UNREADABLE: Final[dict[str, str]] = {
     "callable": "a function cannot be stored; store its name, as a str",
     "is-subclass": "a class cannot be stored; store its name, as a str",
@@ -30,7 +30,7 @@ _UNREADABLE: Final[dict[str, str]] = {
 
 
 class Foreign:
-    """The two directions of one type, by pydantic; raises `UsageError` for a type that cannot be read back."""
+    """Converts one type with pydantic, both ways; raises `UsageError` for a type that cannot be read back."""
 
     def __init__(self, annotation: Any) -> None:
         try:
@@ -46,15 +46,15 @@ class Foreign:
         self._reading: dict[str, Any] = {}
         if _TAKES_NAMES and any(
             "validation_alias" in node for node in nodes
-        ):  # but names are written
+        ):  # but the entity's names are written
             self._reading = {"by_alias": True, "by_name": True}
 
     def dump(self, value: Any) -> Any:
-        """A value as plain Python; raises `PydanticSerializationError` for one of another type."""
+        """A value as plain Python; raises `PydanticSerializationError` for a value of another type."""
         return self._adapter.dump_python(value, warnings="error")
 
     def validate(self, value: Any) -> Any:
-        """The value that was dumped; raises `pydantic.ValidationError`."""
+        """The value that was dumped; raises `pydantic.ValidationError` if it is invalid."""
         return self._adapter.validate_python(value, **self._reading)
 
 
@@ -70,7 +70,7 @@ def _unknown(annotation: Any, error: PydanticUserError) -> str:
 
 
 def _walk(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """The schemas inside a schema of pydantic-core."""
+    """All schemas inside a pydantic-core schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("type"), str):
             yield schema
@@ -83,7 +83,7 @@ def _walk(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _check(annotation: Any, node: Mapping[str, Any]) -> None:
-    """Refuse a type whose values could be written and never read."""
+    """Refuse a type whose values could be written but never read."""
     name = getattr(annotation, "__name__", str(annotation))
     kind = node["type"]
     if ENTITY in (node.get("metadata") or ()):

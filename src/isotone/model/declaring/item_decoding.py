@@ -1,13 +1,12 @@
-"""Generates the functions that decode items into entities, from wire form and from stored JSON.
+"""Generates the functions that read items into entities quickly: one for dicts, one for the stored JSON.
 
-Reads spend most of their time here, so each entity has functions of its own, generated like `__init__` of a
-dataclass. There is one for items as dicts, and one for items in JSON, as a database in this process stores
-them: it parses an item into a structure with a member for each attribute, which takes less time and memory
-than a dict for each value.
+Reads spend most of their time here, so each entity gets generated functions, as a dataclass gets its `__init__`. One
+reads items as dicts, the other items as JSON, as a database in this process stores them. The latter parses an item into
+a msgspec structure with a member for each attribute, which takes less time and memory than a dict for each value.
 
-Both are for whole items of the present version. They raise an exception of any class if the item lacks an
-attribute that has no fixed default, or whose value a key holds, or has an invalid one. `EntitySchema.from_item`
-then finds out which.
+Both read whole items of the current version only. They raise an exception of any class if an attribute without a fixed
+default is missing, if a value is stored only in a key, or if a value is invalid. `EntitySchema.from_item` then finds
+out what is wrong.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ _CONTENTS: Final[dict[str, Any]] = {
 }
 """The type of the content under each type code that fields have."""
 
-# msgspec ends the process (SIGSEGV) if a thread uses a structure that another one is compiling.
+# msgspec crashes the process (SIGSEGV) if a thread uses a structure that another thread is compiling.
 _COMPILING: Final = Lock()
 
 
 def item_decoder(schema: EntitySchema) -> DecodeItem:
-    """The function that makes an entity of an item."""
+    """The function that reads an entity from an item."""
     writer = _DecoderWriter(schema, _InDict())
     writer.refuse_if(_is_other_version(schema, writer))
     writer.set_fields()
@@ -61,10 +60,10 @@ def item_decoder(schema: EntitySchema) -> DecodeItem:
 
 
 def json_decoder(schema: EntitySchema) -> DecodeJson | None:
-    """The function that makes an entity of an item in JSON; it also refuses items of other entities.
+    """The function that reads an entity from JSON; it also refuses items of other entities.
 
-    An item with attributes that the entity does not declare is refused, except with `unknown="drop"`. None if
-    an attribute's name is written with escapes in JSON, which msgspec's structures do not support.
+    It refuses an item with attributes that the entity does not declare, except with `unknown="drop"`. None if an
+    attribute name contains JSON escapes, which msgspec structures do not support.
     """
     if any(map(_has_escapes, schema.declared_attributes)):
         return None
@@ -80,7 +79,7 @@ def json_decoder(schema: EntitySchema) -> DecodeJson | None:
 
 
 def has_fixed_absence(field: Attr[Any]) -> bool:
-    """Whether absence of the attribute means the same object in every whole item."""
+    """Whether a missing attribute reads as the same object in every whole item."""
     options = field.options
     return (
         not options.required
@@ -94,26 +93,26 @@ def has_fixed_absence(field: Attr[Any]) -> bool:
 
 
 class _InDict:
-    """An item as a dict of dicts."""
+    """Code that reads an item as a dict of dicts."""
 
     def content(self, attribute: str, code: str | None) -> str:
-        """What is under a type code, or the whole value; raises if there is none."""
+        """An expression for the content under a type code, or the whole value; it raises if there is none."""
         return f"item[{attribute!r}]" + ("" if code is None else f"[{code!r}]")
 
     def has(self, attribute: str) -> str:
-        """Whether the item has an attribute."""
+        """An expression for whether the item has an attribute."""
         return f"{attribute!r} in item"
 
 
 class _InStructure:
-    """An item as a msgspec structure with a member for each attribute, in the order in which they are written.
+    """Code that reads an item as a msgspec structure with a member for each attribute, in stored order.
 
-    The values are structures with one member, their content under the type code.
+    Each value is a structure with one member: its content under the type code.
     """
 
     def __init__(self, schema: EntitySchema) -> None:
         self._refuses_unknown = schema.unknown != "drop"
-        # A value whose content under one code is not enough is a dict.
+        # A value that cannot be read from one type code's content stays a dict.
         types: dict[str, Any] = {
             attribute: Any if code is None else code for _, attribute, code, _, _ in schema.decoders
         }
@@ -124,21 +123,21 @@ class _InStructure:
             types.setdefault(slot.attribute.name, msgspec.Raw)
             needed.add(slot.attribute.name)
         for attribute in sorted(schema.declared_attributes - types.keys()):
-            types[attribute] = msgspec.Raw  # of an index; it is not looked at
+            types[attribute] = msgspec.Raw  # an index's key, which is not read
         self._types = types
         self._needed = needed | {schema.table.tag}
         self._members = {attribute: f"a{place}" for place, attribute in enumerate(types)}
 
     def content(self, attribute: str, code: str | None) -> str:
-        """What is under a type code, or the whole value; raises if there is none."""
+        """An expression for the content under a type code, or the whole value; it raises if there is none."""
         return f"item.{self._members[attribute]}" + ("" if code is None else f".{code}")
 
     def has(self, attribute: str) -> str:
-        """Whether the item has an attribute."""
+        """An expression for whether the item has an attribute."""
         return f"item.{self._members[attribute]} is not None"
 
     def parser(self) -> Callable[[Any], Any]:
-        """The function that parses the JSON of an item."""
+        """The function that parses an item's JSON."""
         with _COMPILING:
             members: list[Any] = []
             for attribute, type_ in self._types.items():
@@ -161,7 +160,7 @@ class _InStructure:
 def _value_structure(code: str) -> type[msgspec.Struct]:
     """The structure of values with this type code."""
     structure = msgspec.defstruct("Value", [(code, _CONTENTS[code])], gc=False)
-    msgspec.json.Decoder(structure)  # compiles it
+    msgspec.json.Decoder(structure)  # makes msgspec compile it now
     return structure
 
 
@@ -169,7 +168,7 @@ def _value_structure(code: str) -> type[msgspec.Struct]:
 
 
 class _DecoderWriter:
-    """Writes a function from an item, in one of the forms, to an entity."""
+    """Generates the source of a function from an item to an entity."""
 
     def __init__(self, schema: EntitySchema, form: _InDict | _InStructure) -> None:
         self.schema = schema
@@ -182,11 +181,11 @@ class _DecoderWriter:
         self.lines: list[str] = []
 
     def refuse_if(self, condition: str) -> None:
-        """Write: raise an exception if the condition holds."""
+        """Write code that raises if the condition holds."""
         self.lines += [f"if {condition}:", "    refuse()"]
 
     def set_fields(self) -> None:
-        """Write: make the entity, and set all its fields."""
+        """Write code that makes the entity and sets all its fields."""
         self.lines += ["entity = new(entity_class)", "values = entity.__dict__"]
         for place, (name, attribute, code, read, decode) in enumerate(self.schema.decoders):
             field = self.schema.fields[name]
@@ -212,7 +211,7 @@ class _DecoderWriter:
         return name
 
     def function(self) -> Callable[[Any], Entity]:
-        """The function."""
+        """Compile the function."""
         body = "".join(f"    {line}\n" for line in [*self.lines, "return entity"])
         exec(f"def decode(item):\n{body}", self.names)
         decode: Callable[[Any], Entity] = self.names["decode"]
@@ -224,7 +223,7 @@ def _refuse() -> NoReturn:
 
 
 def _is_other_version(schema: EntitySchema, writer: _DecoderWriter) -> str:
-    """Whether another version of the entity wrote the item."""
+    """The test whether another version of the entity wrote the item."""
     version = schema.marks.get(VERSION_ATTRIBUTE)
     if version is None:
         return writer.form.has(VERSION_ATTRIBUTE)
@@ -232,9 +231,9 @@ def _is_other_version(schema: EntitySchema, writer: _DecoderWriter) -> str:
 
 
 def _note_unknown(schema: EntitySchema, writer: _DecoderWriter) -> None:
-    """Write: note the attributes that the entity does not declare, or refuse them.
+    """Write code that notes the undeclared attributes, or refuses them.
 
-    To count an item's attributes takes less time than to look each of them up.
+    Counting an item's attributes is faster than looking up each of them.
     """
     writer.names["unknown"] = schema.unknown_in
     present = {slot.attribute.name for slot in schema.primary.slots}

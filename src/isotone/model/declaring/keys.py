@@ -1,4 +1,4 @@
-"""Keys and how each value is written in them: `Key("CUSTOMER", id).sort("ORDER", desc(number))`; which need a `max`.
+"""Keys: `Key("CUSTOMER", id).sort("ORDER", desc(number))`, how each value is written in a key, which need a `max`.
 
 A key is declared from literals and fields. When its entity is defined it is bound to the table as *slots*,
 one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
     E = TypeVar("E", bound=Entity)
 
-# Characters of 4 bytes at most: as many in long slots, and as many in short ones, are never too long.
+# Characters have 4 bytes at most, so as many characters in long slots and in short ones are never too long.
 _SAFE_LENGTH: Final = limits.SORT_KEY_SIZE // 8
 
 
 class Key:
-    """The primary key of an entity: parts that group items, then parts that order them in a group.
+    """An entity's primary key: parts that group items into partitions, then parts that sort them there.
 
     Parts are literals and fields. On the class it is a `Pattern`: `Order.primary.where(…)`.
 
-    `separator` joins the parts; with `""` only literals separate them. With a separator other than `#`,
-    texts are not escaped, and are refused if they contain it.
+    `separator` joins the parts; with `""` only literals separate them. Texts are escaped only if the separator is `#`;
+    with any other, texts that contain it are refused.
     """
 
     index: str | None = None
-    previous: tuple[Key, ...] = ()  # not a Key itself, which is a descriptor
+    previous: tuple[Key, ...] = ()  # a tuple, because a Key itself is a descriptor
 
     def __init__(self, *partition: Part, separator: str = readable.SEPARATOR) -> None:
         self.partition = partition
@@ -66,7 +66,7 @@ class Key:
         self.name = ""
 
     def sort(self, *parts: Part, separator: str | None = None) -> Self:
-        """The parts of the sort key, the most significant first; `separator` replaces the key's own."""
+        """Add the sort key's parts, the most significant first; `separator` replaces the key's own."""
         self.sorted_by = parts
         self.sort_separator = self.separator if separator is None else separator
         return self
@@ -74,7 +74,7 @@ class Key:
     def was(self, previous: Key) -> Self:
         """Declare the previous form of the key, under which items may still be stored.
 
-        They are read under either key, and migrated when they are written; `store.rewrite` migrates all.
+        Reads look under both keys, and a write moves the item to the new key; `store.rewrite` moves all of them.
 
         >>> primary = Key("MEMBER", name).sort(number).was(Key("USER", name).sort(number))
         """
@@ -128,7 +128,7 @@ def _not_a_condition(index: str, when: object) -> str:
 
 
 class KeySegment(NamedTuple):
-    """A part of a stored key, for people: `field` is None for a literal, `value` the field's value."""
+    """A part of a stored key, shown to people: `field` is None for a literal, `value` is the field's value."""
 
     text: str
     field: str | None
@@ -136,7 +136,7 @@ class KeySegment(NamedTuple):
 
 
 class StringSlot:
-    """A string attribute: literals and components, joined by a separator."""
+    """A string attribute of a key: literals and field values, joined by a separator."""
 
     __slots__ = ("_decoders", "_encoders", "_start", "attribute", "components", "template")
 
@@ -166,7 +166,7 @@ class StringSlot:
 
     @property
     def is_short(self) -> bool:
-        """Whether its texts are so short that they need no look when the key's length is checked."""
+        """Whether its texts are always so short that the check of the key's length can skip them."""
         width = self.template.width
         return width is not None and width <= _SAFE_LENGTH // (2 * limits.INDEX_KEY_PARTS)
 
@@ -199,7 +199,7 @@ class StringSlot:
         return {"S": text}
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
-        """The fields that a value of the attribute holds; raises `MalformedKey`."""
+        """The fields' values in the attribute; raises `MalformedKey`."""
         if "S" not in value:
             raise MalformedKey(f"{value!r} is not a text of the form {self.template}")
         fields = {}
@@ -231,7 +231,7 @@ class StringSlot:
         return segments
 
     def can_hold(self, values: Mapping[str, Any]) -> bool:
-        """Whether a key can have the given values: none is beyond its width."""
+        """Whether the key has room for the given values: none is wider than its field allows."""
         return all(
             self.template.has_text(place, self.to_codec(place, values[name]))
             for place, (name, *_) in enumerate(self._encoders)
@@ -239,19 +239,19 @@ class StringSlot:
         )
 
     def to_codec(self, place: int, value: Any) -> Any:
-        """A field's value in the form for its codec."""
+        """A field's value as its codec takes it."""
         to_codec = self.converter(place)
         return value if to_codec is None else to_codec(value)
 
     def converter(self, place: int) -> Callable[[Any], Any] | None:
-        """The conversion of a field's value for its codec; None if it needs none."""
+        """How to convert a field's value for its codec; None if no conversion is needed."""
         return self._encoders[place][1]
 
 
 class NativeSlot:
-    """An attribute that contains one field unchanged: a number, bytes, or a text.
+    """A key attribute that contains one field unchanged: a number, bytes, or a text.
 
-    A number in descending order is subtracted: from the field's `max`, or from 0 if it has none.
+    A number in descending order is subtracted from the field's `max`, or from 0 if it has none.
     """
 
     __slots__ = ("_subtracted_from", "attribute", "components", "field")
@@ -277,7 +277,7 @@ class NativeSlot:
 
     @property
     def is_short(self) -> bool:
-        """Whether its texts are so short that they need no look when the key's length is checked."""
+        """Whether its texts are always so short that the check of the key's length can skip them."""
         return self.attribute.type != "S"
 
     @property
@@ -291,7 +291,9 @@ class NativeSlot:
         if value is None:
             return None
         encoded = self.field.encode(value)
-        if self.attribute.type not in encoded:  # only a codec can have written another type
+        if (
+            self.attribute.type not in encoded
+        ):  # only a program's codec can have written another type
             raise UsageError(
                 f"key attribute {self.attribute.name!r} is of type {self.attribute.type}, but the codec of field "
                 f"{self.field.name!r} wrote {encoded}"
@@ -299,7 +301,7 @@ class NativeSlot:
         return encoded if self._subtracted_from is None else self.stored(encoded)
 
     def stored(self, value: AttributeValue) -> AttributeValue:
-        """A field's encoded value as the attribute has it, and the other way round."""
+        """Convert a field's encoded value to the attribute's value, or back."""
         if self._subtracted_from is None:
             return value
         try:
@@ -312,7 +314,7 @@ class NativeSlot:
 
     @property
     def form(self) -> str:
-        """How the attribute is made of the field, for people."""
+        """How the attribute is made from the field, shown to people."""
         if self._subtracted_from is None:
             return f"{{{self.field.attribute}}}"
         return f"{{{self.field.attribute}: subtracted from {self._subtracted_from}}}"
@@ -324,16 +326,16 @@ class NativeSlot:
         return [KeySegment(str(text), name, field)]
 
     def parse(self, value: AttributeValue) -> dict[str, Any]:
-        """The field that a value of the attribute holds; raises `MalformedKey`."""
+        """The field's value in the attribute; raises `MalformedKey`."""
         try:
             value = self.stored(value)
             return {self.field.name: self.field.wire.decode(value)}
-        except Exception as error:  # of any class
+        except Exception as error:  # a codec may raise any exception
             raise MalformedKey(f"{value!r} is not a {type_text(self.field.annotation)}") from error
 
 
 def _subtracted_from(attribute: KeyAttribute, component: Component) -> str | None:
-    """The number that a field in descending order is subtracted from; None if it is stored as it is."""
+    """What a field in descending order is subtracted from; None if the field is stored unchanged."""
     field = component.field
     if not component.descending:
         return None
@@ -355,7 +357,7 @@ Slot = StringSlot | NativeSlot
 
 @dataclass(frozen=True, eq=False)
 class BoundKey:
-    """A key of an entity on its table: `index` is None for the primary key."""
+    """An entity's key, bound to its table; `index` is None for the primary key."""
 
     name: str
     index: str | None
@@ -364,7 +366,7 @@ class BoundKey:
     when: Condition | None
     tag: str
     reserved: dict[str, str] = field(default_factory=dict)
-    """The partitions that belong to other entities of the table, with their tags: see `neighbours`."""
+    """Partitions that belong to other entities of the table, with their tags; see `neighbours`."""
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -376,12 +378,12 @@ class BoundKey:
 
     @cached_property
     def component_names(self) -> frozenset[str]:
-        """The fields that the key is made of, by name."""
+        """The names of the fields in the key."""
         return frozenset(component.field.name for component in self.components)
 
     @cached_property
     def fields(self) -> list[Attr[Any]]:
-        """The fields in the key, and those that decide whether an entity has it."""
+        """The fields in the key, and the fields that decide whether an entity has the key."""
         named = {component.field.name: component.field for component in self.components}
         if self.when is not None:
             named.update({field.name: field for field in self.when.fields()})
@@ -389,7 +391,7 @@ class BoundKey:
 
     @cached_property
     def applies(self) -> CompiledCondition | None:
-        """The condition under which an item is in a sparse index."""
+        """The condition for an item to be in a sparse index."""
         return None if self.when is None else CompiledCondition.from_node(self.when.node(DEFAULTS))
 
     @cached_property
@@ -399,7 +401,7 @@ class BoundKey:
     def encode(self, values: Mapping[str, Any]) -> Item | None:
         """The key's attributes; None if a field that they need is None.
 
-        Raises `UsageError` for values that do not fit, and for a key longer than DynamoDB allows.
+        Raises `UsageError` for invalid values, and for a key longer than DynamoDB allows.
         """
         attributes: Item = {}
         text = ""
@@ -418,7 +420,7 @@ class BoundKey:
         return attributes
 
     def check_reserved(self, partition: AttributeValue, values: Mapping[str, Any]) -> None:
-        """Refuse a partition key that belongs to another entity."""
+        """Refuse a partition key that is reserved for another entity."""
         owner = self.reserved.get(partition.get("S", ""))
         if owner is not None:
             names = [component.field.name for component in self.partition[0].components]
@@ -448,7 +450,7 @@ class BoundKey:
         return True
 
     def sorts_by(self, component: Component) -> bool:
-        """Whether items sort by a component; False for some that `raw` declares."""
+        """Whether items sort by this part of the key; False for some forms that `raw` declares."""
         return not any(
             each is component and not slot.template.keeps_order(place)
             for slot in self.sort
@@ -458,7 +460,7 @@ class BoundKey:
 
 
 def bind_key(key: Key, table: Table, tag: str) -> BoundKey:
-    """A declared key, bound to the attributes of its table or index."""
+    """Bind a declared key to the attributes of its table or index."""
     layout = table.layout(key.index)
     where = f"key {key.name!r}"
     if not key.partition:
@@ -561,7 +563,7 @@ Form = Literal["value", "in_order", "raw"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """A field in a key: its direction and its form."""
+    """A field in a key, with its direction and its form."""
 
     field: Attr[Any]
     descending: bool = False
@@ -582,19 +584,18 @@ def desc(part: Attr[Any] | Component) -> Component:
 
 
 def in_order(part: Attr[Any] | Component) -> Component:
-    """An enum or Literal in the order in which its values are declared, not by their text.
+    """An enum or Literal, sorted in the order of its declared values, not by their text.
 
-    The field may be optional: like any field, None means that an index has no entry.
+    The field may be optional: as with any field, None means that the index has no entry.
     """
     return replace(component_of(part), form="in_order")
 
 
 def raw(part: Attr[Any] | Component) -> Component:
-    """An unescaped text, or an int without leading zeros: for existing keys.
+    """An unescaped text, or an int without leading zeros, for keys that exist already.
 
-    A text that contains the separator is refused, unless it is the last part. Keys do not sort by such a
-    number, nor by such a text if another part follows: conditions on them may use `==`, and on texts
-    `begins_with`.
+    A text that contains the separator is refused, unless it is the last part. Keys do not sort by such a number, nor by
+    such a text if another part follows. Conditions on them may only use `==`, and `begins_with` on texts.
 
     >>> primary = Key("USER", raw(name)).sort("ORDER", raw(number))
     """
@@ -602,9 +603,9 @@ def raw(part: Attr[Any] | Component) -> Component:
 
 
 def written(part: Attr[Any] | Component, pattern: str) -> Component:
-    """A date, or a datetime in UTC, in a custom form, written as for `strftime`.
+    """A date, or a datetime in UTC, in a custom format as for `strftime`.
 
-    Its parts must come in the order of their significance, or keys would not sort by them.
+    Its parts must be ordered by significance (year before month), or keys would not sort by them.
 
     >>> primary = Key("DAY", written(day, "%Y%m%d")).sort(written(at, "%Y-%m-%d %H:%M:%S"))
     """
@@ -622,8 +623,8 @@ def since_epoch(
 ) -> Component:
     """A datetime as the number of seconds, milliseconds or microseconds since 1970.
 
-    It is padded to `digits`; by default to those of the years 2001 to 2286: 10 for seconds, 13 for
-    milliseconds, 16 for microseconds.
+    It is padded to `digits`. The default covers the years 2001 to 2286: 10 digits for seconds, 13 for milliseconds, 16
+    for microseconds.
 
     >>> primary = Key("SENSOR", sensor).sort(since_epoch(at, "milliseconds"))
     """
@@ -631,22 +632,22 @@ def since_epoch(
 
 
 def component_of(part: Attr[Any] | Component) -> Component:
-    """A bare field as a component in ascending order."""
+    """A plain field as a key component in ascending order."""
     return part if isinstance(part, Component) else Component(part)
 
 
 def _ordered(component: Component) -> Component:
-    """The component, in the declared order of its values if the field has one."""
+    """The component, sorted by the field's declared order if it has one."""
     if component.form == "value" and component.codec is None and component.field.options.in_order:
         return in_order(component)
     return component
 
 
 def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
-    """The codec of a component of a string key; raises `UsageError` if none could sort correctly.
+    """The codec of a part of a string key; raises `UsageError` if its values could not sort correctly.
 
-    Texts are escaped if `#` is the separator. With any other, no escape could keep their order, so they
-    are written as they are, up to the separator.
+    Texts are escaped if the separator is `#`. No escape keeps their order with another separator, so they are then
+    written as they are, and may not contain it.
     """
     field = component.field
     if field.options.codec is not None:
@@ -665,7 +666,7 @@ def codec_of(component: Component, separator: str) -> readable.Codec[Any]:
 
 
 def _coded(component: Component, codec: Codec[Any, Any], separator: str) -> readable.Codec[Any]:
-    """The texts of a codec, which must sort like the values."""
+    """The codec for a field with a `Codec`, whose texts must sort like its values."""
     _check_sorts(component, codec)
     name = component.field.name
     if component.form != "value" or component.codec is not None:
@@ -730,7 +731,7 @@ def _by_type(field: Attr[Any]) -> readable.Codec[Any]:
 
 
 def _python_type(annotation: Any) -> Any:
-    """The class of a field's values except None; for a Literal, the class of its values."""
+    """The class of a field's values, ignoring None; for a Literal, the class of its values."""
     present = present_type(annotation)
     if get_origin(present) is Literal:
         kinds = {type(choice) for choice in get_args(present)}
@@ -764,7 +765,7 @@ def _fixed_point(field: Attr[Any]) -> readable.Codec[Any]:
     return readable.FixedPoint(options.max, options.scale, signed=(options.min or 0) < 0)
 
 
-# The first class that a field's type is a subclass of; bool before int, datetime before date.
+# The first class here that a field's type is a subclass of: bool before int, datetime before date.
 _CODECS: Final[dict[type, Callable[[Attr[Any]], readable.Codec[Any]]]] = {
     Enum: lambda field: readable.Text(field.options.case),
     KSUID: lambda field: readable.Ksuid(),
@@ -801,7 +802,7 @@ Converter = Callable[[Any], Any] | None
 
 
 def _converters(component: Component) -> tuple[Converter, Converter]:
-    """The conversions between a field's value and its codec's; None if both are the same."""
+    """The conversions between a field's value and its codec's value; None if they are the same."""
     coded = component.field.options.codec
     if coded is not None:
         return coded.text_of, coded.value_of

@@ -1,14 +1,13 @@
-"""Which entities a table can have together: refuses equal keys, and keeps a partition of literals for its entity.
+"""Two entities of one table with clashing keys: refuses equal keys, and reserves partitions made of literals.
 
-The primary keys of two entities must differ, or one would overwrite the other. Their literals tell them apart,
-which is decided when the class is defined. A partition key that begins with a field has no literal that could:
+If two entities could have the same primary key, one would overwrite the other. Literals keep them apart, and this is
+checked when a class is defined. A partition key that begins with a field has no literal to keep it apart:
 
     Key(raw(store)).sort(written(at, "%Y-%m-%d %H:%M:%S"))      one partition for each store
     Key("LEADERBOARD").sort(raw(store))                         one partition for all stores
 
-A store named LEADERBOARD would write into the partition of the other entity. So a partition that is made of
-literals alone is *reserved* for the entities that declare it, and the value that would lead into it is refused when
-a key is made of it.
+A store named LEADERBOARD would write into the other entity's partition. So a partition made of literals alone is
+*reserved* for the entities that declare it, and a key whose value leads into it is refused.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ from isotone.model.declaring.table import Table
 
 
 def check(schema: EntitySchema) -> None:
-    """Refuse an entity whose primary key could equal one of another entity of its table."""
-    for tag, other in tuple(schema.table.entities.items()):  # other threads define entities as well
+    """Refuse an entity whose primary key could equal that of another entity in its table."""
+    for tag, other in tuple(
+        schema.table.entities.items()
+    ):  # other threads define entities meanwhile
         if tag == schema.tag:
-            continue  # the class is defined again, in a notebook or a reloaded module
+            continue  # the class is redefined, in a notebook or a reloaded module
         if _is_same_family(schema, other):
             continue
         for one, its in product(_primary_keys(schema), _primary_keys(other)):
@@ -41,7 +42,7 @@ def check(schema: EntitySchema) -> None:
 
 
 def reserve_partitions(table: Table) -> None:
-    """Note for each entity of a table which partitions the others have reserved, as they are declared by now."""
+    """Note for each entity of a table which partitions the other entities have reserved so far."""
     schemas = tuple(table.entities.values())
     owned = [(schema, _reserved_by(schema.primary)) for schema in schemas]
     for schema in schemas:
@@ -57,12 +58,12 @@ def reserve_partitions(table: Table) -> None:
 
 
 def _is_same_family(schema: EntitySchema, other: EntitySchema) -> bool:
-    """Whether both are kinds of one entity, and share its keys."""
+    """Whether both are kinds of one entity, and therefore share its keys."""
     return schema.root.tag == other.root.tag
 
 
 def _reserved_by(key: BoundKey) -> str | None:
-    """The partition of a key that has literals alone there."""
+    """The partition of a key whose partition key is made of literals alone."""
     slot = key.partition[0]
     if isinstance(slot, StringSlot) and not slot.components:
         return slot.template.render(())
@@ -70,7 +71,7 @@ def _reserved_by(key: BoundKey) -> str | None:
 
 
 def _leads_into(key: BoundKey, partition: str) -> bool:
-    """Whether a key whose partition begins with a field could have this one."""
+    """Whether a key whose partition begins with a field could lead into this partition."""
     slot = key.partition[0]
     if isinstance(slot, StringSlot) and (not slot.components or slot.template.literals[0]):
         return False
@@ -84,9 +85,9 @@ def _leads_into(key: BoundKey, partition: str) -> bool:
 
 
 def _is_kept_apart(owner: BoundKey, other: EntitySchema, key: BoundKey) -> bool:
-    """Whether a reserved partition separates a key of another entity from its owner's.
+    """Whether a reserved partition keeps another entity's key apart from its owner's.
 
-    A previous key with a partition of its own is not checked by values.
+    Previous keys with a partition of their own are not checked against values.
     """
     partition = _reserved_by(owner)
     is_checked = key.partition[0] is other.primary.partition[0]
@@ -94,7 +95,7 @@ def _is_kept_apart(owner: BoundKey, other: EntitySchema, key: BoundKey) -> bool:
 
 
 def _check_overloading(schema: EntitySchema, other: EntitySchema) -> None:
-    """Refuse a second kind of entity in an index that was declared for one."""
+    """Refuse a second entity in an index that was declared for one (`one_kind`)."""
     taken = {key.index for key in other.indexes}
     for key in schema.indexes:
         if key.index in taken and schema.table.indexes[str(key.index)].one_kind:

@@ -1,8 +1,7 @@
-"""Places inside fields: what `User.home["zip"]` holds, as far as the type of `home` tells.
+"""Nested values: what `User.home["zip"]` or `Order.lines[0]` may hold, according to the field's type.
 
-`inside(annotation, element)` is the place of a member or an element. It raises `UsageError` for one that the
-type does not have. Where the type says nothing (`Any`, a class with its own way of writing itself) a place may
-hold anything.
+`inside(annotation, element)` is the place of a member or an element. It raises `UsageError` if the type does not have
+it. Where the type says nothing (`Any`, a class with its own serializer), a place may hold anything.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ _SETS: Final = (set, frozenset)
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What a place may hold.
+    """What a nested place may hold.
 
-    `is_required`: what it is in cannot be without it. `assign` is given where a model of pydantic has its own
-    validators of the member.
+    `is_required`: the value around it cannot exist without it. `assign` is set if a pydantic model has its own
+    validators for the member.
     """
 
     annotation: Any
@@ -45,7 +44,7 @@ class Place:
 
     @cached_property
     def wire(self) -> WireType:
-        """How its values are written."""
+        """How values at this place are written."""
         return ANYTHING if self.annotation is Any else wire_type(self.annotation)
 
 
@@ -53,7 +52,7 @@ UNKNOWN: Final = Place(Any)
 
 
 def inside(annotation: Any, element: str | int) -> Place:
-    """The place of a member or an element in a value of this type; raises `UsageError` without its name."""
+    """The place of a member or an element in a value of this type; raises `UsageError` if there is none."""
     if _writes_itself(annotation):
         return UNKNOWN
     kind = plain_type(annotation)
@@ -84,7 +83,7 @@ def inside(annotation: Any, element: str | int) -> Place:
 
 
 def is_map_of_texts(annotation: Any) -> bool:
-    """Whether a type is a dict that may have any text as a key, so that all its members are alike."""
+    """Whether a type is a dict with arbitrary string keys, whose members all have the same type."""
     kind = plain_type(annotation)
     names = get_args(kind)[:1]
     return get_origin(kind) in _MAPS and names in ((str,), (Any,))
@@ -96,7 +95,7 @@ def _named(kind: Any) -> str:
 
 
 def _writes_itself(annotation: Any) -> bool:
-    """Whether an annotation has a serializer of its own, so that its type says nothing about the item."""
+    """Whether an annotation has its own serializer, so that its type does not tell what an item contains."""
     from pydantic import PlainSerializer, WrapSerializer
 
     metadata = getattr(annotation, "__metadata__", ())
@@ -104,7 +103,7 @@ def _writes_itself(annotation: Any) -> bool:
 
 
 def _in_either(arguments: tuple[Any, ...], element: str | int) -> Place:
-    """The place in a union: of whichever types have it."""
+    """The place in a union: in any of the types that have it."""
     places, reasons = [], []
     for argument in arguments:
         if argument is type(None):
@@ -152,7 +151,7 @@ def _in_map(arguments: tuple[Any, ...], element: str | int) -> Place:
 
 
 def _members(kind: type) -> dict[str, Place] | None:
-    """The members of a class by the names that they have in an item; None for classes that do not tell."""
+    """A class's members by their names in an item; None if the class does not declare them."""
     if typing.is_typeddict(kind) or hasattr(kind, "__required_keys__"):
         required = kind.__required_keys__  # type: ignore[attr-defined] # as all TypedDicts have
         return {name: _qualified(hint, name in required) for name, hint in _hints(kind).items()}
@@ -181,7 +180,7 @@ def _hints(kind: type) -> Mapping[str, Any]:
 
 
 def _qualified(hint: Any, is_required: bool) -> Place:
-    """A member of a TypedDict. The class itself cannot see a `NotRequired` in an annotation that is a text."""
+    """A member of a TypedDict. The class itself does not see `NotRequired` in a string annotation."""
     while (qualifier := getattr(get_origin(hint), "_name", None)) in _QUALIFIERS:
         if qualifier != "ReadOnly":
             is_required = qualifier == "Required"

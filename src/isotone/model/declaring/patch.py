@@ -1,7 +1,7 @@
-"""A patch: new values for some fields of an entity, from a dict, a model, or the body of a request.
+"""`Patch`: new values for some fields of an entity, from a dict, a model, or the body of a PATCH request.
 
-`changes_of` makes the changes of an update of it. A patch cannot hold what an update may not change: parts of the primary
-key, and fields that the library maintains.
+`changes_of` turns it into the changes of an update. A patch cannot contain fields that an update may not change: those
+of the primary key, and those that the library maintains.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ E = TypeVar("E", bound="Entity")
 
 
 class Patch(Mapping[str, Any], Generic[E]):
-    """New values for some fields of an entity, checked; a mapping of those that were given.
+    """New, checked values for some fields of an entity; a mapping of the given ones.
 
-    As a type of pydantic and FastAPI, it takes any of the fields, but none of the primary key:
+    As a type for pydantic and FastAPI, it accepts any fields except those of the primary key:
 
     >>> def change(order: Order, patch: Patch[Order]) -> Order:
     ...     return store.update(order, *patch.changes())
@@ -38,7 +38,7 @@ class Patch(Mapping[str, Any], Generic[E]):
         self._values = _checked(entity.__schema__, values)
 
     def changes(self) -> list[Change]:
-        """The changes of an update; none if no value was given."""
+        """The changes for an update; empty if no value was given."""
         fields = self.entity.__schema__.fields
         return [fields[name].set(value) for name, value in self._values.items()]
 
@@ -70,7 +70,7 @@ class Patch(Mapping[str, Any], Generic[E]):
 
 
 def given_by(patch: object) -> Mapping[str, Any]:
-    """The values that a patch has: those of a mapping, or those that were set in a pydantic model."""
+    """The values in a patch: those of a mapping, or those that were set in a pydantic model."""
     if isinstance(patch, Mapping):
         return patch
     names = getattr(patch, "model_fields_set", None)
@@ -80,7 +80,7 @@ def given_by(patch: object) -> Mapping[str, Any]:
 
 
 def _checked(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in their declared types; raises `InvalidEntity` that lists every fault."""
+    """The values, converted to their declared types; raises `InvalidEntity` that lists every fault."""
     refused = {}
     for name in values:
         field = schema.fields.get(name)

@@ -1,4 +1,4 @@
-"""Previous keys and tags of an entity, under which its items may still be stored.
+"""Changing the keys of existing items: previous keys and tags (`was`, `was_tag`) that items may still have.
 
     class Order(Entity, table=shop, was_tag="Purchase"):
         customer: Attr[str] = field()
@@ -8,11 +8,11 @@
             Key("CUSTOMER", customer).sort("ORDER", number)
         )
 
-What `was` declares makes a second schema of the entity, `schema.previous`: the same fields with the previous
-keys. Reads look under both keys; writes migrate an item to the current one first; `store.rewrite` migrates all.
+`was` makes a second schema of the entity, `schema.previous`: the same fields with the previous keys. Reads look under
+both keys, a write first moves the item to the current key, and `store.rewrite` moves all items.
 
-A previous primary key is made of the same fields, so that each key has one previous form. The two forms
-must differ, or be equal for the same values only; otherwise an item could take the place of another one.
+A previous primary key contains the same fields, so each key has exactly one previous form. The two forms must never be
+equal for different values; otherwise an item could overwrite another one.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 def bind(schema: EntitySchema, declared: Mapping[str, Key], was_tag: str | None) -> None:
-    """Give a schema its previous one, if the class declares any; raises `UsageError`."""
+    """Give a schema its previous schema, if the class declares one; raises `UsageError`."""
     _check_fields(schema)
     keys = _previous_keys(schema, declared)
     if was_tag is not None:
         _check_tag(schema, was_tag)
     elif all(keys[name] is key for name, key in schema.keys.items()):
         return
-    previous = copy.copy(schema)  # before it has cached what depends on its keys
+    previous = copy.copy(schema)  # copied before anything that depends on its keys is cached
     previous.keys = keys
     previous.primary = keys[schema.primary.name]
     previous.indexes = [keys[key.name] for key in schema.indexes]
@@ -82,7 +82,7 @@ def previous_key(schema: EntitySchema, key: Item) -> Item | None:
 
 
 def converted(item: Item, source: BoundKey, target: BoundKey) -> Item | None:
-    """The attributes of a key in another form; None if that form cannot have the values.
+    """A key's attributes, converted to another form; None if that form has no room for the values.
 
     Raises `MalformedKey` if the item's attributes do not have the form of the source.
     """
@@ -96,7 +96,7 @@ def converted(item: Item, source: BoundKey, target: BoundKey) -> Item | None:
 
 
 def fits(schema: EntitySchema, item: Item) -> bool:
-    """Whether the item's primary key has the form of the entity's, present or previous."""
+    """Whether the item's primary key has the entity's form, current or previous."""
     return schema.primary.has_form_of(item) or (
         schema.previous is not None and schema.previous.primary.has_form_of(item)
     )
@@ -106,10 +106,10 @@ def fits(schema: EntitySchema, item: Item) -> bool:
 
 
 def _previous_keys(schema: EntitySchema, declared: Mapping[str, Key]) -> dict[str, BoundKey]:
-    """Each key in its previous form; the key itself if it has none."""
+    """Each key in its previous form, or unchanged if it has none."""
     bound = {name: _declared(schema, key) for name, key in declared.items()}
     primary = bound[schema.primary.name]
-    # An index may have attributes of the primary key, such as the partition of a local index.
+    # An index may share attributes with the primary key, such as the partition of a local index.
     shared = {} if primary is None else {slot.attribute.name: slot for slot in primary.slots}
     return {
         name: _previous(bound[name] or key, {} if key is schema.primary else shared)
@@ -139,7 +139,7 @@ def _declared(schema: EntitySchema, key: Key) -> BoundKey | None:
 
 
 def _previous(key: BoundKey, shared: Mapping[str, Slot]) -> BoundKey:
-    """A key with the attributes of the previous primary key, and with previous widths."""
+    """A key with the previous primary key's attributes, and with previous widths."""
     partition = tuple(_previous_slot(shared.get(s.attribute.name, s)) for s in key.partition)
     sort = tuple(_previous_slot(shared.get(slot.attribute.name, slot)) for slot in key.sort)
     if partition == key.partition and sort == key.sort:
@@ -178,7 +178,7 @@ def _is_widened(component: Component) -> bool:
 
 
 def _check_fields(schema: EntitySchema) -> None:
-    """Refuse a `was` of a field without effect."""
+    """Refuse a `was` on a field where it has no effect."""
     for field in schema.fields.values():
         was = field.options.was
         if was is None:
@@ -205,7 +205,7 @@ def _check_tag(schema: EntitySchema, was_tag: str) -> None:
 
 
 def _check_primary(key: BoundKey, before: BoundKey) -> None:
-    """Each value has one key of either form, and no key belongs to two values."""
+    """Check that each value has one key in either form, and that no key stands for two values."""
     if key.component_names != before.component_names:
         others = ", ".join(sorted(key.component_names ^ before.component_names))
         raise UsageError(
@@ -221,7 +221,7 @@ def _check_primary(key: BoundKey, before: BoundKey) -> None:
 
 
 def _check_index(key: BoundKey, before: BoundKey) -> None:
-    """Each item that has an entry under the current key had one under the previous key."""
+    """Check that each item with an entry under the current key had one under the previous key."""
     parts = [component.field for component in before.components]
     optional = [f for f in parts if f.wire.optional and f.name not in key.component_names]
     if optional:
@@ -232,7 +232,7 @@ def _check_index(key: BoundKey, before: BoundKey) -> None:
 
 
 def _coincide(slot: Slot, before: Slot) -> bool:
-    """Whether two slots that write the same text do so for the same values."""
+    """Whether two slots write the same text only for the same values."""
     if isinstance(slot, NativeSlot) and isinstance(before, NativeSlot):
         return slot.field is before.field and slot.form == before.form
     if isinstance(slot, NativeSlot) or isinstance(before, NativeSlot):

@@ -1,12 +1,13 @@
-"""An entity as a type of pydantic: input from outside, dumps, and JSON schema.
+"""Entities in pydantic and FastAPI: input from outside, `model_dump`, and JSON schema.
 
-Input is what a client may send: its fields by name, without those that the library maintains. They are marked
-`readOnly` in the JSON schema, and ignored in input, so that a client may send back what it was given. Other unknown names
-are refused. An instance of the entity passes unchanged.
+Input is what a client may send: the fields by name, without those that the library maintains. The latter are `readOnly`
+in the JSON schema and ignored in input, so that a client may send back what it received. Other unknown names are
+refused. An instance of the entity passes unchanged.
 
-JSON has fewer types than an item. Times, decimals, ids and enums are texts, as pydantic writes them; bytes are base64.
+JSON has fewer types than an item. Times, decimals, ids and enums become texts, as pydantic writes them; bytes become
+base64.
 
-pydantic is loaded, and schemas are built, when they are first needed.
+pydantic is loaded, and schemas are built, at first use.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _TITLE: Final = "isotone_title"
 _ENTITY: Final = "isotone_patch_of"
-_EXACT_DIGITS: Final = 15  # a float gives back every decimal number of so many digits
+_EXACT_DIGITS: Final = 15  # a float preserves every decimal number with this many digits
 
 
 class Adapter:
@@ -55,24 +56,24 @@ class Adapter:
     # For callers
 
     def validate(self, value: Any, **options: Any) -> Any:
-        """An entity from input in Python's types; raises `pydantic.ValidationError`."""
+        """Validate input in Python types; raises `pydantic.ValidationError`."""
         return self._validator.validate_python(value, **options)
 
     def validate_json(self, text: str | bytes | bytearray, **options: Any) -> Any:
-        """An entity from input in JSON; raises `pydantic.ValidationError`."""
+        """Validate input in JSON; raises `pydantic.ValidationError`."""
         return self._validator.validate_json(text, **options)
 
     def dump(self, entity: Entity, **options: Any) -> Any:
-        """The visible fields of an entity that were read."""
+        """The entity's fields that were read, without hidden ones."""
         return self._types.dump_python(entity, **options)
 
     def dump_json(self, entity: Entity, **options: Any) -> str:
-        """The same as JSON."""
+        """The same, as JSON."""
         text: bytes = self._types.dump_json(entity, **options)
         return text.decode()
 
     def json_schema(self, **options: Any) -> dict[str, Any]:
-        """The JSON schema of input, or of dumps by mode="serialization"."""
+        """The JSON schema of input, or of output with mode="serialization"."""
         schema: dict[str, Any] = self._types.json_schema(**options)
         return schema
 
@@ -84,7 +85,7 @@ class Adapter:
 
     @cached_property
     def _validator(self) -> Any:
-        """pydantic's own, but with the entity's name in messages."""
+        """pydantic's own validator, but with the entity's name in messages."""
         from pydantic_core import SchemaValidator
 
         return SchemaValidator(self._types.core_schema, {"title": self._entity.__name__})
@@ -92,7 +93,7 @@ class Adapter:
     # For pydantic
 
     def core_schema(self, handler: Any) -> Any:
-        """What pydantic needs to know: how to read the entity, and how to write it."""
+        """pydantic's core schema, which says how to read and write the entity."""
         from pydantic_core import core_schema
 
         from isotone.model.declaring.foreign_types import ENTITY
@@ -126,7 +127,7 @@ class Adapter:
         )
 
     def json_schema_of(self, schema: Any, handler: Any) -> dict[str, Any]:
-        """The JSON schema, completed from the declaration: texts, and what maintains a field."""
+        """The JSON schema, completed from the declaration: descriptions, and which fields the library maintains."""
         json = _json_schema(schema, handler)
         definition = handler.resolve_ref_schema(json)
         definition |= {"title": self._entity.__name__, "additionalProperties": False}
@@ -138,7 +139,7 @@ class Adapter:
         return json
 
     def describe(self, definition: dict[str, Any]) -> None:
-        """Complete the properties of a JSON schema with what the declaration says of these fields."""
+        """Complete a JSON schema's properties with what the declaration says about these fields."""
         for name, member in definition["properties"].items():
             field = self._schema.fields[name]
             if field.options.description is not None:
@@ -149,7 +150,7 @@ class Adapter:
                 member["writeOnly"] = True
 
     def _make(self, validated: tuple[dict[str, Any], Any, Any]) -> Entity:
-        """An entity of validated input."""
+        """Make an entity from validated input."""
         given, fields = validated[0], self._schema.fields
         values = {
             name: given[name] if is_input(field) else default_of(field)
@@ -161,7 +162,7 @@ class Adapter:
 
     @cached_property
     def in_texts(self) -> set[str]:
-        """The fields in string keys."""
+        """The fields that are part of string keys."""
         return {
             component.field.name
             for key in self._schema.keys.values()
@@ -177,7 +178,7 @@ class Adapter:
 
     @cached_property
     def as_dataclass(self) -> Any:
-        """A dataclass with the entity's fields, which stands for it in `dataclasses`."""
+        """A dataclass with the entity's fields, which stands in for it in `dataclasses`."""
         members = [
             (name, _shown_type(field), dataclasses.field(**_default_of(field)))
             for name, field in self._schema.fields.items()
@@ -188,7 +189,7 @@ class Adapter:
 
 
 def _json_schema(schema: Any, handler: Any) -> dict[str, Any]:
-    """The JSON schema of what is read, or of what is written, which pydantic does not see in a function."""
+    """The JSON schema of the input or output, which pydantic cannot derive from a function."""
     if handler.mode == "serialization":
         reference = {"ref": schema["ref"]} if "ref" in schema else {}
         schema = {**schema["serialization"]["schema"], **reference}
@@ -216,13 +217,13 @@ def visible(entity: Entity) -> dict[str, Any]:
 
 
 def reference(kind: Any, *arguments: Any) -> str:
-    """A name for a type among the definitions of a schema, as pydantic makes them."""
+    """The name of a type among a schema's definitions, as pydantic forms it."""
     name = f"{kind.__module__}.{kind.__qualname__}:{id(kind)}"
     return f"{name}[{','.join(map(reference, arguments))}]" if arguments else name
 
 
 def _shown_type(field: Attr[Any]) -> Any:
-    """The type of a field in a dataclass. A hidden one is given to `replace`, but is none of the `fields`."""
+    """The type of a field in a dataclass. A hidden field can be given to `replace`, but is not among the `fields`."""
     return dataclasses.InitVar[Any] if field.options.hidden else field.annotation
 
 
@@ -291,7 +292,7 @@ def _nothing() -> None:
 
 
 def _input_type(field: Attr[Any], is_in_text: bool) -> Any:
-    """The type of a field in input: as JSON writes it, and with its bounds."""
+    """The type of a field in input: as JSON spells it, and within its bounds."""
     leaves = {**aware_leaves(), **_json_leaves(field)}
     bounds = _bounds(field, is_in_text)
     if bounds:
@@ -304,7 +305,7 @@ def _input_type(field: Attr[Any], is_in_text: bool) -> Any:
 
 
 def _bounds(field: Attr[Any], is_in_text: bool) -> dict[str, Any]:
-    """The declared range of a number. A string key has no room for a sign unless `min` asks for it."""
+    """The declared range of a number. A string key has no room for a sign unless `min` is negative."""
     options, python = field.options, present_type(field.annotation)
     if python not in (int, Decimal):
         return {}
@@ -316,7 +317,7 @@ def _bounds(field: Attr[Any], is_in_text: bool) -> dict[str, Any]:
 
 
 def _json_leaves(field: Attr[Any]) -> Mapping[Any, Any]:
-    """What stands for types that JSON lacks, or that pydantic does not know."""
+    """Replacements for types that JSON lacks, or that pydantic does not know."""
     from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
     python = present_type(field.annotation)
@@ -345,7 +346,7 @@ def _is_known(python: Any) -> bool:
 
 
 def _by_codec(python: type[Any], codec: Codec[Any, Any]) -> Any:
-    """A class that pydantic does not know: in JSON, its values are as the codec encodes them."""
+    """A class that pydantic does not know: JSON contains its values as the codec encodes them."""
     from pydantic import GetPydanticSchema, WithJsonSchema
     from pydantic_core import PydanticCustomError, core_schema
 
@@ -369,10 +370,10 @@ def _by_codec(python: type[Any], codec: Codec[Any, Any]) -> Any:
 
 
 def _exact_number(value: Any, info: ValidationInfo) -> Any:
-    """A number of JSON, as the decimal that was written; refused if a float may not have kept its digits."""
+    """A JSON number as the exact decimal; refused if a float may have lost digits."""
     if (
         isinstance(value, str) and info.mode == "json"
-    ):  # the type of a decimal in JSON, also if strict
+    ):  # pydantic's own type for decimals in JSON, also if strict
         with suppress(InvalidOperation):
             return Decimal(value)
     if not isinstance(value, float):
@@ -408,7 +409,7 @@ def _base64_of_bytes(value: bytes) -> str:
 
 
 def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
-    """The schema of a patch: any of the entity's fields, without those of its primary key."""
+    """The core schema of a patch: any of the entity's fields, without its primary key's."""
     from pydantic_core import core_schema
 
     (entity,) = get_args(source) or (None,)
@@ -457,7 +458,7 @@ def patch_core_schema(patch: type[Any], source: Any, handler: Any) -> Any:
 
 
 def patch_json_schema(schema: Any, handler: Any) -> dict[str, Any]:
-    """The JSON schema of a patch, with what the declaration of its entity says."""
+    """The JSON schema of a patch, completed from the entity's declaration."""
     json = _json_schema(schema, handler)
     entity = schema["metadata"][_ENTITY]
     definition = handler.resolve_ref_schema(json)
@@ -470,7 +471,7 @@ def patch_json_schema(schema: Any, handler: Any) -> dict[str, Any]:
 
 
 def page_core_schema(page: type[Any], make: Callable[..., Any], source: Any, handler: Any) -> Any:
-    """The schema of a page of items: these, and its cursors."""
+    """The core schema of a page: its items and its cursors."""
     from pydantic_core import core_schema
 
     items = get_args(source) or (Any,)

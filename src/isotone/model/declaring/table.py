@@ -1,4 +1,4 @@
-"""Tables: the names and types of their key attributes, their indexes, and the entities in them."""
+"""`Table`: the names and types of its key attributes, its indexes (`Global`, `Local`), and its entities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isotone.model.reading.families import Collection
 
 VERSION_ATTRIBUTE: Final = "_v"
-"""The attribute with the version of the entity that wrote an item, if that is not the first."""
+"""The attribute that stores the version of the entity that wrote an item, unless it is the first."""
 
 KeyType = Literal["S", "N", "B"]
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -24,7 +24,7 @@ StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"
 
 @dataclass(frozen=True, slots=True)
 class KeyAttribute:
-    """An attribute that is (part of) a key: string unless made by `Number` or `Binary`."""
+    """A key attribute, or part of a key: a string unless made by `Number` or `Binary`."""
 
     name: str
     type: KeyType = "S"
@@ -57,7 +57,7 @@ class KeyLayout:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a part of the key has several attributes (only in global indexes)."""
+        """Whether the partition or sort key has several attributes (global indexes only)."""
         return len(self.partition) > 1 or len(self.sort) > 1
 
 
@@ -72,7 +72,7 @@ class IndexLayout:
 
 
 class VectorLayout(NamedTuple):
-    """A vector index of a table: the attribute of the vectors, and what narrows a search down."""
+    """A vector index of a table: the attribute with the vectors, and the attributes that narrow a search."""
 
     attribute: str
     dimensions: int
@@ -90,7 +90,7 @@ def Global(  # noqa: N802
 ) -> IndexLayout:
     """A global secondary index; up to four attributes in each part of its key.
 
-    `one_kind` reserves it for one kind of entity, so that scanning the index reads only that kind.
+    `one_kind` reserves it for one entity, so that scanning the index reads only that entity.
     """
     layout = KeyLayout(_attributes(partition), _attributes(sort))
     for part in (layout.partition, layout.sort):
@@ -117,7 +117,7 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 
 def check_name(what: str, name: str) -> None:
-    """Raise `UsageError` for a name that no table or index can have."""
+    """Raise `UsageError` for a name that DynamoDB does not allow for a table or an index."""
     if _NAME.fullmatch(name) is None and not name.startswith("arn:"):
         raise UsageError(
             f"{name!r} cannot name {what}: a name has 3 to 255 characters, each one of a-z, A-Z, 0-9 and _ . -"
@@ -133,8 +133,8 @@ class Table:
 
     >>> shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 
-    `tag` is the attribute with the kind of an entity, `ttl` the attribute by which items expire. `stream`
-    is what the records of the table's stream contain besides keys; None for no stream.
+    `tag` is the attribute that names an item's entity; `ttl` is the attribute by which items expire. `stream` is what
+    records of the table's stream contain besides keys; None for no stream.
     """
 
     name: str
@@ -161,19 +161,19 @@ class Table:
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
         self.previous_tags: dict[str, EntitySchema] = {}
-        """The entities by the tags that they had before: `was_tag`."""
+        """The entities by their former tags: `was_tag`."""
         self.has_kinds = False
-        """Whether an entity has kinds: classes that extend it and share its keys."""
+        """Whether an entity of the table has kinds: classes that extend it and share its keys."""
         self.redeclared: set[str] = set()
-        """The tags of which this program has several classes: the versions of an entity."""
+        """The tags for which this program has several classes: versions of an entity."""
         self.collections: dict[str, Collection[Any, Any]] = {}
-        """Parents and children that are read together, by name."""
+        """Parents with children that are read together, by name."""
         self.vectors: dict[str, VectorLayout] = {}
-        """The vector indexes, which the entities declare, by name."""
+        """The vector indexes that entities declare, by name."""
         self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
 
     def entity_of(self, tag: str) -> EntitySchema | None:
-        """The entity with a tag, present or previous."""
+        """The entity with a tag, current or previous."""
         return self.entities.get(tag) or self.previous_tags.get(tag)
 
     def _layout(self, index: IndexLayout) -> KeyLayout:

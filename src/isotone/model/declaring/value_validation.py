@@ -1,7 +1,6 @@
-"""`InvalidEntity`: values from outside, validated against the declared types, and unknown names of fields.
+"""`InvalidEntity`: checks a constructor's values against the declared types, and refuses unknown field names.
 
-Validators are built when they are first needed, so that defining an entity costs little, and
-`import isotone` does not load pydantic.
+Validators are built at first use, so that defining an entity is cheap and `import isotone` does not load pydantic.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ class Validator:
         return self._validated({name: value})[name]
 
     def some(self, values: Mapping[str, Any], refused: Mapping[str, str]) -> dict[str, Any]:
-        """The values of some fields, validated; `refused` says what is wrong with others."""
+        """Some fields' values, validated; `refused` says what is wrong with other fields."""
         if not values.keys() <= self._names:
             raise self._unknown(sorted(values.keys() - self._names))
         allowed = {name: value for name, value in values.items() if name not in refused}
         return self._validated(allowed, list(refused.items()))
 
     def inside(self, name: str, place: Place, value: Any) -> Any:
-        """The value of a place inside a field, validated; `name` is the place as a program writes it."""
+        """Validate the value at a place inside a field; `name` is the place as source code."""
         try:
             if place.assign is not None:
                 return place.assign(value)
@@ -73,10 +72,10 @@ class Validator:
         )
 
     def _validate_inside(self, annotation: Any) -> Callable[[Any], Any]:
-        """pydantic's validator of a type, kept: making one takes a hundred times as long as using it."""
+        """pydantic's validator of a type, cached: making one takes a hundred times as long as using it."""
         try:
             validate = self._inside.get(annotation)
-        except TypeError:  # not hashable, such as an annotation with a list of constraints
+        except TypeError:  # the annotation is not hashable, such as one with a list of constraints
             return _validate_of(annotation)
         if validate is None:
             validate = self._inside[annotation] = _validate_of(annotation)
@@ -89,7 +88,7 @@ class Validator:
     def _validated(
         self, values: Mapping[str, Any], known: Sequence[tuple[str, str]] = ()
     ) -> dict[str, Any]:
-        """The values in their declared types; also reports faults that are known already."""
+        """The values in their declared types; also reports the faults already known."""
         faults = list(known)
         try:
             valid = self._validate(values)
@@ -105,7 +104,7 @@ class Validator:
         )
 
     def _fault(self, error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
-        """The field of one of pydantic's errors, and what is wrong; hidden values are not shown."""
+        """The field of a pydantic error, and what is wrong; hidden values are not shown."""
         place, what = _fault(error, values)
         if self._fields[error["loc"][0]].options.hidden:
             what = _words(error)
@@ -117,7 +116,7 @@ class Validator:
 
     @cached_property
     def _defaults(self) -> tuple[tuple[str, Callable[[], Any] | None, Any], ...]:
-        """For each field: its name, its default_factory, and its default."""
+        """For each field: its name, its default_factory and its default."""
         return tuple(
             (
                 name,
@@ -140,11 +139,13 @@ class Validator:
         """pydantic's validator of all fields at once; any of them may be left out."""
         import typing_extensions
 
-        shape: Any = typing_extensions.TypedDict  # made at run time: Any for type checkers
+        shape: Any = typing_extensions.TypedDict  # made at run time, so Any for type checkers
         accepted = {name: accepted_type(field) for name, field in self._fields.items()}
         values = shape(self._entity, accepted, total=False)
         if any(field.options.codec is not None for field in self._fields.values()):
-            values.__pydantic_config__ = {"arbitrary_types_allowed": True}  # of the program's own
+            values.__pydantic_config__ = {
+                "arbitrary_types_allowed": True
+            }  # for the program's own types
         adapter = _pydantic().TypeAdapter(values)
         validate: Callable[[Mapping[str, Any]], dict[str, Any]] = adapter.validator.validate_python
         return validate
@@ -167,7 +168,7 @@ def _validate_of(annotation: Any) -> Callable[[Any], Any]:
 
 
 def _fault(error: Any, values: Mapping[str, Any]) -> tuple[str, str]:
-    """The field of one of pydantic's errors, and what is wrong with it."""
+    """The field of a pydantic error, and what is wrong with it."""
     name, *inner = error["loc"]
     place = name + "".join(f"[{part!r}]" for part in inner)
     shown = repr(values[name])
@@ -181,10 +182,10 @@ def _words(error: Any) -> str:
     return words
 
 
-_SHOWN: Final = 200  # characters of a value in a message
+_SHOWN: Final = 200  # characters of a value shown in a message
 
 
-# Our words instead of pydantic's, by the type of its error.
+# Isotone's messages instead of pydantic's, by the error's type.
 _REWORDED: Final = {
     "timezone_aware": (
         "it has no time zone, so it does not identify an instant; write datetime(…, tzinfo=UTC) or "
@@ -194,14 +195,14 @@ _REWORDED: Final = {
 
 
 def _pydantic() -> Any:
-    """pydantic, loaded when the first entity is made."""
+    """pydantic, loaded when the first entity is created."""
     import pydantic
 
     return pydantic
 
 
 def default_of(field: Attr[Any]) -> Any:
-    """The field's value in an entity created without one."""
+    """The default value of a field in a new entity."""
     options = field.options
     if options.default_factory is not None:
         return options.default_factory()
@@ -222,7 +223,7 @@ def accepted_type(field: Attr[Any], leaves: Mapping[Any, Any] | None = None) -> 
 
 
 def _to_the_second(value: datetime | None) -> datetime | None:
-    """An expiry in its stored form: TimeToLive has whole seconds."""
+    """An expiry as stored: TimeToLive counts whole seconds."""
     return None if value is None else value.replace(microsecond=0)
 
 
@@ -241,7 +242,7 @@ def _exact(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def aware_leaves() -> Mapping[Any, Any]:
-    """What stands for types in validation: aware datetimes and exact Decimals."""
+    """Replacements for types in validation: datetimes must have a zone, and Decimals must be exact."""
     from pydantic import AwareDatetime, BeforeValidator
 
     return {

@@ -1,7 +1,7 @@
-"""`VectorIndex`: by which field of an entity the nearest are found, and what narrows a search down.
+"""`VectorIndex`: declares the vector field that a nearest-neighbour search uses, its partition, filters and metric.
 
-The index belongs to the table, and several entities may share it. So the entity's tag is one of its filters, and a search
-finds entities of its own kind only.
+The index belongs to the table, and several entities may share it. So the entity's tag is one of the filters, and a
+search finds only entities of its own class.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _KEY_TYPES: Final = get_args(KeyType)
 
 
 class VectorIndex:
-    """Finds the entities whose vectors are nearest to a vector: `store.nearest(Doc.by_embedding(tenant="a"), vector)`.
+    """Finds the entities with the nearest vectors: `store.nearest(Doc.by_embedding(tenant="a"), vector)`.
 
-    `partition` divides the index: a search names one value of this field, and reads only its entities. `filters`
-    are further fields that a search may narrow down by `==`. `metric` is the one that the vectors were made for.
-    `projection` is "ALL", "KEYS_ONLY", or the fields that a search returns besides. `name` is the index's name in the
-    table, by default that of the class attribute. `one_kind` leaves the tag out of the index, if no other entity has a
-    vector in this attribute.
+    `partition` divides the index: a search names one value of this field, and reads only those entities. `filters` are
+    further fields that a search may narrow down with `==`. `metric` is the metric for which the vectors were made.
+    `projection` is "ALL", "KEYS_ONLY", or the additional fields that a search returns. `name` is the index's name in
+    the table; the default is the class attribute's name. `one_kind` leaves the tag out of the index, for when no other
+    entity has a vector in this attribute.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class BoundVectorIndex(NamedTuple):
 
     @property
     def conditions(self) -> dict[str, Attr[Any]]:
-        """The fields by which a search is narrowed down, by their names."""
+        """The fields by which a search may be narrowed, by name."""
         fields = self.filters if self.partition is None else (self.partition, *self.filters)
         return {field.name: field for field in fields}
 
@@ -176,14 +176,14 @@ def _projection(schema: EntitySchema, what: str, wanted: Any) -> Projection:
 
 
 def _check_index(schema: EntitySchema, what: str, index: str, layout: VectorLayout) -> None:
-    """Refuse a name that is taken, or that another entity uses for another index."""
+    """Refuse a name that is taken, or that another entity uses for a different index."""
     table: Table = schema.table
     check_name("an index", index)
     if index in table.indexes:
         raise UsageError(f"{what}: table {table.name!r} has another index {index!r}; give name=…")
     for other in tuple(table.entities.values()):
         if other.tag == schema.tag:
-            continue  # the class is defined again, in a notebook or a reloaded module
+            continue  # the class is redefined, in a notebook or a reloaded module
         for bound in other.vector_indexes.values():
             if bound.index_name == index and bound.layout != layout:
                 raise UsageError(

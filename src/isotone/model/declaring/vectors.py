@@ -1,6 +1,6 @@
 """Vectors: `embedding: Attr[Vector] = vector(384)`, a list of 32-bit floats in the item.
 
-A number is kept with nine significant digits. That is all that a 32-bit float holds, and the index keeps no more.
+A number keeps nine significant digits. A 32-bit float holds no more, and neither does the index.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from isotone.model.declaring.value_validation import with_leaves
 from isotone.model.declaring.wire_types import WireType, is_optional, optional_type, present_type
 from isotone.values.types import AttributeValue
 
-_SHOWN: Final = 8  # dimensions of a vector that is shown whole
+_SHOWN: Final = 8  # vectors with more dimensions are shown shortened
 _LARGEST: Final = 3.40282347e38  # the largest 32-bit float, in nine digits
 _SMALLEST: Final = 1.40129846e-45  # the smallest one above 0; DynamoDB refuses numbers below 1e-130
 
 
 class Vector(tuple[float, ...]):
-    """The numbers of a vector: `Vector(model.encode(text))`. It takes lists, NumPy arrays, and other iterables.
+    """The numbers of a vector: `Vector(model.encode(text))`. Accepts lists, NumPy arrays and other iterables.
 
     Raises `UsageError` for an element that is not a number, for NaN and infinity, and for a number too large for a
-    32-bit float. A number too small for one becomes 0.
+    32-bit float. A number too small for a 32-bit float becomes 0.
 
     >>> Vector([0.25, 1, -2])
     Vector([0.25, 1.0, -2.0])
@@ -53,7 +53,7 @@ def _floats(numbers: Any) -> list[float]:
     if isinstance(numbers, str | bytes | bytearray | dict | set | frozenset):
         raise UsageError(f"{_short(numbers)} is not a vector; give a list or an array of numbers")
     try:
-        # A NumPy array and a tensor make Python's floats at once.
+        # NumPy arrays and tensors convert all numbers to Python floats at once.
         elements = list(numbers.tolist() if hasattr(numbers, "tolist") else numbers)
     except TypeError:
         raise UsageError(
@@ -102,7 +102,7 @@ def _short(value: object) -> str:
 
 
 class VectorAttr(Attr[Vector]):
-    """A field with a vector of a number of dimensions."""
+    """A field that holds a vector with a fixed number of dimensions."""
 
     def __init__(self, options: FieldOptions, dimensions: int) -> None:
         super().__init__(options)
@@ -116,7 +116,7 @@ class VectorAttr(Attr[Vector]):
         super().bind(with_leaves(annotation, {Vector: Annotated[Vector, self._of_length]}))
 
     def elements(self, vector: Any) -> list[AttributeValue]:
-        """The numbers of a vector in the form of the item; raises `UsageError` for another length."""
+        """The numbers of a vector in stored form; raises `UsageError` for the wrong length."""
         return [{"N": text_of(each)} for each in self._of_length.vector(vector)]
 
     @cached_property
@@ -138,7 +138,7 @@ class VectorAttr(Attr[Vector]):
 
 
 class _OfLength:
-    """Checks the number of elements; for pydantic, the type of the field."""
+    """Checks the number of elements; pydantic uses it as the type of the field."""
 
     __slots__ = ("dimensions",)
 
@@ -187,7 +187,7 @@ class _OfLength:
 
 
 def text_of(number: float) -> str:
-    """A number of a vector as DynamoDB writes it."""
+    """A number of a vector in DynamoDB's notation."""
     text = repr(number)
     return text.removesuffix(".0") if text != "-0.0" else "0"
 
@@ -202,7 +202,7 @@ def vector(
 ) -> Any:
     """Declare a field with a vector, such as a model's embedding of a text: `embedding: Attr[Vector] = vector(384)`.
 
-    A `VectorIndex` finds the nearest ones. The type of a field that may have none is `Attr[Vector | None]`.
+    A `VectorIndex` finds the nearest ones. A field that may have no vector has the type `Attr[Vector | None]`.
     """
     if type(dimensions) is not int or not 1 <= dimensions <= limits.VECTOR_DIMENSIONS:
         raise UsageError(

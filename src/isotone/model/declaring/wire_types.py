@@ -1,9 +1,9 @@
-"""How each Python type is stored in an item and read back exactly; which unions are refused.
+"""How each Python type (datetime, Decimal, set, enum, union) is stored in an item, and read back exactly.
 
-`wire_type(annotation)` returns the `WireType` of a field's annotation. A value is written as its DynamoDB type
-if there is one: numbers as N with all their digits, sets as SS, NS and BS. Times are strings of
-fixed width in UTC, so they also sort as text. Types that only pydantic knows (models, dataclasses,
-discriminated unions) are written as maps, and validated when they are read.
+`wire_type(annotation)` returns the `WireType` of a field's annotation. A value becomes the matching DynamoDB type if
+there is one: numbers N with all their digits, sets SS, NS and BS. Times are strings of fixed width in UTC, so they also
+sort as text. Types that only pydantic knows (models, dataclasses, discriminated unions) become maps, and are validated
+when they are read.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from isotone.values.types import AttributeValue
 NULL: Final[AttributeValue] = {"NULL": True}
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT: Final = Context(prec=38)  # independent of the program's own decimal context
-_PLAIN_INT: Final = 10**37  # up to here an int's text is DynamoDB's normal form of it
+_EXACT: Final = Context(prec=38)  # does not depend on the program's own decimal context
+_PLAIN_INT: Final = 10**37  # below this, an int's text is already DynamoDB's normal form
 _UNIONS: Final = (Union, types.UnionType)
 
 
 class WireType(typing.NamedTuple):
-    """The two directions of one type.
+    """How one type is stored and read.
 
-    `code` is the DynamoDB type, None if values have several. `encode` raises `UsageError` for a
-    value of another type. `read` decodes the content under `code`; it is None if decoding takes more
-    than that. Values of exactly the type `verbatim` are their own content. `optional` types write None
-    as absence at the top of an item, and as NULL inside lists and maps.
+    `code` is the DynamoDB type; None if values have several. `encode` raises `UsageError` for a value of another type.
+    `read` decodes the content under `code`; None if the content alone is not enough. Values whose type is exactly
+    `verbatim` are stored unchanged. `optional` types write None as absence at the top of an item, and as NULL inside
+    lists and maps.
     """
 
     code: str | None
@@ -57,7 +57,7 @@ class WireType(typing.NamedTuple):
 
 
 def wire_type(annotation: Any) -> WireType:
-    """The wire type of an annotation; pydantic handles types that are unknown here."""
+    """The wire type of an annotation; pydantic handles types that this module does not know."""
     known = _SCALARS.get(annotation) if isinstance(annotation, type) else None
     if known is not None:
         return known
@@ -78,12 +78,12 @@ def wire_type(annotation: Any) -> WireType:
 
 
 def epoch_type(annotation: Any) -> WireType:
-    """A datetime as seconds since the epoch, to the microsecond."""
+    """A datetime, stored as seconds since the epoch with microseconds."""
     return _instead(annotation, _scalar("N", _encode_epoch, _read_epoch, datetime))
 
 
 def expiry_type(annotation: Any) -> WireType:
-    """A datetime as whole seconds since the epoch, the form for TimeToLive."""
+    """A datetime, stored as whole seconds since the epoch, as TimeToLive needs."""
     return _instead(annotation, _scalar("N", _encode_expiry, _read_expiry, datetime))
 
 
@@ -100,7 +100,7 @@ def zoned_type(annotation: Any, zone: tzinfo) -> WireType:
 
 
 def _instead(annotation: Any, inner: WireType) -> WireType:
-    """Another wire type for an annotation; optional if the annotation is."""
+    """Another wire type for the annotation; optional if the annotation is."""
     return optional_type(inner) if wire_type(annotation).optional else inner
 
 
@@ -126,7 +126,7 @@ def _scalar(
 def _instances(
     kind: type, code: str, write: Callable[[Any], Any], read: Callable[[Any], Any]
 ) -> WireType:
-    """A scalar type with values recognized by their class."""
+    """A scalar type whose values are recognised by their class."""
 
     def encode(value: Any) -> AttributeValue:
         if type(value) is kind or isinstance(value, kind):
@@ -161,7 +161,7 @@ def _encode_datetime(value: Any) -> AttributeValue:
 
 
 def instant_text(value: Any) -> str:
-    """An aware datetime as text of fixed width that sorts by instant."""
+    """An aware datetime as text of fixed width that sorts by time."""
     _check_aware(value)
     text: str = value.astimezone(UTC).isoformat("T", "microseconds")
     return text[:26] + "Z"
@@ -205,7 +205,7 @@ def _read_epoch(seconds: str) -> datetime:
 
 
 def _read_expiry(seconds: str) -> datetime:
-    return _read_epoch(seconds).replace(microsecond=0)  # as it is written
+    return _read_epoch(seconds).replace(microsecond=0)  # rounded down, as it is when written
 
 
 def _since_epoch(value: Any) -> timedelta:
@@ -241,7 +241,7 @@ _SCALARS: Final[dict[type, WireType]] = {
 
 
 def is_scalar(kind: type) -> bool:
-    """Whether values of a class have nothing inside that a path could name."""
+    """Whether values of a class are scalars, with nothing inside that a path could name."""
     return issubclass(kind, (*_SCALARS, Enum))
 
 
@@ -256,7 +256,7 @@ def _class(annotation: type) -> WireType:
         return _by_pydantic(annotation)._replace(python=annotation)
     if issubclass(annotation, str):
         if not hasattr(annotation, "__get_pydantic_core_schema__"):
-            _by_pydantic(annotation)  # raises, as no value could be validated
+            _by_pydantic(annotation)  # called to raise: no value could be validated
         return _instances(annotation, "S", str, annotation)
     return _by_pydantic(annotation)
 
@@ -268,7 +268,7 @@ def _enum(annotation: type[Enum]) -> WireType:
         return to_wire(plain(value.value))
 
     def decode(value: AttributeValue) -> Any:
-        if code is not None and code not in value:  # True == 1, but is not the same choice
+        if code is not None and code not in value:  # True == 1, but they are different choices
             raise _wrong_type(simplest(value), f"a member of {annotation.__name__}")
         return annotation(simplest(value))
 
@@ -293,7 +293,7 @@ def _is_read_back(
 
 
 def _choice_reader(values: Iterable[Any]) -> Callable[[AttributeValue], Any]:
-    """Decodes values that cannot be made from what is stored: it looks them up."""
+    """Decodes values that cannot be made from their stored form, by looking them up."""
     by_stored: dict[str, Any] = {}
     for value in values:
         stored = repr(to_wire(plain(value)))
@@ -318,7 +318,7 @@ def _literal(allowed: tuple[Any, ...]) -> WireType:
     def check(value: Any) -> Any:
         try:
             is_allowed = (isinstance(value, bool), value) in known
-        except TypeError:  # not hashable, so none of them
+        except TypeError:  # not hashable, so not one of them
             is_allowed = False
         if not is_allowed:
             raise _wrong_type(value, f"one of {', '.join(map(repr, allowed))}")
@@ -343,7 +343,7 @@ def _code_of(values: Iterable[Any]) -> str | None:
 
 
 def simplest(value: AttributeValue) -> Any:
-    """A value whose type is not declared: whole numbers as int, at every depth, and others as Decimal."""
+    """A value without a declared type: whole numbers become int, other numbers Decimal, at every depth."""
     ((code, content),) = value.items()
     if code == "N":
         return _simplest_number(content)
@@ -373,7 +373,7 @@ def _union(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
 
 def _check_union(arguments: tuple[Any, ...]) -> None:
-    """Refuse types that look the same in an item: what is read could be either."""
+    """Refuse a union of types that are stored alike: a stored value could be either."""
     by_code: dict[str | None, set[Any]] = {}
     for wire in map(wire_type, arguments):
         is_text = wire.python is Literal or (
@@ -416,7 +416,7 @@ def _list(_annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
 
 def _elements_reader(element: WireType) -> Callable[[Any], Any]:
-    """Decodes the elements of a list, those of the usual type without a call for each."""
+    """Decodes a list's elements; no extra call for elements of the usual type."""
     code, read, decode = element.code, element.read, element.decode
     if _is_content(element):
         return lambda content: [each[code] for each in content]
@@ -426,7 +426,7 @@ def _elements_reader(element: WireType) -> Callable[[Any], Any]:
 
 
 def _is_content(wire: WireType) -> bool:
-    """Whether the content of every value is the value."""
+    """Whether the stored content is always the value itself."""
     return wire.verbatim is not None and not wire.optional
 
 
@@ -447,7 +447,7 @@ def _dict(annotation: Any, arguments: tuple[Any, ...]) -> WireType:
 
     def read_content(content: Any) -> Any:
         decoded = {}
-        for name in content:  # half the time of a comprehension for the few members of most maps
+        for name in content:  # for few members, as most maps have, twice as fast as a comprehension
             decoded[name] = content[name][code]
         return decoded
 
@@ -489,7 +489,7 @@ _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...]], WireType]]] = {
 
 
 def _by_pydantic(annotation: Any) -> WireType:
-    """Any type that pydantic can dump to plain Python and validate back."""
+    """Any type that pydantic can dump to plain Python and validate again."""
     if annotation in (Any, object):
         return ANYTHING._replace(encode=_encode_anything)
     from pydantic_core import PydanticSerializationError, ValidationError
@@ -508,7 +508,7 @@ def _by_pydantic(annotation: Any) -> WireType:
     def decode(value: AttributeValue) -> Any:
         try:
             return foreign.validate(simplest(value))
-        except ValidationError:  # a strict type takes no int for a Decimal
+        except ValidationError:  # in strict mode, pydantic takes no int for a Decimal
             return foreign.validate(from_wire(value))
 
     return WireType(None, encode, decode, python=annotation)
@@ -530,9 +530,9 @@ ANYTHING: Final = WireType(None, lambda value: to_wire(plain(value)), simplest)
 
 
 def plain(value: Any, *, typed: bool = False) -> Any:
-    """A dumped value; types that DynamoDB lacks are converted to text or numbers.
+    """A dumped value, with types that DynamoDB lacks converted to texts or numbers.
 
-    `typed`: the value has a declared type, so that any set may be a list, and an address a text.
+    `typed`: the value's type is declared, so any set may become a list, and a URL a text.
     """
     if isinstance(value, dict):
         return {str(plain(name)): plain(each, typed=typed) for name, each in value.items()}
@@ -554,7 +554,7 @@ _WRITTEN: Final = (str, bytes, bytearray, int, Decimal)
 
 
 def _plain_set(value: Any) -> Any:
-    """A set where DynamoDB has one for its members, else a list."""
+    """A set, if DynamoDB has a set of its members' type; otherwise a list."""
     members = [plain(each, typed=True) for each in value]
     kinds = {type(each) for each in members}
     if len(kinds) == 1 and kinds <= {str, bytes, int, Decimal}:
@@ -563,7 +563,7 @@ def _plain_set(value: Any) -> Any:
 
 
 def _as_text(value: Any) -> Any:
-    """An address, a path or another value that pydantic writes as text, in JSON."""
+    """A URL, a path or another value that pydantic writes as text in JSON."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     secret = getattr(value, "get_secret_value", None)
@@ -574,7 +574,7 @@ def _as_text(value: Any) -> Any:
     try:
         return plain(to_jsonable_python(value), typed=True)
     except PydanticSerializationError:
-        return value  # which `to_wire` refuses by its type
+        return value  # `to_wire` then refuses it by its type
 
 
 # Annotations: the type behind a name
@@ -588,7 +588,7 @@ def _as_text(value: Any) -> Any:
 
 
 def plain_type(annotation: Any) -> Any:
-    """The type of an annotation, without aliases and metadata."""
+    """An annotation's type, without aliases and metadata."""
     while True:
         inner = _unwrapped(annotation)
         if inner is annotation:
@@ -597,7 +597,7 @@ def plain_type(annotation: Any) -> Any:
 
 
 def present_type(annotation: Any) -> Any:
-    """The plain type of the values that are not None."""
+    """The plain type of values other than None."""
     plain = plain_type(annotation)
     rest = [each for each in get_args(plain) if each is not type(None)]
     if get_origin(plain) in _UNIONS and len(rest) == 1:
@@ -614,7 +614,7 @@ def is_optional(annotation: Any) -> bool:
 
 
 def choices(annotation: Any) -> tuple[Any, ...] | None:
-    """The values of an enum or a Literal in the order of their declaration; None for other types."""
+    """The values of an enum or a Literal in declared order; None for other types."""
     present = present_type(annotation)
     if get_origin(present) is Literal:
         return get_args(present)
@@ -624,7 +624,7 @@ def choices(annotation: Any) -> tuple[Any, ...] | None:
 
 
 def type_text(annotation: Any) -> str:
-    """A type as a declaration writes it, for messages."""
+    """A type as source code, for messages."""
     plain = plain_type(annotation)
     origin, arguments = get_origin(plain), get_args(plain)
     if origin is None:
@@ -637,10 +637,10 @@ def type_text(annotation: Any) -> str:
 
 
 def resolve_alias(annotation: Any) -> Any:
-    """The type of a NewType or an alias; anything else, and a recursive alias, unchanged."""
+    """The type behind a NewType or an alias. Anything else, and a recursive alias, is returned unchanged."""
     if isinstance(annotation, typing.NewType):
         return annotation.__supertype__
-    # Python (from 3.12 on) and typing_extensions each have a class of this name.
+    # Python (from 3.12 on) and typing_extensions each have a class with this name.
     if type(annotation).__name__ == "TypeAliasType" and not _is_recursive(annotation):
         return annotation.__value__
     return annotation
@@ -673,7 +673,7 @@ def _is_recursive(alias: Any) -> bool:
 
 
 def _walk(annotation: Any, within: tuple[Any, ...]) -> Iterator[Any]:
-    """An annotation and all its parts; each alias is followed once."""
+    """An annotation and all its parts; each alias is followed only once."""
     yield annotation
     if get_origin(annotation) is Literal:
         return

@@ -1,1 +1,1 @@
-"""Turns a query into requests, and their responses into entities in order."""
+"""Reads: turns queries and scans into requests, and their responses into entities in order."""

@@ -1,4 +1,4 @@
-"""Access patterns: the keys of an entity, as `Order.primary` and `Order.by_status`, which make queries.
+"""`Order.primary`, `Order.by_status`: an entity's keys on the class, with `where`, `at` and `with_children`.
 
 Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED")    # a query
 Organization.primary.with_children(User.primary)                                     # a collection
@@ -29,7 +29,7 @@ D = TypeVar("D", bound="Entity")
 
 
 class Pattern(Generic[E]):
-    """One key of an entity: what `Order.primary` and `Order.by_status` are on the class."""
+    """One key of an entity, as `Order.primary` or `Order.by_status` on the class."""
 
     __slots__ = ("entity", "key", "schema")
 
@@ -41,9 +41,8 @@ class Pattern(Generic[E]):
     def where(self, *conditions: Condition, **named: Never) -> Query[E]:
         """The query for the entities that satisfy the conditions.
 
-        The key must be able to answer them: `==` for each field that groups, `==` for the first fields of
-        the order, and one range (or two bounds) on the field after them. Raises `Unanswerable` for
-        anything else, with what to write instead.
+        The key must be able to answer them: `==` for each partition field, `==` for the first sort fields, and one
+        range (or two bounds) on the next field. Raises `Unanswerable` for anything else, with advice.
         """
         if named:
             check_unnamed("where", self.schema, named)
@@ -58,7 +57,7 @@ class Pattern(Generic[E]):
         )
 
     def at(self, **key: Any) -> EntityKey[E]:
-        """The primary key with these fields, as a value that calls of a store take instead of class and fields.
+        """The primary key with these fields, as a value that store calls accept instead of class and fields.
 
         Raises `UsageError` for a missing, unknown or wrong field.
 
@@ -72,9 +71,9 @@ class Pattern(Generic[E]):
         return EntityKey(self.entity, **key)
 
     def children(self, *fields: Attr[Any]) -> Children:
-        """Declares the key of entities in the same collections, `before` or `after` this one.
+        """Declares the key of child entities in the same collections, `before` or `after` this one.
 
-        `fields` are the child's own; they take the places of the fields that group this entity's items.
+        `fields` are the child's own fields that replace this entity's partition fields.
 
         >>> primary = Organization.primary.children(organization).after("USER", name)
         """
@@ -85,14 +84,14 @@ class Pattern(Generic[E]):
     @overload
     def with_children(self, one: Pattern[C], other: Pattern[D], /) -> Collection[E, C | D]: ...
     def with_children(self, *children: Pattern[Any]) -> Collection[E, Any]:
-        """This entity and one or two kinds of its children, read by one query.
+        """This entity and one or two kinds of its children, in one query.
 
-        Raises `UsageError` if another kind lies between them.
+        Raises `UsageError` if entities of another kind lie between them.
         """
         return Collection(self, children)
 
     def scan(self) -> Scan[E]:
-        """All entities of this kind in the table or index; items of other kinds are paid for, too."""
+        """All entities of this kind in the table or index. Items of other kinds are read and paid for, too."""
         return Scan(name=str(self), schemas=(self.schema,), keys=(self.key,))
 
     def __str__(self) -> str:

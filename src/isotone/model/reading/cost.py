@@ -1,7 +1,7 @@
-"""The cost of a read in units, and the report of a wasteful one.
+"""The cost of a read (`Stats`: units, scanned, hit rate), and the warning about a wasteful read.
 
-DynamoDB charges for what it reads, not for what it returns. So each read counts both, and a read that
-drops most of its items is reported, with the index that would answer it by its key.
+DynamoDB charges for what it reads, not for what it returns. So each read counts both. A read that drops most of its
+items is reported, with the index that would avoid this.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
 from isotone.text_table import pluralized
 
-LOW_HIT_RATE: Final = 0.35  # of the items read, those returned
-WORTH_REPORTING: Final = 100 * limits.KB  # bytes read: the reporting threshold
+LOW_HIT_RATE: Final = 0.35  # returned items / read items, below which a read is reported
+WORTH_REPORTING: Final = 100 * limits.KB  # bytes; smaller reads are not reported
 
 
 class WastefulRead(UserWarning):
-    """A read that dropped most of the items that it paid for."""
+    """A read dropped most of the items that it paid for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
     """The cost of a read: items scanned and returned, capacity units, requests, bytes read.
 
-    Bytes are computed from the units, so they are rounded up; both are 0 if the engine reports no
-    capacity. `exhausted` means that a bound of units or requests ended the read. `invalid` counts the items
-    that were left out because they are not what their entity declares (`on_invalid`).
+    Bytes are computed from the units, so they are rounded up; both are 0 if the engine does not report capacity.
+    `exhausted`: a limit on units or requests ended the read. `invalid` counts the items left out because they do not
+    fit their entity's declaration (`on_invalid`).
     """
 
     scanned: int = 0
@@ -46,7 +46,7 @@ class Stats:
     invalid: int = 0
 
     def __add__(self, other: Stats) -> Stats:
-        """The cost of two reads together."""
+        """Add the costs of two reads."""
         return Stats(
             self.scanned + other.scanned,
             self.returned + other.returned,
@@ -64,7 +64,7 @@ class Stats:
 
     @property
     def is_wasteful(self) -> bool:
-        """Whether less than 35 % of more than 100 KB was returned."""
+        """Whether less than 35 % was returned of more than 100 KB read."""
         return self.bytes > WORTH_REPORTING and self.hit_rate < LOW_HIT_RATE
 
 
@@ -72,7 +72,7 @@ class Stats:
 class CostMeter:
     """Adds up the cost of one read, response by response, and notes its invalid items.
 
-    `noted` has those that are not settled, each with the number of results before it.
+    `noted` lists the invalid items that are not yet reported, each with the number of results before it.
     """
 
     consistent: bool = False
@@ -86,7 +86,7 @@ class CostMeter:
     noted: list[tuple[InvalidItem, int]] | None = None
 
     def count(self, response: Response) -> None:
-        """Add a response of Query or Scan."""
+        """Add the response of a Query or Scan."""
         self.requests += 1
         self.scanned += response.get("ScannedCount") or response.get("Count", 0)
         consumed = response["ConsumedCapacity"] if "ConsumedCapacity" in response else None  # noqa: SIM401 - no call, as this is hot
@@ -94,24 +94,24 @@ class CostMeter:
             self.units += float(consumed.get("CapacityUnits", 0.0))
 
     def note(self, error: InvalidItem, place: int) -> None:
-        """Note an invalid item, and how many results come before it."""
+        """Note an invalid item with the number of results before it."""
         if self.noted is None:
             self.noted = []
         self.noted.append((error, place))
 
     def cut(self, results: int) -> None:
-        """Forget invalid items after so many results: the next read finds them again."""
+        """Drop the invalid items after so many results; the next read meets them again."""
         if self.noted:
             self.noted = [(error, place) for error, place in self.noted if place < results]
 
     def must_raise(self, wanted: int | None) -> bool:
-        """Whether an invalid item ends the read, however many of the wanted results it finds."""
+        """Whether an invalid item must end the read, even if enough results are found."""
         if not self.noted or self.when_invalid != "raise":
             return False
         return wanted is None or self.noted[0][1] < wanted - 1
 
     def settle(self) -> list[InvalidItem]:
-        """Raise, count or report the noted errors, as the query says; returns those to be listed."""
+        """Raise, count or report the noted errors, as the query asks; returns the ones to list on the page."""
         if not self.noted:
             return []
         errors = [error for error, _ in self.noted]
@@ -139,7 +139,7 @@ class CostMeter:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """The report of a wasteful read: its name, its cost, and advice."""
+    """A report about a wasteful read: the read, its cost, and advice."""
 
     read: str
     stats: Stats
@@ -157,7 +157,7 @@ Report = Callable[[Waste], None]
 
 
 def warn(waste: Waste) -> None:
-    """Report by a Python warning; each text is shown once."""
+    """Report as a Python warning; each text is shown once."""
     warn_caller(WastefulRead(str(waste)))
 
 
@@ -165,7 +165,7 @@ _NARROWER: Final = "read a narrower range, or keep the wanted items in a sparse 
 
 
 def waste_of(read: Read[Any], stats: Stats) -> Waste:
-    """The report of a read that dropped most of its items."""
+    """The report about a read that dropped most of its items."""
     return Waste(read.name, stats, _advice(read))
 
 
@@ -181,7 +181,7 @@ def _advice(read: Read[Any]) -> str:
             better = find(schema.entity, asked).name
         except UsageError:
             continue
-        # If it is the same, no key answers the conditions that drop items.
+        # If it is the same key, no key answers the conditions that drop items.
         return _NARROWER if better == read.name else f"{better} answers it by its key"
     return _index(schema, conditions, plain)
 
@@ -202,7 +202,7 @@ def _plain(conditions: Iterable[Condition]) -> Iterator[ValueComparison]:
 def _index(
     schema: EntitySchema, conditions: Sequence[Condition], plain: Sequence[ValueComparison]
 ) -> str:
-    """The index that has the key for the conditions, and what it lacks; or the declaration of one to make."""
+    """The existing index with a key for the conditions, and what it lacks; or the declaration of a new index."""
     equal = list(dict.fromkeys(each.field.name for each in plain if each.operator == "="))
     ranged = [each.field.name for each in plain if each.operator != "="]
     partition, sort = equal[:1], [*equal[1:], *ranged[:1]]

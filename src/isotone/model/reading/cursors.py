@@ -1,11 +1,11 @@
-"""Cursors and `InvalidCursor`: the end of a page as a short, encrypted text; `Read.identity` tells what it is bound to.
+"""Cursors and `InvalidCursor`: encrypts the position after a page into a short text, bound to one query and secret.
 
     base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 
-Cursors come back from browsers, so nothing in one is used before its tag is checked. A cursor continues only
-the query that it was made for, after the last key of its page. Nobody without the secret can read that
-key, change it or make one. The tag authenticates the content and is also the nonce of its encryption (the
-construction of RFC 5297, with keyed BLAKE2 and SHAKE-256), so equal positions have equal cursors.
+Cursors come back from browsers, so nothing in a cursor is used before its tag is checked. A cursor continues only the
+query that it was made for, after the last key of its page. Without the secret, nobody can read that key, change it, or
+make a cursor. The tag authenticates the content and is also the nonce of its encryption (the construction of RFC 5297,
+with keyed BLAKE2 and SHAKE-256), so equal positions have equal cursors.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from isotone.clock import Clock
 from isotone.errors import InvalidCursor, UsageError
 from isotone.values.types import Item
 
-_TAG: Final = 16  # bytes, all of which an attacker would have to guess
+_TAG: Final = 16  # bytes; an attacker would have to guess all of them
 _IDENTITY: Final = 8
-_WINDOW: Final = -9  # bits: raw deflate with its smallest window; keys of an item repeat each other
+_WINDOW: Final = (
+    -9
+)  # raw deflate with its smallest window (2^9), because an item's keys repeat each other
 _SHORTEST_SECRET: Final = 16
 
 _URL_SAFE: Final = str.maketrans("+/", "-_", "=")
@@ -34,7 +36,7 @@ _decode: Final = msgspec.msgpack.Decoder().decode
 
 
 class CursorPosition(NamedTuple):
-    """A position in the order of a query, and a direction; without a key, the start."""
+    """A position in a query's order, and a direction. Without a key, it is the start."""
 
     is_back: bool
     key: Item | None
@@ -46,7 +48,7 @@ START: Final = CursorPosition(is_back=False, key=None)
 class CursorCipher:
     """Writes and reads the cursors of one store, with its secret.
 
-    A cursor is refused `lifetime` seconds after it was made; None means never.
+    A cursor is refused `lifetime` seconds after it was made; None means it never expires.
     """
 
     def __init__(self, secret: bytes, clock: Clock, lifetime: float | None = None) -> None:
@@ -60,7 +62,7 @@ class CursorCipher:
         self._lifetime = lifetime
 
     def write(self, state: Any, query: bytes) -> str:
-        """The cursor with a state of JSON values, for the query with this identity."""
+        """The cursor for a state of JSON values, bound to the query with this identity."""
         expiry = None if self._lifetime is None else int(self._clock.now() + self._lifetime)
         compressor = zlib.compressobj(9, zlib.DEFLATED, _WINDOW, 1)
         content = compressor.compress(query + _encode((expiry, state))) + compressor.flush()
@@ -68,7 +70,7 @@ class CursorCipher:
         return _text(tag + self._encrypted(content, tag))
 
     def read(self, cursor: str, query: bytes) -> Any:
-        """The state in a cursor; raises `InvalidCursor` that says what is wrong with it."""
+        """The state in a cursor; raises `InvalidCursor` that says what is wrong."""
         content = self._content(cursor)
         if content[:_IDENTITY] != query:
             raise InvalidCursor(
@@ -101,7 +103,7 @@ class CursorCipher:
         return hashlib.blake2b(content, key=self._tag_key, digest_size=_TAG).digest()
 
     def _encrypted(self, content: bytes, tag: bytes) -> bytes:
-        """The content, encrypted or decrypted: exclusive or with a stream that depends on key and tag."""
+        """Encrypt or decrypt: exclusive or with a stream that depends on the key and the tag."""
         size = len(content)
         stream = hashlib.shake_256(self._stream_key + tag).digest(size)
         mixed = int.from_bytes(content) ^ int.from_bytes(stream)
@@ -115,7 +117,7 @@ def _not_a_cursor(given: Any) -> str:
 
 
 def identity(of: Any) -> bytes:
-    """The identity of what a cursor belongs to, given as JSON values or expression trees."""
+    """The identity of a cursor's query, given as JSON values or expression trees."""
     encoded = msgspec.json.encode(of, order="deterministic")
     return hashlib.sha256(encoded).digest()[:_IDENTITY]
 

@@ -1,4 +1,4 @@
-"""What a read does and costs, as text: `query.explain()`."""
+"""`query.explain()`: a text with the key, the filter, the order and the cost of a read, and why this key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def explain(read: Read[Any]) -> str:
-    """The key that is read, what it answers, what is filtered, the order, the cost, and why this key."""
+    """The key that is read, what it answers, what is filtered, the order, the cost, and the reason for the key."""
     lines = [("", f"{read.operation} of {read.name}" + _of_index(read))]
     if read.is_empty:
         lines.append(("reads", "nothing: the conditions exclude one another"))

@@ -1,9 +1,9 @@
-"""Families: a parent and its children, read by one query; refuses kinds whose items would lie between them.
+"""`with_children`: a parent and its children in one query; refuses kinds whose items would lie between them.
 
     Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
 
-The query reads a parent and the kind next to it, starting from the parent, and no item of another kind: if another
-kind lies between the two, the collection is refused. The keys of children are made in `declaring.children`.
+The query reads a parent and its neighbouring kind, starting from the parent. If items of another kind could lie between
+the two, the collection is refused. `declaring.children` makes the children's keys.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ C_co = TypeVar("C_co", bound="Entity", covariant=True)
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FamilyQuery(Query[Union[P_co, C_co]], Generic[P_co, C_co]):  # noqa: UP007 - evaluated at run time
-    """A parent and its children in one range, read starting from the parent."""
+    """A parent and its children, read as one range that starts from the parent."""
 
     parent: EntitySchema
     parent_is_last: bool | None
-    """Whether the key's order has the parent after its children; None for children on both sides."""
+    """Whether the parent sorts after its children; None if there are children on both sides."""
     asked_by_key: tuple[Sequence[Condition], ...] = ()
 
     @property
     def conditions_by_key(self) -> tuple[Sequence[Condition], ...]:
-        """The conditions on the parent, and on each kind of children with those on their parent."""
+        """The conditions on the parent, and those on each kind of children, which include the parent's."""
         return self.asked_by_key
 
     @property
     def begins_with_parent(self) -> bool:
-        """Whether the parent comes first in the direction of reading."""
+        """Whether the parent comes first in the direction of the read."""
         return self.parent_is_last is not None and self.backward == self.parent_is_last
 
 
 @dataclass(frozen=True, slots=True)
 class Family(Generic[P_co, C_co]):
-    """A parent, or None, and its children in their order; `invalid` is as on a page."""
+    """A parent (or None) and its children in order; `invalid` is as on a page."""
 
     parent: P_co | None
     children: list[C_co]
@@ -89,9 +89,9 @@ class Collection(Generic[P, C]):
         parent.schema.table.collections[str(self)] = self
 
     def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
-        """The query for one parent and its children: `==` for what groups them, a range of children.
+        """The query for one parent and its children: `==` for the partition fields, and a range of children.
 
-        The range must begin next to the parent, because one range is read.
+        The range must begin next to the parent, because a single range is read.
         """
         of_parent, of_child = self._sorted(conditions)
         own = bounds(self._parent.key, of_parent)
@@ -139,7 +139,7 @@ class Collection(Generic[P, C]):
         return by_tag.pop(self._parent.schema.tag), by_tag
 
     def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
-        """The conditions on the parent's group, on the child's fields."""
+        """The parent's partition conditions, applied to the child's fields."""
         equal = {c.field.name: c for c in conditions if isinstance(c, ValueComparison)}
         inherited: dict[str, Condition] = {}
         for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
@@ -149,7 +149,7 @@ class Collection(Generic[P, C]):
         return list(inherited.values())
 
     def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:
-        """Raise `Unanswerable` for a range of children that does not begin next to the parent."""
+        """Raise `Unanswerable` for a range of children that does not start next to the parent."""
         reached, all_ = (interval_of(each.restrictions[-1]) for each in (asked, whole))
         is_before = lies_before(whole.restrictions[-1], self._ranges[0])
         if reached.high == all_.high if is_before else reached.low == all_.low:
@@ -161,7 +161,7 @@ class Collection(Generic[P, C]):
         )
 
     def check_places(self) -> None:
-        """Raise `UsageError` for a kind that lies between those that are read together."""
+        """Raise `UsageError` if another kind sorts between the kinds that are read together."""
         schemas = self._parent.schema.table.entities
         for place, one in enumerate(self._ranges):
             for other in self._ranges[place + 1 :]:
@@ -189,14 +189,14 @@ class Collection(Generic[P, C]):
 
 
 def _joined(one: Restriction, other: Restriction) -> Restriction:
-    """The range from one to the other; both have bounds, because they begin with literals."""
+    """The range that spans both; both have bounds, because they begin with literals."""
     joined = hull(one, other)
     assert joined is not None
     return joined
 
 
 def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
-    """Raise `UsageError` if a child's group is not written exactly as its parent's."""
+    """Raise `UsageError` if a child's partition key is not written exactly like its parent's."""
     if child.key.index != parent.index:
         raise UsageError(
             f"{child} is not on the same index as its parent's key; declare it by children(…), or read it by itself"

@@ -1,9 +1,10 @@
-"""Whether some conditions imply another: then a sparse index has all that they ask for, and a filter is not needed.
+"""Whether conditions imply another one: decides if a sparse index has all wanted items, or a filter is superfluous.
 
-What a condition says of a field changes only at the values that it names. So a few values of each field stand for
-all: those named, one between each two of them, and none at all; or all values of an enum. `implies` tries every
-combination. What it cannot look into (`contains`, sizes, two fields) may be true or false, the same wherever it
-stands. If there are too many combinations it answers no, which costs a filter or another key, but is never wrong.
+The truth of a condition on a field changes only at the values that it names. So a few values of each field stand for
+all values: the named ones, one between each two of them, and a missing value; or all values of an enum. `implies` tries
+every combination. Conditions that it cannot analyse (`contains`, sizes, two fields) may be true or false, but the same
+in each place. If there are too many combinations, the answer is no, which costs a filter or another key, but is never
+wrong.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from isotone.values.types import AttributeValue, sort_key
 
 _MOST: Final = 20_000  # combinations that are tried
 _ABSENT: Final = -1
-_OTHER: Final = -2  # a value of another type
-_DEFAULT: Final = -3  # no attribute, which means the default
-_NULL: Final = -4  # a NULL that another program wrote, which means None
+_OTHER: Final = -2  # stands for a value of another type
+_DEFAULT: Final = -3  # stands for a missing attribute, which means the default
+_NULL: Final = -4  # stands for a NULL that another program wrote, which means None
 
 
-_Place = tuple[str, PathElements]  # by name, because `==` of fields makes a condition
+_Place = tuple[str, PathElements]  # by name, because `==` of two fields makes a condition
 _Atom = _Place | str
 _World = dict[_Atom, int]
 _Test = Callable[[_World], bool]
 
 
 def implies(facts: Iterable[Condition], goal: Condition) -> bool:
-    """Whether every item that satisfies the facts satisfies the goal; False if it is not certain."""
+    """Whether every item that satisfies the facts satisfies the goal; False if unsure."""
     known = list(flat(facts))
     return all(_implied(known, part) for part in flat([goal]))
 
 
 def exclude_one_another(conditions: Iterable[Condition]) -> bool:
-    """Whether no item satisfies all conditions; False if it is not certain."""
+    """Whether no item can satisfy all conditions; False if unsure."""
     about: dict[_Atom, list[Condition]] = {}
     for condition in flat(conditions):
         atoms = {*_atoms(condition)}
@@ -91,7 +92,7 @@ def _satisfiable(conditions: Sequence[Condition]) -> bool:
 
 
 def _is_plain(condition: Condition) -> bool:
-    """Whether the truth of a condition follows from where the value of one place lies."""
+    """Whether a condition's truth depends only on where one place's value lies."""
     return isinstance(condition, ValueComparison) or (
         isinstance(condition, FunctionTest) and condition.function in PRESENCE
     )
@@ -116,7 +117,7 @@ def _atoms(condition: Condition) -> Iterator[_Atom]:
 
 
 def _lines(conditions: Iterable[Condition]) -> dict[_Place, _NumberLine]:
-    """The values of each place that the conditions compare."""
+    """The values with which the conditions compare each place."""
     compared: dict[_Place, list[Any]] = {}
     for each in conditions:
         for leaf in _leaves(each):
@@ -128,7 +129,7 @@ def _lines(conditions: Iterable[Condition]) -> dict[_Place, _NumberLine]:
 
 
 def _test(condition: Condition, lines: dict[_Place, _NumberLine]) -> _Test:
-    """The truth of a condition, given the value of each atom."""
+    """A condition's truth, given the values of its atoms."""
     if isinstance(condition, All | AnyOf):
         tests = [_test(each, lines) for each in condition.operands]
         join = all if isinstance(condition, All) else any
@@ -147,7 +148,7 @@ def _test(condition: Condition, lines: dict[_Place, _NumberLine]) -> _Test:
 
 
 class _NumberLine:
-    """The values of a place as numbers: odd ones are values that comparisons name, even ones lie between them."""
+    """A place's values as numbers: odd numbers are the values that comparisons name, even ones lie between them."""
 
     def __init__(self, field: Attr[Any], path: PathElements, leaves: Sequence[Condition]) -> None:
         listed = None if path else choices(field.annotation)
@@ -182,7 +183,7 @@ class _NumberLine:
         return 2 * bisect_left(self._keys, _sortable(value)) + 1
 
     def test(self, condition: Any) -> Callable[[int], bool]:
-        """Whether a value satisfies a comparison, or a test of presence."""
+        """A function that tells whether a value satisfies a comparison or an existence test."""
         if isinstance(condition, FunctionTest):
             wanted = condition.function == "attribute_exists"
             none = (_ABSENT, _DEFAULT, _NULL)[: 3 if isinstance(condition, NoneTest) else 2]
@@ -207,13 +208,13 @@ class _NumberLine:
 
 
 def _sortable(value: AttributeValue) -> tuple[str, Any]:
-    """A value in the order of its type, and apart from those of other types."""
+    """A value that sorts within its type, and separately from other types."""
     ((code, content),) = value.items()
     return code, sort_key(value) if code in ("S", "N", "B") else repr(content)
 
 
 def _operands(comparison: ValueComparison) -> list[AttributeValue]:
-    """The values at which a comparison changes its answer."""
+    """The values at which a comparison's truth changes."""
     values = [comparison.wire(value) for value in comparison.values]
     if comparison.operator == "begins_with":
         end = end_of_prefix(values[0])

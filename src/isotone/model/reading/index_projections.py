@@ -1,7 +1,7 @@
-"""Projections: which attributes the entries of an index have, and which fields can be read from them.
+"""Index projections: which attributes an index has, which fields can be read from it (`KEYS_ONLY`, `INCLUDE`).
 
-A global index has no other attributes, and no index can be filtered by others. Fields that are part of
-a key can always be read, because they are parsed from the key; not so texts whose case the key drops.
+A global index does not have other attributes, and no index can be filtered by them. Fields in a key can always be read
+by parsing the key, except texts whose case the key changes.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 def expiry_attributes(schemas: tuple[EntitySchema, ...]) -> tuple[str, ...]:
-    """The attributes by which the entities expire."""
+    """The TimeToLive attributes of the entities."""
     expiring = [schema.by_role["expires"] for schema in schemas if "expires" in schema.by_role]
     return tuple(dict.fromkeys(field.attribute for field in expiring))
 
 
 def is_on_key(table: Table, index: str | None, condition: Condition) -> bool:
-    """Whether a condition is on attributes of the key alone, which are the same in all versions."""
+    """Whether a condition uses only key attributes, which are the same in all versions."""
     keyed = key_attributes(table, index)
     return all(field.attribute in keyed for field in condition.fields())
 
 
 def projection_of(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
-    """The attributes to return: the selected ones, and those that reading needs; None for all."""
+    """The attributes to request: the selected ones, and those that decoding needs; None for all."""
     if read.selected is None:
         return None
     projected = projected_attributes(read.table, read.index)
@@ -49,9 +49,9 @@ def projection_of(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
         available = projected_fields(schema, key)
         for name in sorted(read.selected & schema.fields.keys()):
             attribute = schema.fields[name].attribute
-            if projected is None:  # an item by another program may have the value in a key alone
+            if projected is None:  # an item of another program may have the value only in a key
                 names |= dict.fromkeys(schema.keys_with(name))
-            # A local index fetches from the table what it lacks; a key holds the rest.
+            # A local index fetches missing attributes from the table; a key contains the rest.
             if (
                 projected is None
                 or attribute in projected
@@ -62,7 +62,7 @@ def projection_of(read: Read[Any]) -> tuple[nodes.Path, ...] | None:
 
 
 def key_attributes(table: Table, index: str | None) -> tuple[str, ...]:
-    """The attributes of the table's key and the index's, each once."""
+    """The attributes of the table's key and of the index's key, without duplicates."""
     layouts = (table.keys, table.layout(index))
     return tuple(dict.fromkeys(each.name for layout in layouts for each in layout.attributes))
 
@@ -95,9 +95,9 @@ def unprojected_fields(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
 
 
 def check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) -> None:
-    """Raise `UsageError` for fields that an index does not have.
+    """Raise `UsageError` for fields that cannot be read from the index.
 
-    A local index fetches them from the table, except where an upgrade needs whole items.
+    A local index fetches them from the table, except if an upgrade needs whole items.
     """
     available = projected_fields(schema, key)
     if available is None:
@@ -115,7 +115,7 @@ def check_selected(schema: EntitySchema, key: BoundKey, names: frozenset[str]) -
 def check_filtered(
     table: Table, index: str | None, condition: Condition, schema: EntitySchema
 ) -> None:
-    """Raise `UsageError` for a condition on attributes that an index does not have."""
+    """Raise `UsageError` for a condition on attributes that the index does not have."""
     attributes = projected_attributes(table, index)
     if attributes is None:
         return

@@ -1,7 +1,7 @@
-"""Which items of a read become entities: by their kind and version, not those that expired; `InvalidItem`.
+"""Which items of a response become entities: right kind and version, not expired; others are dropped or invalid.
 
-The database returns all items in the range of a read. Those of other kinds are dropped here, those of an older version
-upgraded and filtered, and those of no declared kind reported.
+The database returns all items in a read's range. Here items of other kinds are dropped, items of older versions are
+upgraded and filtered, and items of no declared kind are reported.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ if TYPE_CHECKING:
 _decode: Final = msgspec.json.Decoder().decode
 
 Found = tuple["Entity", Item | msgspec.Raw]
-"""An entity, and the item that it was read from, possibly in JSON."""
+"""An entity with the item that it was read from, possibly as JSON."""
 
 Note = Callable[[InvalidItem, int], None]
-"""Notes an invalid item, and how many results come before it."""
+"""Called with an invalid item and the number of results before it."""
 
 
 class ItemSelection:
-    """Which items of a read become entities, and of which fields.
+    """Decides which items of a read become entities, and which fields are decoded.
 
-    `excluded` are values of attributes whose items are dropped, `filters` the conditions that the database cannot test
-    on items of an older version, each with its entity, and `kinds` the kinds of the entities, each with the place of
-    its entity.
+    `excluded`: attribute values whose items are dropped. `filters`: conditions that the database cannot test on items
+    of an older version, each with its entity. `kinds`: the kinds of the entities, each with the index of its entity.
     """
 
     def __init__(
@@ -91,14 +90,14 @@ class ItemSelection:
         }
         self._decode_json: DecodeJson | None = None
         is_one_kind = len(schemas) == len(self._decoders) == 1
-        if is_one_kind and not self._excluded and not self._expiry:  # which are looked up in a dict
+        if is_one_kind and not self._excluded and not self._expiry:  # which a dict look-up covers
             self._decode_json = schemas[0].decode_json
         self.json_items = self._decode_json is not None
 
     def entities(self, items: Sequence[Any], now: float, found: list[Found], note: Note) -> None:
-        """Add the entities to `found`, each with its item; `note` takes each error, and the entities before it.
+        """Append the entities to `found`, each with its item. `note` is called for each invalid item.
 
-        The items are dicts or, if `json_items` allows it, all in JSON.
+        The items are dicts or, if `json_items` allows it, all JSON.
         """
         if self._decode_json is not None and items and type(items[0]) is msgspec.Raw:
             items = _add_while_usual(items, self._decode_json, found)
@@ -122,7 +121,7 @@ class ItemSelection:
             found += ((entity, item),)
 
     def _unusual(self, item: Item) -> tuple[Entity, Item] | None:
-        """The entity of any item; None for another kind, or if a filter drops it. Raises `InvalidItem`."""
+        """The entity of any item; None if it is of another kind, or a filter drops it. Raises `InvalidItem`."""
         schema = self._schema_of(item)
         if schema is None:
             return None
@@ -140,9 +139,9 @@ class ItemSelection:
         return entity, item
 
     def _upgraded(self, schema: EntitySchema, item: Item) -> Item | None:
-        """An item of an older version, upgraded; None if the filters drop it.
+        """An item of an older version, upgraded; None if a filter drops it.
 
-        The database tests filters only on items of the present version.
+        The database tests filters only on items of the current version.
         """
         if not self.is_whole:
             projected = projected_attributes(schema.table, self._keyed[0][1].index) or ()
@@ -156,10 +155,10 @@ class ItemSelection:
         return {**upgraded, **{name: item[name] for name in self._position if name in item}}
 
     def _schema_of(self, item: Item) -> EntitySchema | None:
-        """The kind of an item, None for one that the read does not ask for; raises `InvalidItem` for no kind.
+        """The kind of an item; None if the read does not ask for it. Raises `InvalidItem` for an unknown kind.
 
-        An item without a tag is older than the library, or comes from an index that lacks the tag. It has the
-        kind whose keys have the form of its key.
+        An item without a tag was not written by the library, or comes from an index that lacks the tag. Its kind is the
+        one whose key form matches.
         """
         schema = self._keyed[0][0]
         if self._tag in item:
@@ -189,10 +188,12 @@ class ItemSelection:
         )
 
     def _other_kind(self, tag: str, item: Item) -> EntitySchema | None:
-        """The kind of an item that is of none of the known ones; raises `InvalidItem` for an unknown one."""
+        """The kind of an item whose tag is new to this read; raises `InvalidItem` for an unknown tag."""
         found = self._keyed[0][0].table.entity_of(tag)
         for schema, key in self._keyed:
-            if found is not None and schema.tag in found.lineage:  # defined since the first read
+            if (
+                found is not None and schema.tag in found.lineage
+            ):  # a kind defined since the first read
                 fields = _fields_to_read(self._selected, found, found.keys[key.name])
                 self._fields.setdefault(tag, fields)
                 return found
@@ -211,9 +212,9 @@ class ItemSelection:
 def _add_while_usual(
     items: Sequence[msgspec.Raw], decode: DecodeJson, found: list[Found]
 ) -> list[Item]:
-    """Add the entities of items in JSON up to the first unusual one; return it and those after it as dicts.
+    """Append the entities of JSON items up to the first unusual one; return that one and the rest as dicts.
 
-    Unusual items seldom come alone, and each would be parsed twice.
+    Unusual items seldom come alone, and each of them would be parsed twice.
     """
     for place, item in enumerate(items):
         try:
@@ -236,10 +237,12 @@ def _form_of(schema: EntitySchema) -> str:
 def _fields_to_read(
     selected: frozenset[str] | None, schema: EntitySchema, key: BoundKey
 ) -> frozenset[str] | None:
-    """The fields to read from an item; None for all."""
+    """The fields to decode from an item; None for all."""
     if selected is not None:
         return selected.intersection(schema.fields)
     return projected_fields(schema, key)
 
 
-cached_selection = lru_cache(maxsize=512)(ItemSelection)  # many reads differ in their bounds alone
+cached_selection = lru_cache(maxsize=512)(
+    ItemSelection
+)  # cached, because many reads differ only in their bounds

@@ -1,13 +1,13 @@
-"""Turns conditions on fields into exact bounds of key attributes, or raises `Unanswerable`.
+"""`where(…)`: turns conditions on fields into bounds of the key attributes (prefix, range), or raises `Unanswerable`.
 
-DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every field of
-its partition, then `==` for the first fields of its order, then at most one range, on the next field.
-Items that satisfy other conditions are scattered over the key's order. Such conditions are refused, with
-advice, because reading and dropping items would have a hidden cost.
+DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every partition field, then
+`==` for the first sort fields, then at most one range, on the next field. Items that satisfy other conditions are
+scattered over the key's order. Such conditions are refused, with advice, because reading and dropping items has a
+hidden cost.
 
-A sort key takes one condition: a comparison, BETWEEN (both bounds included) or begins_with. So `>= a`
-together with `< b` must become one condition. They are joined as intervals of the attribute's values;
-an open bound of a BETWEEN becomes a value that the reader drops.
+DynamoDB allows one condition on a sort key: a comparison, BETWEEN (both bounds included) or begins_with. So `>= a` and
+`< b` must become one condition. They are intersected as intervals; for an exclusive bound of a BETWEEN, the reader
+drops that value.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _INSTEAD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """The part of a key's order with the wanted items.
+    """The part of a key's order that contains the wanted items.
 
-    `is_empty` means that the conditions exclude one another, so that there is nothing to read. `free` is
-    the first field that differs among the items of the range: they are sorted by it.
+    `is_empty`: the conditions exclude one another, so nothing is read. `free` is the first field that varies within the
+    range; the items are sorted by it.
     """
 
     restrictions: tuple[Restriction, ...]
@@ -57,14 +57,14 @@ class KeyBounds:
 
     @property
     def excluded(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """The values to drop from the range, by attribute."""
+        """For each attribute, the values in the range that must be dropped."""
         return tuple((r.attribute, r.excluded) for r in self.restrictions if r.excluded)
 
 
 def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
-    """The bounds of a key that contain exactly the items that satisfy the conditions.
+    """The bounds of a key that contain exactly the items satisfying the conditions.
 
-    Raises `Unanswerable` for conditions that the key's order cannot answer.
+    Raises `Unanswerable` if the key's order cannot answer a condition.
     """
     asked = _ConditionsByField(key, conditions)
     restrictions = [_partition(slot, asked) for slot in key.partition]
@@ -82,7 +82,7 @@ def bounds(key: BoundKey, conditions: Iterable[Condition]) -> KeyBounds:
 
 
 def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """The conditions, with conjunctions split into their parts."""
+    """The conditions, with each `&` split into its parts."""
     for condition in conditions:
         if isinstance(condition, All):
             yield from flat(condition.operands)
@@ -91,7 +91,7 @@ def flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class _ConditionsByField:
-    """The conditions of a query: equal values and ranges, by field."""
+    """A query's conditions by field: equal values and ranges."""
 
     def __init__(self, key: BoundKey, conditions: Iterable[Condition]) -> None:
         self.key = key
@@ -115,7 +115,7 @@ class _ConditionsByField:
             )
 
     def leading(self, slot: Slot) -> tuple[int, Component | None]:
-        """The number of components of a slot that have equal values, and the component after them."""
+        """How many leading components of a slot have equal values, and the component after them."""
         for place, component in enumerate(slot.components):
             if component.field.name not in self.equal:
                 self.refuse_after(component, slot.components[place + 1 :])
@@ -123,7 +123,7 @@ class _ConditionsByField:
         return len(slot.components), None
 
     def refuse_after(self, free: Component, components: Iterable[Component]) -> None:
-        """Raise for a condition on a component after one whose value is not fixed."""
+        """Raise for a condition on a component that follows one without a fixed value."""
         partition = {c.field.name for slot in self.key.partition for c in slot.components}
         for component in components:
             name = component.field.name
@@ -138,7 +138,7 @@ class _ConditionsByField:
 
 
 def _comparison(key: BoundKey, condition: Condition, in_key: frozenset[str]) -> ValueComparison:
-    """The condition, if it is a comparison of a key field that an order can answer."""
+    """The condition, if it compares a key field in a way that an order can answer."""
     if not isinstance(condition, Condition):
         raise not_a_condition(condition)
     if (
@@ -179,7 +179,7 @@ def _is_answered(condition: ValueComparison, in_key: frozenset[str]) -> bool:
 
 
 def _refuse_sparse(key: BoundKey, name: str) -> None:
-    """Raise for a condition on a field of the key's own `when`, which all its entries satisfy."""
+    """Raise for a condition on a field of the index's own `when`, which all its entries satisfy already."""
     if key.when is not None and name in {field.name for field in key.when.fields()}:
         raise Unanswerable(
             f"{key.name} has entries only for what satisfies its when=, a condition on {name!r}; leave "
@@ -202,7 +202,7 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
             f"{given}; to read all groups, write .scan()"
         )
     if isinstance(slot, StringSlot) and not slot.can_hold(asked.equal):
-        return Restriction(slot.attribute.name, "=", EMPTY[:1])  # which is never a key
+        return Restriction(slot.attribute.name, "=", EMPTY[:1])  # no key is ever empty
     value = slot.encode(asked.equal)
     if value is None:
         raise UsageError(
@@ -216,7 +216,7 @@ def _partition(slot: Slot, asked: _ConditionsByField) -> Restriction:
 def _sort(
     slot: Slot, asked: _ConditionsByField, equal: int, free: Component | None
 ) -> tuple[list[Restriction], bool]:
-    """The restriction of a sort attribute, and whether nothing can satisfy it."""
+    """The restriction of a sort key attribute, and whether no value can satisfy it."""
     ranges: Sequence[ValueComparison | None] = (
         asked.ranges.get(free.field.name, ()) if free is not None else ()
     )
@@ -236,7 +236,7 @@ def _sort(
 def _restriction(
     slot: Slot, asked: _ConditionsByField, equal: int, condition: ValueComparison | None
 ) -> Restriction | None:
-    """The restriction of one condition on a sort attribute; None for nothing."""
+    """One condition as a restriction of a sort key attribute; None if no value satisfies it."""
     if condition is not None and condition.field.order is not None:
         _check_order(asked.key, slot, equal, condition)
     if isinstance(slot, NativeSlot):
@@ -249,7 +249,7 @@ def _restriction(
     ]
     operator: Any = None if condition is None else condition.operator
     operands: Sequence[Any] = () if condition is None else condition.values
-    if operator != "begins_with":  # whose operand is a text, whatever the field is
+    if operator != "begins_with":  # its operand is a text, whatever the field's type
         operands = [slot.to_codec(equal, value) for value in operands]
     try:
         selection = slot.template.select(leading, operator, operands)
@@ -266,7 +266,7 @@ def _restriction(
 
 
 def _check_order(key: BoundKey, slot: Slot, place: int, condition: ValueComparison) -> None:
-    """Raise where a key sorts the values of an enum in another order than a condition compares them."""
+    """Raise if the key sorts an enum's values in another order than the condition compares them."""
     order = condition.field.order or ()
     if condition.operator in ORDERINGS and not _has_order(slot, place, order):
         name = condition.field.name
@@ -290,7 +290,7 @@ def _has_order(slot: Slot, place: int, order: tuple[Any, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _whole(slot: StringSlot) -> Restriction | None:
-    """The restriction of an attribute to an entity's keys, whatever their values; None for no restriction."""
+    """The attribute's range for this entity, whatever its values; None for the whole attribute."""
     return _restricted(slot, slot.template.select())
 
 
@@ -323,9 +323,9 @@ def _native(
 
 
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "between": "between"}
-"""The operators for numbers that are stored in descending order."""
+"""The operators to use for numbers that are stored in descending order."""
 
-# Values that DynamoDB refuses in a key, and so in a condition on one.
+# Values that DynamoDB refuses in keys, and therefore in key conditions.
 EMPTY: Final[tuple[AttributeValue, ...]] = ({"S": ""}, {"B": ""})
 
 
@@ -333,8 +333,8 @@ EMPTY: Final[tuple[AttributeValue, ...]] = ({"S": ""}, {"B": ""})
 class Restriction:
     """One condition on one key attribute.
 
-    `operator` is `=`, `<`, `<=`, `>`, `>=`, `between` or `begins_with`; `excluded` are the texts of
-    values that satisfy it but must be dropped.
+    `operator` is `=`, `<`, `<=`, `>`, `>=`, `between` or `begins_with`. `excluded` lists values (as texts) that satisfy
+    it but must be dropped.
     """
 
     attribute: str
@@ -359,7 +359,7 @@ class Restriction:
         return bool(first > last or (first == last and text_of(low) in self.excluded))
 
     def node(self) -> nodes.ConditionNode:
-        """The restriction as a part of a key condition."""
+        """The restriction as part of a key condition."""
         path = nodes.Path((self.attribute,))
         literals = tuple(nodes.Literal(operand) for operand in self.operands)
         if self.operator == "between":
@@ -370,7 +370,7 @@ class Restriction:
 
 
 def text_of(value: AttributeValue) -> str:
-    """The text by which a key value is compared with the excluded ones."""
+    """A key value as text, to compare with the excluded ones."""
     ((_, content),) = value.items()
     return str(content)
 
@@ -379,7 +379,7 @@ def text_of(value: AttributeValue) -> str:
 
 
 class Interval(NamedTuple):
-    """A range of values; None means that it has no such bound, an open bound is not included."""
+    """A range of values. None means unbounded; an open bound is not included."""
 
     low: AttributeValue | None = None
     high: AttributeValue | None = None
@@ -388,7 +388,7 @@ class Interval(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no value can lie in it."""
+        """Whether it contains no value."""
         if self.low is None or self.high is None:
             return False
         low, high = sort_key(self.low), sort_key(self.high)
@@ -396,7 +396,7 @@ class Interval(NamedTuple):
 
 
 def interval_of(restriction: Restriction) -> Interval:
-    """The values that satisfy a restriction, with the excluded ones."""
+    """The values that satisfy a restriction, including the excluded ones."""
     return _INTERVALS[restriction.operator](*restriction.operands)
 
 
@@ -412,7 +412,7 @@ _INTERVALS: Final[dict[str, Callable[..., Interval]]] = {
 
 
 def intersection(one: Restriction, other: Restriction) -> Restriction | None:
-    """The intersection of both; None if it is empty."""
+    """The values that satisfy both; None if there are none."""
     both = (interval_of(one), interval_of(other))
     low = max((each for each in both if each.low is not None), key=_low, default=Interval())
     high = min((each for each in both if each.high is not None), key=_high, default=Interval())
@@ -433,9 +433,9 @@ def side_of(bounds: KeyBounds, key: Item) -> int:
 
 
 def hull(one: Restriction, other: Restriction) -> Restriction | None:
-    """One range from the lower of the two to the higher; None if that is all values.
+    """One range from the lower bound of both to the higher; None if that covers all values.
 
-    What one of them excludes stays excluded, so the other must not contain it.
+    Values that one of them excludes stay excluded, so the other must not contain them.
     """
     both = (interval_of(one), interval_of(other))
     low = Interval() if any(each.low is None for each in both) else min(both, key=_low)
@@ -463,7 +463,7 @@ def _admits(restriction: Restriction, key: Item) -> bool:
 
 
 def lies_before(one: Restriction, other: Restriction) -> bool:
-    """Whether all values of one are below all values of the other."""
+    """Whether all values of one lie below all values of the other."""
     below, above = interval_of(one), interval_of(other)
     if below.high is None or above.low is None:
         return False
@@ -473,19 +473,19 @@ def lies_before(one: Restriction, other: Restriction) -> bool:
 
 
 def _low(interval: Interval) -> Any:
-    """Orders intervals by their lower bound; only for those with a lower bound."""
+    """A sort key for intervals by lower bound; only for those that have one."""
     assert interval.low is not None
     return sort_key(interval.low), interval.low_open
 
 
 def _high(interval: Interval) -> Any:
-    """Orders intervals by their upper bound; only for those with an upper bound."""
+    """A sort key for intervals by upper bound; only for those that have one."""
     assert interval.high is not None
     return sort_key(interval.high), not interval.high_open
 
 
 def _of_interval(one: Restriction, other: Restriction, interval: Interval) -> Restriction:
-    """The restriction to an interval, with what two others exclude."""
+    """The restriction to an interval, with the values that the two exclude."""
     attribute, excluded = one.attribute, one.excluded | other.excluded
     low, high, low_open, high_open = interval
     if low is None or high is None:
@@ -502,11 +502,14 @@ def _of_interval(one: Restriction, other: Restriction, interval: Interval) -> Re
 
 
 _LAST_CHARACTER: Final = "\U0010ffff"
-_SURROGATES: Final = (0xD800, 0xE000)  # code points from the first up to the second: no characters
+_SURROGATES: Final = (
+    0xD800,
+    0xE000,
+)  # from the first up to the second, code points are not characters
 
 
 def end_of_prefix(prefix: AttributeValue) -> AttributeValue | None:
-    """The least value above all that begin with the prefix; None if there is none."""
+    """The least value above all values that begin with the prefix; None if there is none."""
     if "B" in prefix:
         raw = a2b_base64(prefix["B"]).rstrip(b"\xff")
         return {"B": text_of_bytes(raw[:-1] + bytes([raw[-1] + 1]))} if raw else None
@@ -521,7 +524,7 @@ def end_of_prefix(prefix: AttributeValue) -> AttributeValue | None:
 
 
 def range_of(key: BoundKey) -> Restriction | None:
-    """The range in which all items of a key lie; None if they may lie anywhere."""
+    """The range in which all items of a key lie; None if they can lie anywhere."""
     slot = key.sort[0] if len(key.sort) == 1 else None
     if not isinstance(slot, StringSlot):
         return None
@@ -533,7 +536,7 @@ def range_of(key: BoundKey) -> Restriction | None:
 
 
 def may_share(one: BoundKey, other: BoundKey) -> bool:
-    """Whether items of two keys can be in one collection."""
+    """Whether items of two keys can be in the same collection."""
     for slot, its in zip(one.partition, other.partition, strict=True):
         if (
             isinstance(slot, StringSlot)

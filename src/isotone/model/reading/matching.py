@@ -1,11 +1,11 @@
-"""`Order.match(…)`: which key answers some conditions best, with a filter for the rest.
+"""`Order.match(…)`: chooses the key or index that best answers the conditions, and filters by the rest.
 
     Order.match(Order.customer == "x", Order.status == "OPEN", Order.total > 5).explain()
 
-A key can be used if the conditions give `==` for every field of its partition, and if no entity that they ask for is
-missing from it: an index with `when=` is used if the conditions imply it, and an index of an optional field if they
-imply that there is a value. Of these, the best key answers most conditions by itself. The others become a filter, and
-DynamoDB charges for what it drops. Without such a key there is only a scan, which must be asked for.
+A key can be used if the conditions give `==` for every partition field, and if no wanted entity is missing from it: an
+index with `when=` is used if the conditions imply its condition, an index of an optional field if they imply that the
+field has a value. The best of these keys answers most conditions itself. The other conditions become a filter, and
+DynamoDB charges for the items it drops. If no key can be used, only a scan remains, which the caller must ask for.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Unusable(Exception):
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A query by one key, and what speaks for it."""
+    """A query by one key, and its rank."""
 
     query: Query[Any]
     rank: tuple[object, ...]
@@ -68,10 +68,10 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
 
 
 def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
-    """The query by the first key that answers all conditions by itself; see `Entity.find`.
+    """The query by the first key that answers all conditions; see `Entity.find`.
 
-    A key that answers them as they stand needs no comparison with the others. Otherwise it is the one that `match` takes,
-    if it needs no filter.
+    A key that answers them as they stand needs no comparison with others. Otherwise `match` chooses, and its key must
+    not need a filter.
     """
     schema = entity.__schema__
     reasons = []
@@ -100,9 +100,9 @@ def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
 def queries_for(
     entity: type[E], given: Sequence[Condition]
 ) -> tuple[list[tuple[Query[E], str]], list[str]]:
-    """A query by each key that can be used for the conditions, the best first, and what its key answers.
+    """A query by each usable key, best first, each with the conditions that its key answers.
 
-    The second list says why each of the other keys cannot be used.
+    The second list says why each other key cannot be used.
     """
     schema = entity.__schema__
     conditions = _conditions(schema, given)
@@ -113,7 +113,7 @@ def queries_for(
 
 
 def _conditions(schema: EntitySchema, given: Sequence[Condition]) -> list[Condition] | None:
-    """The conditions that matter; None if they exclude one another."""
+    """The conditions without redundant ones; None if they exclude one another."""
     for condition in given:
         owner_of(condition, (schema,))
     parts = list(map(_as_equality, flat(given)))
@@ -125,7 +125,7 @@ def _conditions(schema: EntitySchema, given: Sequence[Condition]) -> list[Condit
 def _candidates(
     schema: EntitySchema, conditions: Sequence[Condition]
 ) -> tuple[list[_Candidate], list[str]]:
-    """The queries by all keys that can be used, the best first, and why each of the others cannot."""
+    """The queries by all usable keys, best first, and why each other key cannot be used."""
     candidates, reasons = [], []
     trees = list(map(_tree, conditions))
     by_tree = {id(tree): each for tree, each in zip(trees, conditions, strict=True)}
@@ -135,7 +135,9 @@ def _candidates(
             candidates.append(_candidate(schema, key, planner, by_tree))
         except _Unusable as error:
             reasons.append(f"{schema.patterns[key.name]}: {error}")
-    best = max(candidates, key=lambda each: each.rank, default=None)  # the first of equal ones
+    best = max(
+        candidates, key=lambda each: each.rank, default=None
+    )  # the first one if several are equal
     candidates.sort(key=lambda each: each is not best)
     return candidates, reasons
 
@@ -145,7 +147,7 @@ def _listed(conditions: Sequence[Condition]) -> str:
 
 
 def _as_equality(condition: Condition) -> Condition:
-    """A choice of one value as `==`, which a key can answer."""
+    """A choice (`is_in`) of one value as `==`, which a key can answer."""
     if not isinstance(condition, ValueComparison):
         return condition
     if condition.operator != "in" or len(condition.values) > 1:
@@ -154,12 +156,12 @@ def _as_equality(condition: Condition) -> Condition:
 
 
 def _ignores_case(condition: Condition) -> bool:
-    """Whether a condition is on a field that keys hold in another case: a filter would compare it unchanged."""
+    """Whether a condition is on a field whose case keys change. A filter would compare the unchanged value."""
     return any(field.options.case is not None for field in condition.fields())
 
 
 def _necessary(conditions: list[Condition]) -> list[Condition]:
-    """The conditions without those that the others imply, so that `n == 5, n > 3` is one value of a key."""
+    """Drop conditions that others imply: `n == 5, n > 3` becomes one key value."""
     kept = list(conditions)
     for condition in conditions:
         rest = [each for each in kept if each is not condition]
@@ -188,7 +190,7 @@ def _candidate(
     planner: KeyPlanner,
     by_tree: Mapping[int, Any],
 ) -> _Candidate:
-    """The query by a key for the conditions, each of which is known by the tree that the planner has of it.
+    """The query by a key. `by_tree` finds each condition by the tree that the planner has for it.
 
     Raises `_Unusable`.
     """
@@ -199,7 +201,7 @@ def _candidate(
     asked: list[ValueComparison] = [by_tree[id(tree)] for tree in plan.answered]
     try:
         bounds(key, asked)
-    except UsageError:  # a range of values in a form that does not sort, or in another order
+    except UsageError:  # a range in a form that does not sort, or in another order
         asked = [each for each in asked if each.operator == "="]
     rest = [each for each in conditions if not any(each is one for one in asked)]
     filters = _filters(schema, key, rest)
@@ -215,7 +217,7 @@ def _candidate(
 
 
 def lacking(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]) -> str | None:
-    """Why a key may not have all entities that satisfy the conditions, with all their fields; None if it has."""
+    """Why a key may lack entities that satisfy the conditions, or fields of them; None if it has everything."""
     if key.index is None:
         return None
     missing = unprojected_fields(schema, key)
@@ -237,7 +239,7 @@ def lacking(schema: EntitySchema, key: BoundKey, conditions: Sequence[Condition]
 
 @lru_cache(maxsize=1024)
 def _presence(key: BoundKey) -> dict[str, Condition]:
-    """The conditions that the optional fields of an index key have values, as all its entries do."""
+    """For each optional field of an index key, the condition that it has a value, as in all entries."""
     if key.index is None:
         return {}
     fields = {component.field.name: component.field for component in key.components}
@@ -245,13 +247,13 @@ def _presence(key: BoundKey) -> dict[str, Condition]:
         name: field != None  # noqa: E711 - makes a condition
         for name, field in fields.items()
         if EntitySchema.is_optional(field)
-        and field.options.role not in ("created", "updated")  # every write sets them
+        and field.options.role not in ("created", "updated")  # every write sets these two
     }
     return present
 
 
 def _plan(schema: EntitySchema, key: BoundKey, planner: KeyPlanner) -> KeyPlan:
-    """How a key answers conditions: equal values from the left, then a range. Raises `_Unusable` if it cannot."""
+    """How a key answers the conditions: equal values from the left, then a range; raises `_Unusable`."""
     partition, sort = _parts(key)
     missing = [name for name in partition if name not in planner.equalities]
     if missing:
@@ -264,7 +266,7 @@ def _plan(schema: EntitySchema, key: BoundKey, planner: KeyPlanner) -> KeyPlan:
 
 @lru_cache(maxsize=1024)
 def _parts(key: BoundKey) -> tuple[tuple[str, ...], ...]:
-    """The attributes of the fields in the partition of a key, and of those in its order."""
+    """The attributes of the partition fields and of the sort fields of a key."""
     return tuple(
         tuple(component.field.attribute for slot in slots for component in slot.components)
         for slots in (key.partition, key.sort)
@@ -272,12 +274,12 @@ def _parts(key: BoundKey) -> tuple[tuple[str, ...], ...]:
 
 
 def _tree(condition: Condition) -> nodes.ConditionNode:
-    """A condition as a key answers it: a range of choices that have an order is a range."""
+    """A condition as the planner sees it. A range over ordered choices stays a range."""
     return condition.plain_node() if isinstance(condition, ValueComparison) else condition.node()
 
 
 def _filters(schema: EntitySchema, key: BoundKey, rest: Sequence[Condition]) -> list[Condition]:
-    """The conditions to filter by: those that not every entry of a sparse index satisfies."""
+    """The remaining conditions that must be filtered; a sparse index's own condition need not be."""
     always = [*_presence(key).values()]
     if key.when is not None and not _ignores_case(key.when):
         always.append(key.when)
@@ -297,7 +299,7 @@ def _filters(schema: EntitySchema, key: BoundKey, rest: Sequence[Condition]) -> 
 def _scan(
     schema: EntitySchema, conditions: Sequence[Condition], reasons: Sequence[str]
 ) -> Scan[Any]:
-    """The scan of the table, or of the sparse index with all that the conditions ask for."""
+    """The scan of the table, or of a sparse index that has everything wanted."""
     sparse = [key for key in schema.indexes if key.when is not None]
     for key in (*sparse, schema.primary):
         if lacking(schema, key, conditions):

@@ -1,11 +1,11 @@
-"""Merged queries: several as one, in the common order of their results, with one cursor.
+"""`merge`: several queries read as one (a feed of many authors), sorted together, with one cursor.
 
     mine = isotone.merge(*[Post.by_author.where(Post.author == name) for name in following])
     page = store.page(mine, size=25)
 
-Each query reads its next items in its own order, and the merge takes the first of them all until the page is full.
-A cursor has a position in each query, so nothing is returned twice or left out. An item that is written before the
-end of a page that was read may still be on the next one.
+Each query is read in its own order. The merge takes the first of the next items until the page is full. A cursor has a
+position in each query, so nothing is returned twice or left out. An item that is inserted behind the current position
+may still appear on the next page.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Entity")
 
-_SPARE: Final = 2  # items that a request reads of each query, beyond its share of the page
+_SPARE: Final = 2  # items that each request reads beyond a query's share of the page
 _PAGE: Final = 100
 _AT_END: Final = False
 
 _Place = list[str] | bool | None
-"""A position in one query: after these parts of a key; at the start (None); at the end (False)."""
+"""A position in one query: the key parts of the last item; None at the start, False at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Merge(Generic[E]):
     queries: tuple[Query[E], ...]
 
     def reversed(self) -> Merge[E]:
-        """In the opposite direction."""
+        """The merge in the opposite direction."""
         return replace(self, queries=tuple(query.reversed() for query in self.queries))
 
     @property
@@ -60,10 +60,10 @@ class Merge(Generic[E]):
 
 
 def merge(*queries: Query[E]) -> Merge[E]:
-    """Several queries as one, for `page`, `iterate`, `all`, `first` and `count`.
+    """Merge several queries into one, for `page`, `iterate`, `all`, `first` and `count`.
 
-    Each query must be ordered by a field of the same type, in the same direction; with equal values, the results
-    of an earlier query come first. A page costs about as many items as it has, and a few more of each query.
+    All queries must be ordered by a field of the same type, in the same direction. Among equal values, results of an
+    earlier query come first. A page costs about as many items as it has, plus a few per query.
 
     >>> page = store.page(isotone.merge(posts_of("ann"), posts_of("bob")), size=25)
     """
@@ -97,7 +97,7 @@ def _check(query: Query[Any]) -> None:
 
 
 def _free(query: Query[Any]) -> Component:
-    """The field that the results of a query are ordered by."""
+    """The field by which a query's results are ordered."""
     free = query.bounds.free
     if free is None or len(query.keys) != 1 or not query.keys[0].sorts_by(free):
         raise UsageError(
@@ -132,7 +132,7 @@ def _slot_of(key: BoundKey, free: Component) -> tuple[Any, int]:
 
 
 def _ranker(query: Query[Any]) -> Callable[[Entity], Any]:
-    """A function that returns a value by which the results of merged queries compare."""
+    """A function from an entity to the value by which merged results are compared."""
     free = _free(query)
     name = free.field.name
     slot, place = _slot_of(query.keys[0], free)
@@ -142,7 +142,7 @@ def _ranker(query: Query[Any]) -> Callable[[Entity], Any]:
 
 
 class _Stream:
-    """One query in the read of a page."""
+    """One query while a page is read."""
 
     def __init__(self, query: Query[Any], place: _Place) -> None:
         self._query = query
@@ -157,7 +157,7 @@ class _Stream:
 
     @property
     def is_short(self) -> bool:
-        """Whether it must be read before the next result is known."""
+        """Whether it must be read further before the next result is known."""
         return not self.ahead and not self._is_read
 
     def fill(self, wanted: int, clock: Clock) -> Steps[None]:
@@ -179,18 +179,18 @@ class _Stream:
 
     @property
     def after(self) -> _Place:
-        """The position after the results that were taken."""
+        """The position after the last result that was taken."""
         if self._is_read and not self.ahead:
             return _AT_END
         return None if self._taken is None else packed(self._query, self._taken)
 
     @property
     def before(self) -> _Place:
-        """The position, in the opposite direction, before the first item that was read."""
+        """The position, for the opposite direction, before the first item read."""
         return None if self._first is None else packed(self._query, self._first)
 
     def stats(self, reader: Reader) -> Stats:
-        """The cost, which counts each item once, although some are read again for the next page."""
+        """The cost. Each item counts once, although some are read again for the next page."""
         self._meter.returned -= len(self.ahead)
         return reader.stats(self._query, self._meter)
 
@@ -208,7 +208,7 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
     turned = merge.reversed() if is_back else merge
     streams = list(map(_Stream, turned.queries, places))
     entities = yield from _take(reader, turned, streams[::-1] if is_back else streams, size)
-    if is_back:  # whether something comes before tells whether this is the first page
+    if is_back:  # reading back: whether an item precedes tells whether this is the first page
         for stream in streams:
             if stream.is_short:
                 yield from stream.fill(1, reader.clock)
@@ -233,7 +233,7 @@ def _cursor(reader: Reader, is_back: bool, places: list[_Place], of: bytes) -> s
 def _take(
     reader: Reader, merge: Merge[Any], streams: list[_Stream], size: int
 ) -> Steps[list[Entity]]:
-    """The first results of all streams. With equal values, those of the first stream come first."""
+    """The first results of all streams; among equal values, an earlier stream's come first."""
     entities: list[Entity] = []
     share = min(size, -(-size // max(1, len(streams))) + _SPARE)
     first = max if merge.is_descending else min
@@ -249,7 +249,7 @@ def _take(
 
 
 class MergeTraversal(Generic[E]):
-    """A merge in progress: each step returns the next results, until `is_over`."""
+    """A merge in progress: each step returns more results, until `is_over`."""
 
     def __init__(self, reader: Reader, merge: Merge[E]) -> None:
         self._reader = reader
@@ -262,7 +262,7 @@ class MergeTraversal(Generic[E]):
         return all(stream.after is _AT_END for stream in self._streams)
 
     def step(self, size: int = _PAGE) -> Steps[list[E]]:
-        """The next results, at most so many."""
+        """The next results, at most `size`."""
         for query in self._merge.queries:
             yield from self._reader.records.check(query.schemas, query.keys)
         entities = yield from _take(self._reader, self._merge, self._streams, size)

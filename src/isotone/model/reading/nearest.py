@@ -1,10 +1,10 @@
-"""`store.nearest`: searches of vector indexes, and the entities that they find, with their scores.
+"""`store.nearest`: searches a vector index, and returns the nearest entities with their scores.
 
 Doc.by_embedding(tenant="a", language="en")                   # by name
 Doc.by_embedding.where(Doc.tenant == "a")                     # or by conditions
 
-A search compares a field with one value, and joins nothing but such comparisons. It finds items of one tag; for an entity
-that has kinds, there is a search for each, and their results are merged.
+A search supports only equality with one value per field, joined by AND. It finds items of one tag, so an entity with
+kinds needs one search for each kind; the results are merged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Neighbor(NamedTuple, Generic[E]):
 
 
 class VectorPattern(Generic[E]):
-    """A vector index of an entity: what `Doc.by_embedding` is on the class. Call it to make a search."""
+    """A vector index of an entity, as `Doc.by_embedding` on the class. Call it to make a search."""
 
     __slots__ = ("bound", "entity", "schema")
 
@@ -51,9 +51,9 @@ class VectorPattern(Generic[E]):
         self.bound = bound
 
     def __call__(self, **values: Any) -> VectorSearch[E]:
-        """The search among the entities that have these values in the fields of the index's partition and filters.
+        """The search among entities that have these values in the partition and filter fields.
 
-        Raises `UsageError` for other fields, and without a value for the partition.
+        Raises `UsageError` for other fields, or if the partition's value is missing.
         """
         fields = self.bound.conditions
         for name in values:
@@ -62,7 +62,7 @@ class VectorPattern(Generic[E]):
         return self._search({name: (fields[name], value) for name, value in values.items()})
 
     def where(self, *conditions: Condition) -> VectorSearch[E]:
-        """The search among the entities that satisfy the conditions: `==` with fields of the partition and filters.
+        """The search among entities that satisfy the conditions: `==` on partition and filter fields.
 
         Raises `UsageError` for any other condition.
         """
@@ -127,7 +127,7 @@ class VectorSearch(Generic[E]):
     def requests(
         self, vector: Iterable[SupportsFloat], limit: int, *, whole: bool
     ) -> Iterator[dict[str, Any]]:
-        """A request for each tag that the entities may have."""
+        """One request for each tag that the entities may have."""
         bound, schema = self.pattern.bound, self.pattern.schema
         numbers = bound.field.elements(vector)
         request: dict[str, Any] = {
@@ -137,7 +137,7 @@ class VectorSearch(Generic[E]):
             "TopK": limit,
         }
         names = {}
-        if whole:  # what is needed to read them by their keys
+        if whole:  # only what is needed to read them by their keys
             keys = [each.name for each in schema.table.keys.attributes]
             names = {f"#k{place}": name for place, name in enumerate(keys)}
             request["ProjectionExpression"] = ", ".join(names)
@@ -150,12 +150,12 @@ class VectorSearch(Generic[E]):
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether the entities must be read by their keys: to upgrade an item takes all of it."""
+        """Whether the entities must be read by their keys, because upgrading an item needs all of it."""
         return any(schema.version > 1 for schema in self._schemas)
 
     @cached_property
     def returned(self) -> dict[str, frozenset[str]]:
-        """The fields that a search returns of each kind, by its tag."""
+        """The fields that a search returns for each kind, by its tag."""
         return {schema.tag: _returned(schema, self.pattern.bound) for schema in self._schemas}
 
     @property
@@ -180,7 +180,7 @@ def nearest(
     *,
     whole: bool,
 ) -> Steps[list[Neighbor[E]]]:
-    """The entities whose vectors are nearest, the nearest first."""
+    """The entities with the nearest vectors, nearest first."""
     if isinstance(search, VectorPattern):
         search = search()
     if not isinstance(search, VectorSearch):
@@ -222,7 +222,7 @@ def nearest(
 def _read_whole(
     reader: Reader, search: VectorSearch[E], found: list[tuple[Item, float]]
 ) -> Steps[list[Neighbor[E]]]:
-    """The entities of items with known keys. One that was deleted meanwhile is left out."""
+    """Read the entities by their keys. One that was deleted meanwhile is left out."""
     pattern = search.pattern
     items = yield from fetch(pattern.schema.table.name, [key for key, _ in found])
     entities = [reader.entity_of(pattern.entity, item) for item in items]
@@ -234,7 +234,7 @@ def _read_whole(
 
 
 def _condition(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The members of a request that compare attributes with values."""
+    """The request members for a condition of equal values."""
     members: dict[str, Any] = {}
     all_names = {**names}
     if wanted:
@@ -251,7 +251,7 @@ def _condition(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str,
 
 
 def _returned(schema: EntitySchema, bound: BoundVectorIndex) -> frozenset[str]:
-    """The fields that a search returns of an entity: never the vector."""
+    """The fields that a search returns for an entity; never the vector."""
     layout, table = bound.layout, schema.table
     fields = schema.fields.items()
     if layout.projection == "ALL":

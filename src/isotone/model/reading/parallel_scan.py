@@ -1,6 +1,6 @@
-"""Parallel scans: the segments of a scan at the same time, with their total cost.
+"""Parallel scans: reads several segments at the same time, in threads or tasks, and adds up their cost.
 
-Each segment reads at most one request ahead, so results do not pile up for a slow consumer.
+Each segment reads at most one request ahead, so results do not pile up if the consumer is slow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def together(
     run: Callable[[Steps[list[E]]], list[E]],
     progress: Progress | None = None,
 ) -> Iterator[E]:
-    """The results of all segments as they arrive; `progress` gets the total cost after each request."""
+    """The results of all segments as they arrive; `progress` is called with the total cost after each request."""
     with ThreadPoolExecutor(len(segments), thread_name_prefix="isotone-scan") as pool:
         waiting: dict[Future[list[E]], Traversal[E]] = {
             pool.submit(run, each.step()): each for each in segments
@@ -50,8 +50,8 @@ async def together_async(
     run: Callable[[Steps[list[E]]], Coroutine[Any, Any, list[E]]],
     progress: Progress | None = None,
 ) -> AsyncIterator[E]:
-    """The same, awaited."""
-    import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+    """As `together`, for asyncio."""
+    import asyncio  # imported here, because it takes a tenth of the start-up time of a program that does not use it
 
     def begin(segment: Traversal[E]) -> asyncio.Task[list[E]]:
         return asyncio.ensure_future(run(segment.step()))

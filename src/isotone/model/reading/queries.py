@@ -1,12 +1,12 @@
-"""Queries and scans: limit, order, filters and index of a read, its request, and what its cursors are bound to.
+"""`Query` and `Scan`: filters, limits, order, selected fields, and the Query or Scan request made of them.
 
-Nothing is read here. A `Query` or a `Scan` is created from a key of an entity (`access_patterns`), refined by
-methods that each return a new one, and passed to a store. Invalid queries are refused when they are created.
+Nothing is read here. An entity's key (`access_patterns`) creates a `Query` or a `Scan`; its methods return refined
+copies; a store reads it. Invalid queries are refused when they are created.
 
     Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED").newest_first()
 
-The request leaves to DynamoDB whatever it can decide. `item_selection` decides the rest: it drops items of
-another kind in the same collection, bounds that BETWEEN includes, and expired items.
+The request leaves as much as possible to DynamoDB. `item_selection` does the rest: it drops items of other kinds in the
+same collection, bounds that BETWEEN includes, and expired items.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
 
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 OnInvalid = Literal["raise", "skip", "collect"] | Callable[[InvalidItem], object]
-"""What a read does with an item that is not what its entity declares."""
+"""What a read does with an item that does not fit its entity's declaration."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Read(Generic[E_co]):
-    """The base of queries and scans: entities, key, and limits.
+    """The base of queries and scans: entities, key and limits.
 
-    There is a key for each of the schemas, all on the same index.
+    There is one key for each schema, all on the same index.
     """
 
     operation: ClassVar[str]
@@ -94,7 +94,7 @@ class Read(Generic[E_co]):
     with_expired: bool = False
     when_invalid: OnInvalid = "raise"
     because: tuple[str, ...] = ()
-    """Why `match` took this key, and why not each of the others."""
+    """Why `match` chose this key, and not each of the others."""
 
     @property
     def table(self) -> Table:
@@ -108,7 +108,7 @@ class Read(Generic[E_co]):
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether the conditions exclude one another, so that there is nothing to read."""
+        """Whether the conditions exclude one another, so that nothing is read."""
         return self.bounds is not None and self.bounds.is_empty
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Read(Generic[E_co]):
             + ">"
         )
 
-    if not TYPE_CHECKING:  # type checkers refuse the loop by themselves
+    if not TYPE_CHECKING:  # hidden from type checkers, which refuse the loop on their own
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
@@ -134,8 +134,8 @@ class Read(Generic[E_co]):
     def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop entities that do not satisfy the conditions, after they were read and paid for.
 
-        A page's `stats` tell the cost. Raises `UsageError` for a condition on an attribute of the key,
-        which DynamoDB does not filter by.
+        A page's `stats` show the cost. Raises `UsageError` for a condition on a key attribute, which DynamoDB cannot
+        filter by.
         """
         check_unnamed("filter", self.schemas[0], named)
         for condition in conditions:
@@ -143,9 +143,9 @@ class Read(Generic[E_co]):
         return replace(self, filters=(*self.filters, *conditions))
 
     def select(self, *fields: Attr[Any]) -> Self:
-        """Read only some fields; reading another field of a returned entity raises.
+        """Read only some fields; access to another field of a returned entity raises.
 
-        It saves bandwidth, not capacity units.
+        This saves bandwidth, not capacity units.
         """
         known = {field for schema in self.schemas for field in schema.fields.values()}
         for each in fields:
@@ -161,7 +161,7 @@ class Read(Generic[E_co]):
         return replace(self, selected=names)
 
     def consistent(self) -> Self:
-        """See all acknowledged writes, for twice the units; not for global indexes."""
+        """Include all acknowledged writes, for twice the units; not available for global indexes."""
         index = None if self.index is None else self.table.indexes[self.index]
         if index is not None and index.kind == "global":
             raise UsageError(
@@ -171,15 +171,15 @@ class Read(Generic[E_co]):
         return replace(self, is_consistent=True)
 
     def including_expired(self) -> Self:
-        """Include entities that have expired and are not deleted yet."""
+        """Include entities that have expired but are not deleted yet."""
         return replace(self, with_expired=True)
 
     def on_invalid(self, action: OnInvalid) -> Self:
-        """What to do with items that are not what their entity declares.
+        """Set what to do with items that do not fit their entity's declaration.
 
-        "raise" ends the read with `InvalidItem`; this is the default. "skip" leaves such items out, and counts
-        them in `stats.invalid`. "collect" also lists the errors: `page.invalid`, `family.invalid`,
-        `snapshot.invalid`. A function is called with each error, in any read; by several threads in `scan`.
+        "raise", the default, ends the read with `InvalidItem`. "skip" leaves such items out and counts them in
+        `stats.invalid`. "collect" also lists the errors: `page.invalid`, `family.invalid`, `snapshot.invalid`. A
+        function is called with each error, in any read; in a parallel `scan`, from several threads.
 
         >>> orders = store.all(query.on_invalid(errors.append))
         """
@@ -193,7 +193,7 @@ class Read(Generic[E_co]):
     # Limits
 
     def limit(self, results: int) -> Self:
-        """Return at most this many entities, however many items are read for them."""
+        """Return at most this many entities, however many items must be read for them."""
         return replace(self, most_results=_positive(results, "limit"))
 
     def page_size(self, items: int) -> Self:
@@ -201,23 +201,23 @@ class Read(Generic[E_co]):
         return replace(self, items_a_page=_positive(items, "page_size"))
 
     def max_units(self, units: float) -> Self:
-        """Make no further request once this many capacity units are spent; the last request may exceed them."""
+        """Send no further request once this many capacity units are spent; the last request may exceed them."""
         if units <= 0:
             raise UsageError(f"max_units({units}) leaves nothing to read with; give more than 0")
         return replace(self, most_units=units)
 
     def max_requests(self, requests: int) -> Self:
-        """Make at most this many requests."""
+        """Send at most this many requests."""
         return replace(self, most_requests=_positive(requests, "max_requests"))
 
     # The request, and the entities of its response
 
     def request(self) -> Request:
-        """The request in the form for servers; the reader adds `Limit` and `ExclusiveStartKey`."""
+        """The request as servers take it. The reader adds `Limit` and `ExclusiveStartKey`."""
         return as_text(self.composed)
 
     def explain(self) -> str:
-        """What the read does, in a few lines: its key, what it filters, its order and what it costs.
+        """What the read does, in a few lines: its key, filter, order and cost.
 
         print(Order.match(Order.customer_id == "36ab", Order.total > 5).explain())
         """
@@ -225,7 +225,7 @@ class Read(Generic[E_co]):
 
     @cached_property
     def composed(self) -> dict[str, Any]:
-        """The request with its expressions as trees. It is shared: do not change it."""
+        """The request with its expressions as trees. It is cached and shared: do not change it."""
         return self._compose()
 
     def _compose(self) -> dict[str, Any]:
@@ -242,9 +242,9 @@ class Read(Generic[E_co]):
 
     @cached_property
     def identity(self) -> bytes:
-        """What identifies the read in its cursors.
+        """The text that binds cursors to this read.
 
-        The values of inequalities do not belong to it, because they may be relative to the present time.
+        It leaves out the values of inequalities, because they may depend on the current time.
         """
         conditions = [_without_bounds(each.node()) for each in (*flat(self.asked), *self.filters)]
         return identity(
@@ -257,7 +257,7 @@ class Read(Generic[E_co]):
 
     @property
     def _direction_or_part(self) -> object:
-        """The direction of a query, or the part of a scan."""
+        """A query's direction, or a scan's segment."""
         return None
 
     @property
@@ -267,7 +267,7 @@ class Read(Generic[E_co]):
 
     @cached_property
     def selection(self) -> ItemSelection:
-        """Which items become entities, and which of their fields are read."""
+        """Decides which items become entities, and which of their fields are decoded."""
         excluded = () if self.bounds is None else self.bounds.excluded
         is_only_kind = len(self.table.entities) == 1  # a class that is defined later changes it
         make: Callable[..., ItemSelection] = cached_selection
@@ -288,18 +288,18 @@ class Read(Generic[E_co]):
 
     @cached_property
     def position_attributes(self) -> tuple[str, ...]:
-        """The attributes of the key from which a read continues: the table's and the index's."""
+        """The attributes of a position in the read: the keys of the table and of the index."""
         return key_attributes(self.table, self.index)
 
     @property
     def fixed_position(self) -> Item:
-        """The attributes that are the same in all positions of the read."""
+        """The position attributes that are the same throughout the read."""
         bounds = () if self.bounds is None else self.bounds.restrictions
         return {each.attribute: each.operands[0] for each in bounds if each.operator == "="}
 
     @cached_property
     def open_position(self) -> tuple[tuple[str, str], ...]:
-        """The other attributes of a position, with their types."""
+        """The other position attributes, with their types."""
         fixed = self.fixed_position
         layouts = (self.table.keys, self.table.layout(self.index))
         types = {each.name: each.type for layout in layouts for each in layout.attributes}
@@ -309,7 +309,7 @@ class Read(Generic[E_co]):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Query(Read[E_co]):
-    """The entities of one item collection that lie in a range of a key."""
+    """Entities of one item collection, in a range of a key."""
 
     operation: ClassVar[str] = "Query"
 
@@ -319,8 +319,7 @@ class Query(Read[E_co]):
     def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop entities that do not satisfy the conditions, after they were read and paid for.
 
-        Raises `UsageError` for a condition on an attribute of the key, which DynamoDB does not filter
-        by.
+        Raises `UsageError` for a condition on a key attribute, which DynamoDB cannot filter by.
         """
         filtered = super().filter(*conditions, **named)
         keyed = {each.name for each in self.table.layout(self.index).attributes}
@@ -334,29 +333,29 @@ class Query(Read[E_co]):
         return filtered
 
     def descending(self) -> Self:
-        """The greatest values first, however the key stores them."""
+        """Order by the greatest values first, however the key stores them."""
         self._check_order()
         return replace(self, backward=self._stored_ascending)
 
     def ascending(self) -> Self:
-        """The least values first, however the key stores them."""
+        """Order by the least values first, however the key stores them."""
         self._check_order()
         return replace(self, backward=not self._stored_ascending)
 
     def newest_first(self) -> Self:
-        """The greatest values first: `descending`, for times."""
+        """As `descending`, for times."""
         return self.descending()
 
     def oldest_first(self) -> Self:
-        """The least values first: `ascending`, for times."""
+        """As `ascending`, for times."""
         return self.ascending()
 
     def reversed(self) -> Self:
-        """In the opposite direction."""
+        """Read in the opposite direction."""
         return replace(self, backward=not self.backward)
 
     def _check_order(self) -> None:
-        """Raise `UsageError` if the key holds values in a form that does not sort."""
+        """Raise `UsageError` if the key stores values in a form that does not sort."""
         free = self.bounds.free
         if free is not None and not all(key.sorts_by(free) for key in self.keys):
             name = free.field.name
@@ -384,14 +383,14 @@ class Query(Read[E_co]):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Scan(Read[E_co]):
-    """All entities of a table or an index, in no order; reads and pays for everything there."""
+    """All entities of a table or an index, in no particular order. Reads and pays for everything there."""
 
     operation: ClassVar[str] = "Scan"
 
     part: tuple[int, int] | None = None
 
     def segment(self, number: int, *, of: int) -> Self:
-        """One of several parts that can be read at the same time."""
+        """One segment of the scan; several segments can be read at the same time."""
         if not 0 <= number < of:
             raise UsageError(f"segment {number} of {of} does not exist; segments count from 0")
         return replace(self, part=(number, of))
@@ -408,15 +407,16 @@ class Scan(Read[E_co]):
 
 
 def position(read: Read[Any], item: Item | msgspec.Raw) -> Item:
-    """The key at which a read continues after an item."""
+    """The key after which a read continues, given the last item."""
     whole = decoded(item)
     return {name: whole[name] for name in read.position_attributes}
 
 
 def packed(read: Read[Any], key: Item) -> list[str]:
-    """The parts of a position that the read itself does not determine.
+    """The parts of a position that the read itself does not fix.
 
-    While keys have two forms, one part more says that they are those of the current form: no key is empty.
+    While keys have two forms, an additional part marks positions in the current form. It is unambiguous because no key
+    is empty.
     """
     parts = [key[name][type_] for name, type_ in read.open_position]
     for schema in read.schemas:
@@ -426,7 +426,7 @@ def packed(read: Read[Any], key: Item) -> list[str]:
 
 
 def unpacked(read: Read[Any], parts: Sequence[str]) -> Item:
-    """The position with these parts."""
+    """The position for these parts; the opposite of `packed`."""
     values = {
         name: {type_: part} for (name, type_), part in zip(read.open_position, parts, strict=False)
     }
@@ -434,7 +434,7 @@ def unpacked(read: Read[Any], parts: Sequence[str]) -> Item:
 
 
 def _without_bounds(node: nodes.ConditionNode) -> nodes.ConditionNode | tuple[object, ...]:
-    """A condition without the values of its inequalities."""
+    """A condition without the values of inequalities."""
     match node:
         case nodes.Comparison(operator, left, nodes.Literal()) if operator in ORDERINGS:
             return (operator, left)
@@ -450,7 +450,7 @@ def _without_bounds(node: nodes.ConditionNode) -> nodes.ConditionNode | tuple[ob
 
 
 def check_unnamed(call: str, schema: EntitySchema, named: Mapping[str, object]) -> None:
-    """Raise `UsageError` for fields named as keyword arguments, with the conditions to write."""
+    """Raise `UsageError` for fields passed as keyword arguments; the message has the conditions to write."""
     if named:
         entity = schema.entity.__name__
         conditions = ", ".join(f"{entity}.{name} == {each!r}" for name, each in named.items())
@@ -466,7 +466,7 @@ def _positive(number: int, what: str) -> int:
 
 
 def _kinds_of(schemas: tuple[EntitySchema, ...]) -> tuple[tuple[EntitySchema, int], ...]:
-    """The kinds of the entities that are read, each with the place of its entity."""
+    """All kinds of the read entities, each with the index of its entity."""
     read = {schema.tag for schema in schemas}
     return tuple(
         (kind, place)
@@ -481,10 +481,10 @@ def _kinds_of(schemas: tuple[EntitySchema, ...]) -> tuple[tuple[EntitySchema, in
 
 
 def can_be_counted(read: Read[Any]) -> bool:
-    """Whether the database can decide which items count.
+    """Whether the database can decide by itself which items count.
 
-    The filter of a query cannot use the key that is queried by. No filter can use the form of a key, which
-    distinguishes kinds without a tag, so no other kind may lie in the range.
+    A query's filter cannot use the key that is queried. No filter can test the form of a key, by which items without a
+    tag are recognised, so no other kind may lie in the range.
     """
     projected = projected_attributes(read.table, read.index)
     needed = {read.table.tag, *expiry_attributes(read.schemas)}
@@ -503,7 +503,7 @@ def can_be_counted(read: Read[Any]) -> bool:
 
 
 def _may_have_others(read: Read[Any], bounds: KeyBounds) -> bool:
-    """Whether items of other kinds may lie in the range of a query."""
+    """Whether items of other kinds may lie in a query's range."""
     key, table = read.keys[0], read.table
     if len(table.entities) == len(read.schemas):
         return False
@@ -518,9 +518,9 @@ def _may_have_others(read: Read[Any], bounds: KeyBounds) -> bool:
 
 
 def _others(read: Read[Any]) -> tuple[EntitySchema, ...]:
-    """The entities of the table that are not read, and whose items may lack a tag or be taken for one that is read.
+    """The table's other entities, whose items may lack a tag or be mistaken for the wanted ones.
 
-    Kinds of an entity always have tags, so a read of some kinds has no others.
+    Kinds of an entity always have tags, so a read of some kinds has no such others.
     """
     if all(schema.base is not None for schema in read.schemas):
         return ()
@@ -533,7 +533,7 @@ def _others(read: Read[Any]) -> tuple[EntitySchema, ...]:
 def _ranges_beside(
     key: BoundKey, others: tuple[EntitySchema, ...]
 ) -> tuple[Restriction | None, ...]:
-    """The ranges of other kinds whose items may be in one collection with those of a key."""
+    """The ranges of other entities that may be in one collection with this key's items."""
     return tuple(
         range_of(its)
         for schema in others
@@ -543,7 +543,7 @@ def _ranges_beside(
 
 
 def counting(read: Read[Any], now: float) -> Request:
-    """The request that counts; the database decides which items count."""
+    """The counting request; the database decides which items count."""
     tag = nodes.Path((read.table.tag,))
     is_of_kind: nodes.ConditionNode = nodes.Or(
         tuple(schema.is_of_kind() for schema in read.schemas)
@@ -572,7 +572,7 @@ def _expressions(read: Read[Any], further: Sequence[nodes.ConditionNode] = ()) -
 
 
 def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
-    """A condition that applies only to the entities whose fields it is on, and to their present version."""
+    """A condition that applies only to the entities that have its fields, in their current version."""
     owner = owner_of(condition, read.schemas)
     exempt: list[nodes.ConditionNode] = []
     if len(read.schemas) > 1:
@@ -586,12 +586,12 @@ def _scoped(read: Read[Any], condition: Condition) -> nodes.ConditionNode:
 
 
 def _may_be_older(schemas: tuple[EntitySchema, ...]) -> bool:
-    """Whether items may have been written by an older version of an entity."""
+    """Whether an older version of an entity may have written some items."""
     return any(schema.version > 1 for schema in schemas)
 
 
 def owner_of(condition: Condition, schemas: tuple[EntitySchema, ...]) -> EntitySchema:
-    """The schema, among those read, whose fields a condition is on."""
+    """The schema, among the read ones, whose fields a condition uses."""
     if not isinstance(condition, Condition):
         raise not_a_condition(condition)
     fields = list(condition.fields())

@@ -1,9 +1,8 @@
-"""Executes reads: `get`, `page`, `iterate`, `first`, `all`, `count`, `load`, `get_many`; `TooMany`.
+"""Executes reads over as many requests as needed: `get`, `page`, `first`, `all`, `count`, `load`, `get_many`.
 
-Each is a generator of requests (`steps`) that returns its result. A read takes as many requests as it
-needs: DynamoDB ends each response at 1 MB, and filters drop items, so an empty response is not the end. The
-query itself bounds a read, by results, units or requests. The responses so far determine how much the next
-request reads.
+Each read is a generator of requests (`steps`) that returns its result. It takes as many requests as it needs: DynamoDB
+ends each response at 1 MB, and filters drop items, so an empty response is not the end. The query may limit results,
+units or requests. The responses so far determine how many items the next request reads.
 """
 
 from __future__ import annotations
@@ -66,17 +65,19 @@ P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
-_COUNTED_REQUESTS: Final = 16  # to measure a collection that is too large to be loaded
-_FILTERED: Final = 32  # items that the first request reads, at least, if there is a filter
-_GROWTH: Final = 4  # how much more the next request reads than the last, at most
-_ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows it
+_COUNTED_REQUESTS: Final = (
+    16  # requests to estimate the size of a collection that is too large to load
+)
+_FILTERED: Final = 32  # items that the first request reads at least, if there is a filter
+_GROWTH: Final = 4  # a request reads at most this many times as much as the previous one
+_ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows the real number
 
 
 class Page(Sequence[E_co]):
     """A page of results: a sequence in their order, with the cursors of the next and previous pages.
 
-    `cursor` is None at the end, `previous` at the start. A page may be empty, and therefore false, though there
-    are more results: a query's own limits ended it, or the page before was the last one and full. So a loop ends when
+    `cursor` is None at the end, `previous` at the start. A page may be empty (and therefore false) although there are
+    more results: if the query's own limits ended it, or if the previous page was the last one and full. So loop until
     `cursor` is None. `invalid` lists the errors of a query with `on_invalid("collect")`.
     """
 
@@ -144,7 +145,7 @@ class Reader:
     def get(
         self, entity: type[E], values: dict[str, Any], *, consistent: bool = False
     ) -> Steps[E | None]:
-        """The entity with this primary key or unique value; None if there is none, or it has expired."""
+        """The entity with this primary key or unique value; None if there is none, or if it has expired."""
         schema = entity.__schema__
         if schema.primary not in self.records.checked:
             yield from self.records.check((schema,), (schema.primary,))
@@ -164,7 +165,7 @@ class Reader:
         return self.entity_of(entity, item)
 
     def entity_of(self, entity: type[E], item: Item | None) -> E | None:
-        """The entity of an item that was read by its key; None if it is another kind, or has expired."""
+        """The entity of an item that was read by its key; None if it is of another kind, or has expired."""
         if item is None:
             return None
         schema = entity.__schema__
@@ -187,9 +188,9 @@ class Reader:
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
     ) -> Steps[bool]:
-        """Whether there is an entity with this primary key that has not expired; reads its key alone.
+        """Whether an unexpired entity has this primary key; reads only its key.
 
-        By a unique value, it reads what `get` reads.
+        Given a unique value, it reads as much as `get`.
         """
         if unique_field(schema, frozenset(values)) is not None:
             return (yield from self.get(schema.entity, {**values})) is not None
@@ -211,7 +212,7 @@ class Reader:
         return schema.kind_of(item) is not None
 
     def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
-        """Exactly `size` results; fewer only at the end, or at the query's own limits."""
+        """A page of exactly `size` results; fewer only at the end, or at the query's own limits."""
         _check(read)
         _check_unlimited(read, "a page has a size")
         if type(size) is not int or size < 1:
@@ -223,7 +224,7 @@ class Reader:
         meter = CostMeter(read.is_consistent, read.when_invalid)
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
-        # Backwards one more is read, which tells whether this is the first page.
+        # Backwards, one more is read to see whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
         collect = _collect if at.key is None else collect_after
@@ -236,7 +237,7 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        # Of E; cast() would cost each read a call.
+        # Entities of class E; cast() would add a call per read.
         items: list[Any] = [entity for entity, _ in found]
         if is_back:
             items.reverse()
@@ -263,7 +264,7 @@ class Reader:
         return self.cursors.write((at.is_back, parts), read.identity)
 
     def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
-        """The cursor of the page after an entity, given the fields of its primary and the queried key."""
+        """The cursor of the page after an entity, given the fields of its primary key and of the queried key."""
         (schema,) = query.schemas
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
         return self.cursors.write((False, packed(query, key)), query.identity)
@@ -309,7 +310,7 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        # Of E; cast() would cost each read a call.
+        # Entities of class E; cast() would add a call per read.
         entities: list[Any] = [entity for entity, _ in found]
         return entities
 
@@ -318,7 +319,7 @@ class Reader:
         _check(read)
         if read.is_empty:
             return 0
-        if read.when_invalid != "raise":  # the database cannot tell which items are valid
+        if read.when_invalid != "raise":  # the database cannot decide which items are valid
             return len((yield from self.all(read)))
         if has_two_forms(read) or not can_be_counted(read):
             return len((yield from self.all(read.select())))
@@ -349,9 +350,9 @@ class Reader:
     def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
-        """A parent and the children nearest to it, at most `children` of them, in one read.
+        """A parent and at most `children` of its nearest children, in one read.
 
-        Raises `UsageError` if several parents were read.
+        Raises `UsageError` if the read found several parents.
         """
         _check(query, FamilyQuery)
         if not query.begins_with_parent and children is not None:
@@ -393,10 +394,10 @@ class Reader:
         consistent: bool = False,
         progress: FetchProgress | None = None,
     ) -> Steps[list[E | None]]:
-        """The entities with these primary keys, in their order; None for each that is missing.
+        """The entities with these primary keys, in the same order; None for each missing one.
 
-        A request has a hundred keys. Keys that the service leaves out are requested again, after growing
-        pauses; raises `BatchIncomplete` if it keeps leaving them out.
+        A request has up to a hundred keys. Keys that the service leaves unprocessed are requested again, after growing
+        pauses; raises `BatchIncomplete` if the service keeps leaving them.
         """
         schema = entity.__schema__
         if schema.primary not in self.records.checked:
@@ -430,9 +431,9 @@ class Reader:
         return found
 
     def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
-        """A small collection as a whole, to be filtered and sorted in memory.
+        """Load a small collection as a whole, to filter and sort it in memory.
 
-        Raises `TooLarge` with its size if that is more than `at_most` bytes.
+        Raises `TooLarge` with its size if it has more than `at_most` bytes.
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
@@ -470,7 +471,7 @@ class Reader:
     def _too_large(
         self, read: Read[Any], size: int, meter: CostMeter, start: Item | None, at_most: int
     ) -> Steps[TooLarge]:
-        """The error, with the size of the whole, which some further requests estimate by counting."""
+        """The error with the size of the whole collection, estimated by a few further counting requests."""
         everything = replace(read, filters=(), selected=None).composed
         request, scanned = {**everything, "Select": "COUNT"}, meter.scanned
         for _ in range(_COUNTED_REQUESTS):
@@ -488,20 +489,20 @@ class Reader:
         )
 
     def traverse(self, read: Read[E]) -> Traversal[E]:
-        """All results, those of one request at a time."""
+        """All results, in batches of one request each."""
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
         return Traversal(read, self.clock, self.records, self.stats)
 
     def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
-        """The parts of a scan, which can be read at the same time."""
+        """The segments of a scan, which can be read at the same time."""
         _check(read, Scan)
         _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
 
     def stats(self, read: Read[Any], meter: CostMeter) -> Stats:
-        """The cost of a read that has ended; reported if it was wasteful."""
+        """The cost of a finished read, which is reported if it was wasteful."""
         stats = meter.stats()
         if self._report is not None and stats.is_wasteful and not has_two_forms(read):
             self._report(waste_of(read, stats))
@@ -512,7 +513,7 @@ class Reader:
 
 
 def _check(read: object, kind: type[Read[Any]] = Read) -> None:
-    """Raise `UsageError` for anything but a query or a scan, for programs without a type checker."""
+    """Raise `UsageError` for anything but a query or a scan; programs may have no type checker."""
     if not isinstance(read, kind):
         raise UsageError(f"{read!r} does not say what to read; write {_SUCH_AS[kind]}")
 
@@ -530,7 +531,7 @@ def _check_unlimited(read: Read[Any], why: str) -> None:
 
 
 def _not_listed(read: Read[Any]) -> UsageError:
-    """The error for errors to be collected where no result could list them."""
+    """The error for `on_invalid("collect")` on a read whose result cannot list errors."""
     return UsageError(
         f"{read.name}: on_invalid('collect') lists errors on a page, a family or a snapshot, and this read "
         "returns none; give it a function, such as on_invalid(errors.append), or 'skip'"
@@ -538,7 +539,7 @@ def _not_listed(read: Read[Any]) -> UsageError:
 
 
 def _check_parallel(read: Scan[Any], count: int) -> None:
-    """Refuse bounds that would apply to each part of a scan instead of the whole."""
+    """Refuse limits that would apply to each segment of a scan instead of the whole."""
     if count < 1:
         raise UsageError(f"a scan in {count} segments reads nothing; give 1 or more")
     if read.part is not None:
@@ -574,9 +575,9 @@ def _neighbours(
 def _collect(
     read: Read[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """The wanted number of results after a position, and the position after them.
+    """Read the wanted number of results after a position; returns them with the position after them.
 
-    The position is None at the end of the data.
+    That position is None at the end of the data.
     """
     if has_two_forms(read):
         return (yield from _collect_two_forms(read, wanted, start, meter, clock))
@@ -613,9 +614,9 @@ def _collect(
 def collect_after(
     read: Read[Any], wanted: int, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """`_collect`, after a position that may lie outside of the read's range.
+    """As `_collect`, after a position that may lie outside the read's range.
 
-    A cursor outlives the values of inequalities, and the service refuses positions outside of a range.
+    A cursor may be used with other values of inequalities, and the service refuses positions outside the range.
     """
     if start is not None and isinstance(read, Query):
         side = side_of(read.bounds, start)
@@ -629,7 +630,7 @@ def collect_after(
 def _collect_two_forms(
     read: Query[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """`_collect` while items are stored under keys of two forms."""
+    """As `_collect`, while items are stored under keys of two forms."""
     found: list[Found] = []
     merge = TwoForms(read, start, meter, clock)
     while not merge.is_over:
@@ -652,7 +653,7 @@ def _collect_two_forms(
 class Traversal(Generic[E]):
     """A read in progress: each step returns the results of one request.
 
-    `is_over` tells when there are no more; `stats` the cost so far.
+    `is_over` is true when there are no more; `stats` is the cost so far.
     """
 
     def __init__(
@@ -679,11 +680,11 @@ class Traversal(Generic[E]):
         return self._meter.stats()
 
     def step(self) -> Steps[list[E]]:
-        """The next results, possibly none; raises `BudgetSpent` if the query's bounds allow no more."""
+        """The next results, possibly none; raises `BudgetSpent` if the query's limits are used up."""
         return cast("list[E]", [entity for entity, _ in (yield from self.found())])
 
     def found(self) -> Steps[list[Found]]:
-        """The next results as `step` returns them, each with its item."""
+        """The next results, each with its item."""
         read, meter = self._read, self._meter
         if self._request is None or self.is_over:
             return []
@@ -722,7 +723,7 @@ class Traversal(Generic[E]):
 
 
 def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str, Any]:
-    """A request that continues after a position."""
+    """A request that continues after a position, with a limit."""
     further = dict(request)
     if start is not None:
         further["ExclusiveStartKey"] = start
@@ -732,7 +733,7 @@ def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str,
 
 
 class _Pace:
-    """The number of items that each request reads: probably enough, within the query's bounds."""
+    """Chooses how many items each request reads: probably enough, within the query's limits."""
 
     __slots__ = ("_last", "_meter", "_read")
 
@@ -742,7 +743,7 @@ class _Pace:
         self._last: int | None = None
 
     def next(self, missing: int | None, found: int) -> int | None:
-        """The Limit of the next request; None for as much as a response holds."""
+        """The next request's Limit; None for a full response."""
         limit = self._read.items_a_page
         if missing is not None:
             estimate = items_to_read(
@@ -768,10 +769,10 @@ class _Pace:
 def items_to_read(
     missing: int, last: int | None, scanned: int, found: int, *, is_filtered: bool
 ) -> int:
-    """The number of items that will probably contain the missing results, by the hit rate so far.
+    """How many items will probably contain the missing results, given the hit rate so far.
 
-    The first request (`last` is the number of the one before) reads as many items as results are missing, so a read
-    that drops nothing wastes nothing. With a filter it reads more, to make fewer requests.
+    The first request (`last` is None) reads as many items as results are missing, so an unfiltered read wastes nothing.
+    With a filter it reads more, to send fewer requests.
     """
     if last is None:
         return max(missing, _FILTERED) if is_filtered else missing
@@ -781,14 +782,14 @@ def items_to_read(
 
 
 def _is_spent(read: Read[Any], meter: CostMeter) -> bool:
-    """Whether the query's bounds are reached."""
+    """Whether a limit of the query is used up."""
     return (read.most_units is not None and meter.units >= read.most_units) or (
         read.most_requests is not None and meter.requests >= read.most_requests
     )
 
 
 def _spent(read: Read[Any], meter: CostMeter) -> BudgetSpent:
-    """The error for a read whose bounds ended it."""
+    """The error for a read that reached its limits."""
     stats = replace(meter.stats(), exhausted=True)
     return BudgetSpent(
         f"{read.name} is not complete after {pluralized(stats.units, 'unit', form='g')} and {pluralized(stats.requests, 'request')}, which is "

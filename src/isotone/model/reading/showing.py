@@ -1,4 +1,4 @@
-"""Entities as a table of text, in their order, with the keys that put them in that order.
+"""`show`: prints entities as a table of text, in order, with the keys that determine the order.
 
 >>> isotone.show(store.all(Order.by_status.where(Order.customer_id == "2b5a41c0")), by=Order.by_status)
 GSI1PK             GSI1SK           customer_id  number  status
@@ -36,10 +36,10 @@ def show(
     by: Pattern[Any] | None = None,
     file: TextIO | None = None,
 ) -> None:
-    """Print entities as a table: a column for each of the fields, or for their keys and all fields.
+    """Print entities as a table. The columns are the given fields; by default, their keys and all fields.
 
-    `by` is the key whose attributes are shown; the primary one by default. Raises `UsageError` for
-    anything but entities, such as a query that is not read yet.
+    `by` is the key whose attributes are shown, by default the primary one. Raises `UsageError` for anything but
+    entities, such as a query that has not been read.
     """
     print(table_text(_entities(entities), fields, by), file=file)
 
@@ -66,7 +66,7 @@ def _is_entity(value: Any) -> bool:
 def table_text(
     entities: Sequence[Entity], fields: Sequence[Attr[Any]] = (), by: Pattern[Any] | None = None
 ) -> str:
-    """The lines of the table, under a header; "(nothing)" if there are no entities."""
+    """The table's lines, with a header; "(nothing)" if there are no entities."""
     if not entities:
         return "(nothing)"
     names = [each.name for each in fields]
@@ -88,7 +88,7 @@ def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
-    """The key attributes, the kind, and the fields that were read and are not key attributes."""
+    """The key attributes, the kind, and the other fields that were read."""
     schema = entity.__schema__
     index = None if by is None else by.key.index
     row: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""A small collection in memory: loaded once, then filtered, sorted and shown by any attribute.
+"""`load`: a small collection in memory (`Snapshot`), to filter, sort and group by any field.
 
-Under a megabyte, one read costs less than an index for each order and each filter. Conditions mean the
-same as in the database, because they are evaluated on the stored form of the items.
+Under a megabyte, one read costs less than an index for each order and filter. Conditions mean the same as in the
+database, because they are evaluated on the stored items.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 
 class Snapshot(Sequence[E], Generic[E]):
-    """A collection of loaded entities; `size` is that of their items in bytes, `stats` the cost of the load.
+    """Loaded entities. `size` is the size of their items in bytes, `stats` the cost of loading them.
 
-    Every method returns a new snapshot. `is_whole` is False for entries of an index that lacks attributes.
+    Every method returns a new snapshot. `is_whole` is False if an index supplied the entities, and lacks attributes.
     `invalid` is as on a page.
     """
 
@@ -68,17 +68,17 @@ class Snapshot(Sequence[E], Generic[E]):
     def where(self, *conditions: Condition) -> Snapshot[E]:
         """The entities that satisfy the conditions, evaluated as in the database. O(n); reads nothing.
 
-        Only entities of the kind that has the fields satisfy a condition. Raises `UsageError` for a
-        condition on a field that was not loaded.
+        An entity satisfies a condition only if its class has the field. Raises `UsageError` for a condition on a field
+        that was not loaded.
         """
         tests = [self._test(condition) for condition in conditions]
         return self._of(place for place in range(len(self)) if all(test(place) for test in tests))
 
     def sorted_by(self, *parts: Attr[Any] | Component) -> Snapshot[E]:
-        """The entities sorted by fields as a key would, the most significant first.
+        """The entities sorted by fields, as in a key: the most significant field first.
 
-        `desc(field)` reverses the order of one, `in_order(field)` takes the order of declaration. Entities
-        without a value come last.
+        `desc(field)` reverses a field's order; `in_order(field)` uses the order of declaration. Entities without a
+        value come last.
         """
         places = list(range(len(self)))
         for part in reversed(parts):
@@ -93,14 +93,14 @@ class Snapshot(Sequence[E], Generic[E]):
         return self._of(places)
 
     def group_by(self, field: Attr[T]) -> dict[T, list[E]]:
-        """The entities by the value of a field; values in the order of their first appearance."""
+        """The entities grouped by a field's value; values in the order in which they first appear."""
         groups: dict[T, list[E]] = {}
         for each in self:
             groups.setdefault(getattr(each, field.name), []).append(each)
         return groups
 
     def gaps(self, start: Attr[T], end: Attr[T], *, between: tuple[T, T]) -> list[tuple[T, T]]:
-        """The gaps between the intervals from `start` to `end`, within bounds: a calendar's free slots."""
+        """The gaps between intervals from `start` to `end`, within bounds: a calendar's free slots."""
         reached, last = between
         free: list[tuple[T, T]] = []
         for each in self.sorted_by(start):
@@ -116,7 +116,7 @@ class Snapshot(Sequence[E], Generic[E]):
         return free
 
     def table(self, *fields: Attr[Any]) -> str:
-        """The entities as a table of text, with a column for each field; all fields by default."""
+        """The entities as a text table with one column for each field; all fields by default."""
         if not fields and self._entities:
             fields = tuple(self._entities[0].__schema__.fields.values())
         return table_text(self._entities, fields)
@@ -133,7 +133,7 @@ class Snapshot(Sequence[E], Generic[E]):
         )
 
     def _test(self, condition: Condition) -> Callable[[int], bool]:
-        """Whether the entity at a position satisfies a condition."""
+        """A function that tells whether the entity at a position satisfies a condition."""
         if not isinstance(condition, Condition):
             raise not_a_condition(condition)
         fields = list(condition.fields())
@@ -178,10 +178,10 @@ class Snapshot(Sequence[E], Generic[E]):
 
 
 def _rank(component: Component) -> Callable[[Any], Any]:
-    """How a value sorts in a key: an enum by its value, a text in the case of the key."""
+    """A function from a value to how it sorts in a key: an enum by its value, a text in the key's case."""
     field = component.field
     if field.wire.python in (set, frozenset):
-        raise _orderless(field)  # Python would compare them by inclusion
+        raise _orderless(field)  # Python would compare sets by inclusion
     order = declared_values(field) if component.form == "in_order" else field.order
     if order:
         return {choice: place for place, choice in enumerate(order)}.__getitem__

@@ -1,18 +1,18 @@
-"""Reads of an entity whose items are stored under keys of two forms: the current one, and a previous one.
+"""Queries while items are stored under previous and current keys (`was`): merges both ranges into one order.
 
-While `was` is declared (`declaring.previous_keys`), a query covers two ranges: that of the previous key, and that of the
-current one. Their results are merged in the order of the current key, each item once. A cursor is a position in
-this order. So it stays valid while items are rewritten, and afterwards.
+While `was` is declared (`declaring.previous_keys`), a query covers two ranges: one under the previous key, one under
+the current key. Their results are merged in the order of the current key, each item once. A cursor is a position in
+this order, so it stays valid while items are rewritten and afterwards.
 
     previous   ├── read first ──▶┤ mark
     current    ├──── then as far as the mark ────▶┤
 
-An item moves only from the previous form to the current one. So a part of the order is read under the previous
-key first: whatever has left it by then is found under the current key.
+An item only ever moves from the previous form to the current one. So each part of the order is read under the previous
+key first: an item that has left it by then is found under the current key.
 
-If both keys sort by the same fields, the previous range is read from the position of the cursor, as far as
-needed. Otherwise it is read as a whole and sorted; it contains only what is not rewritten yet. Items with equal
-index keys are ordered by their primary key, and read together, because engines order them in their own way.
+If both keys sort by the same fields, the previous range is read from the cursor's position, as far as needed. Otherwise
+it is read completely and sorted; it contains only items that are not yet rewritten. Items with equal index keys are
+ordered by their primary key and read together, because each engine orders them in its own way.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Entity")
 
-_FASTEST: Final = 64  # how many times as much a request reads as is needed, at most
-_FILTERED: Final = 32  # items that a request reads, at least, if there is a filter
+_FASTEST: Final = 64  # a request reads at most this many times what is needed
+_FILTERED: Final = 32  # items that each request reads at least, if there is a filter
 
 
 def has_two_forms(read: Read[E]) -> TypeGuard[Query[E]]:
-    """Whether items of a query may be stored under keys of two forms, which have no common order."""
+    """Whether a query's items may be stored under two forms of its key, which have no common order."""
     for schema in read.schemas:
         if schema.previous is not None:
             return isinstance(read, Query) and any(map(_has_previous_form, read.schemas, read.keys))
@@ -70,9 +70,9 @@ def _has_previous_form(schema: EntitySchema, key: BoundKey) -> bool:
 
 
 def previous_queries(query: Query[E]) -> list[Query[E]]:
-    """For each kind whose keys have a previous form, the query for its items under that form.
+    """For each kind whose key has a previous form, the query for its items in that form.
 
-    Raises `Unanswerable` if the previous key groups its items by what the query does not give.
+    Raises `Unanswerable` if the query does not give the partition fields of the previous key.
     """
     return [
         _previous_query(query, schema, key, conditions)
@@ -92,7 +92,7 @@ def _previous_query(
     plain = [each for each in flat(conditions) if isinstance(each, ValueComparison)]
     groups = [each for each in plain if each.operator == "=" and each.field.name in grouping]
     failure: Unanswerable | None = None
-    for asked in (conditions, groups):  # the previous key may not answer all of them
+    for asked in (conditions, groups):  # the previous key may not answer all conditions
         try:
             range_ = bounds(before, asked)
         except Unanswerable as error:
@@ -109,20 +109,20 @@ def _previous_query(
 
 
 def with_previous_tags(query: Read[E]) -> Read[E]:
-    """The read as programs make it that know the previous tags."""
+    """The read, with the previous tags in its identity, as other programs make it that declare them."""
     return replace(query, schemas=tuple(each.previous or each for each in query.schemas))
 
 
 def position_in(query: Read[E], parts: Sequence[str]) -> Item:
-    """The position in a cursor, also if it was made when the keys had their previous form.
+    """The position in a cursor, even if the cursor was made when the keys had their previous form.
 
-    Raises `InvalidCursor` for one of another order.
+    Raises `InvalidCursor` for a cursor of another order.
     """
     if not has_two_forms(query):
         return unpacked(query, parts)
     open_parts = len(query.open_position)
     if len(parts) == open_parts + 1 and not parts[-1]:
-        return unpacked(query, parts)  # made while `was` is declared
+        return unpacked(query, parts)  # made while `was` was declared
     forms = _forms(query)
     position = unpacked(query, parts) if len(parts) == open_parts else None
     is_current = position is not None and any(form.is_current(position) for form in forms)
@@ -132,7 +132,7 @@ def position_in(query: Read[E], parts: Sequence[str]) -> Item:
             continue
         earlier = unpacked(before, parts)
         if not form.is_in_order and form.was_position(earlier):
-            position = None  # perhaps of the time before
+            position = None  # perhaps made before `was` was declared
         elif form.is_in_order and not is_current:
             position = form.position(earlier) or position
     if position is None:
@@ -155,7 +155,7 @@ def _forms(query: Query[Any]) -> list[_QueriedKind]:
 
 
 class _QueriedKind:
-    """A kind in a query: its key in the current and in the previous form, which may be the same."""
+    """A kind in a query, with the current and the previous form of its key, which may be equal."""
 
     def __init__(self, schema: EntitySchema, key: BoundKey, range_: KeyBounds) -> None:
         previous = schema.previous
@@ -169,15 +169,15 @@ class _QueriedKind:
         self._range = range_
 
     def is_current(self, position: Item) -> bool:
-        """Whether a position has the current form."""
+        """Whether a position is of a key in the current form."""
         return self.key.has_form_of(position) and self.schema.primary.has_form_of(position)
 
     def was_position(self, position: Item) -> bool:
-        """Whether a position has the previous form."""
+        """Whether a position is of a key in the previous form."""
         return self.before.has_form_of(position) and self._primary_before.has_form_of(position)
 
     def position(self, key: Item) -> Item | None:
-        """A position among the items of this kind, in the current form; None if it is of another kind."""
+        """A position among this kind's items, in the current form; None if it is of another kind."""
         try:
             return {
                 **_moved(key, self._primary_before, self.schema.primary),
@@ -187,9 +187,9 @@ class _QueriedKind:
             return None
 
     def mark(self, key: Item) -> Item | None:
-        """A key before which all items of the previous form lie, if those before a position do; None if unknown.
+        """A key up to which all items in the previous form have been read, given a position; None if unknown.
 
-        The position may be of an item in the current form, between two of the previous form.
+        The position may be that of an item in the current form, between two in the previous form.
         """
         if not self.is_in_order:
             return None
@@ -204,7 +204,7 @@ class _QueriedKind:
         return _encoded(self.key, values)
 
     def known(self, values: dict[str, Any], item: Item) -> dict[str, Any]:
-        """The values of an entity, with those that only its keys hold."""
+        """An entity's values, including those that are only stored in its keys."""
         known = dict(values)
         for slot in (*self.before.slots, *self._primary_before.slots):
             if any(part.field.name not in known for part in slot.components):
@@ -212,7 +212,7 @@ class _QueriedKind:
         return known
 
     def entry(self, known: dict[str, Any]) -> Item | None:
-        """The key's attributes in the current form; None if they are not in the range of the query."""
+        """The key's attributes in the current form; None if they lie outside the query's range."""
         lacking = self.key.component_names - known.keys()
         if lacking:
             raise UsageError(
@@ -224,11 +224,11 @@ class _QueriedKind:
         return entry if entry is not None and self.has(entry) else None
 
     def has(self, entry: Item) -> bool:
-        """Whether a key lies in the range of the query under the current key."""
+        """Whether a key lies in the query's range under the current key."""
         return contains(self._range, entry)
 
     def is_previous(self, item: Item, values: dict[str, Any]) -> bool:
-        """Whether an item has the key in its previous form only."""
+        """Whether an item has the key only in its previous form."""
         if self.before is self.key:
             return False
         before, entry = _encoded(self.before, values), _encoded(self.key, values)
@@ -236,7 +236,7 @@ class _QueriedKind:
 
 
 def _moved(item: Item, before: BoundKey, key: BoundKey) -> Item:
-    """The attributes of a key in its current form, of which they may be already."""
+    """A key's attributes in the current form; they may already be in that form."""
     here = {slot.attribute.name: item[slot.attribute.name] for slot in key.slots}
     if before is key:
         return here
@@ -258,7 +258,7 @@ def _encoded(key: BoundKey, values: dict[str, Any]) -> Item | None:
 
 
 def _parsed_beginning(slot: Slot, value: AttributeValue) -> dict[str, Any] | None:
-    """The fields of the longest beginning of a text that has the form of a slot; None if none has."""
+    """The fields in the longest prefix of a text that has a slot's form; None if no prefix has."""
     texts = [value]
     if isinstance(slot, StringSlot):
         texts = [{"S": value["S"][:length]} for length in range(len(value["S"]), 0, -1)]
@@ -271,7 +271,7 @@ def _parsed_beginning(slot: Slot, value: AttributeValue) -> dict[str, Any] | Non
 
 
 def _order(slot: Slot) -> object:
-    """What determines the order of a slot's values; equal to no other if it is another one."""
+    """A value that is equal for slots whose values sort in the same way."""
     if not isinstance(slot, StringSlot):
         return [(slot.components[0].field.name, False, "value", slot.attribute.type)]
     if not all(map(slot.template.keeps_order, range(len(slot.components)))):
@@ -283,7 +283,7 @@ def _order(slot: Slot) -> object:
 
 
 def _with_keys(query: Query[E]) -> Query[E]:
-    """The query with the fields of all keys, if some are selected."""
+    """The query; if it selects fields, with the fields of all keys added."""
     if query.selected is None:
         return query
     keys = [key for schema in query.schemas for key in schema.keys_of_both_forms]
@@ -298,12 +298,12 @@ def _with_keys(query: Query[E]) -> Query[E]:
 _Rank = tuple[Any, ...]
 _LOWEST: Final[_Rank] = (-1,)
 _HIGHEST: Final[_Rank] = (1,)
-"""Before and after all ranks and ties of keys, which begin with 0."""
+"""Sorts after all ranks and ties of keys, which begin with 0."""
 
 
 @dataclass(slots=True)
 class _RankedResult:
-    """A result, or the error of an invalid item: its place in the order, and its place among equal ones."""
+    """A result, or the error for an invalid item, with its rank and its tie-break among equal ranks."""
 
     rank: _Rank
     tie: _Rank
@@ -312,7 +312,7 @@ class _RankedResult:
 
 
 class TwoForms(Generic[E]):
-    """A read of both forms in progress: each step returns the next results in their order."""
+    """A read of both ranges in progress: each step returns the next results in order."""
 
     def __init__(self, query: Query[E], start: Item | None, meter: CostMeter, clock: Clock) -> None:
         self._selected = query.selected
@@ -335,14 +335,16 @@ class TwoForms(Generic[E]):
         self.is_over = False
 
     def step(self, wanted: int | None) -> Steps[list[Found]]:
-        """The next results, possibly none; `wanted` is how many are needed, None for as many as there are."""
+        """The next results, possibly none; `wanted` is how many are needed, None for all."""
         limit = None
         if wanted is not None:
             least = _FILTERED if self._query.filters else 0
             limit = max(wanted + 1, least) * self._growth
         if self._current is None:
             for each in self._previous:
-                yield from each.advance(limit, self._low)  # what was read ahead stays
+                yield from each.advance(
+                    limit, self._low
+                )  # the results that were read ahead are kept
             end = self._nearest([each.mark for each in self._previous])
             self._current = _FormRange(self, self._between(self._low, end), None, self._low, end)
         current = self._current
@@ -353,13 +355,15 @@ class TwoForms(Generic[E]):
             self._current, self._low = None, current.end
             self.is_over = current.end is None
         found = self._merged(ready)
-        # The previous range may have many items of the current form, between those of the previous one.
+        # The previous range may contain many items in the current form, between those in the previous one.
         self._growth = 1 if found else min(self._growth * 2, _FASTEST)
         return found
 
     def _merged(self, entries: list[_RankedResult]) -> list[Found]:
-        """The results in their order, each once; notes the errors between them."""
-        later = {entry.tie: entry for entry in entries}  # what was read last counts
+        """The results in order, without duplicates; notes the errors between them."""
+        later = {
+            entry.tie: entry for entry in entries
+        }  # if an item was read twice, the later read counts
         found: list[Found] = []
         for entry in sorted(later.values(), key=_place, reverse=self._query.backward):
             if entry.found is not None:
@@ -372,23 +376,23 @@ class TwoForms(Generic[E]):
     # Positions
 
     def rank(self, key: Item) -> _Rank:
-        """The place of a key in the order."""
+        """A key's rank in the order."""
         return (0, *[sort_key(key[name]) for name in self._sort])
 
     def tie(self, key: Item) -> _Rank:
-        """The place of a key among equal ones."""
+        """A key's tie-break among equal ranks."""
         return (0, *[sort_key(key[name]) for name in self._table_key])
 
     def precedes(self, one: _Rank, other: _Rank) -> bool:
-        """Whether one rank comes before another in the direction of the read."""
+        """Whether one rank comes before another, in the direction of the read."""
         return one > other if self._query.backward else one < other
 
     def is_before(self, one: Item, other: Item) -> bool:
-        """Whether the rank of one key comes before that of another."""
+        """Whether one key's rank comes before another's."""
         return self.precedes(self.rank(one), self.rank(other))
 
     def is_after(self, entry: _RankedResult, begin: _Rank | None) -> bool:
-        """Whether an entry comes after the start of the read, and not before another rank."""
+        """Whether an entry comes after the read's start, and not before another rank."""
         if self._after is not None and not self.precedes(self._after, (entry.rank, entry.tie)):
             return False
         return begin is None or not self.precedes(entry.rank, begin)
@@ -402,7 +406,7 @@ class TwoForms(Generic[E]):
     # Ranges
 
     def _from_start(self, query: Query[E]) -> Query[E]:
-        """A query under a previous key from the start on, as far as its order tells."""
+        """A query under a previous key, from the start position if its order allows that."""
         form = self._forms[query.schemas[0].tag]
         if self._start is None or not form.is_in_order:
             return query
@@ -410,7 +414,7 @@ class TwoForms(Generic[E]):
         try:
             for slot in form.key.slots:
                 values |= slot.parse(self._start[slot.attribute.name])
-        except MalformedKey:  # an item of another kind
+        except MalformedKey:  # the position is of another kind's item
             return query
         before = _encoded(form.before, values)
         if before is not None:
@@ -418,7 +422,7 @@ class TwoForms(Generic[E]):
         free = query.bounds.free
         if free is None:
             return query
-        # A value that the previous key cannot have still compares with those that it has.
+        # A value for which the previous key has no room still compares with the values that it has.
         operator = ">=" if free.descending is self._query.backward else "<="
         condition = ValueComparison(free.field, operator, (values[free.field.name],))
         try:
@@ -428,14 +432,14 @@ class TwoForms(Generic[E]):
         return replace(query, bounds=range_)
 
     def _between(self, low: Item | None, high: Item | None) -> Query[E]:
-        """The query under the current keys between two positions, both included."""
+        """The query under the current keys, between two positions (inclusive)."""
         query = self._query
         if low is not None:
             query = self._narrowed(query, low, is_low=True)
         return query if high is None else self._narrowed(query, high, is_low=False)
 
     def _narrowed(self, query: Query[E], position: Item, *, is_low: bool) -> Query[E]:
-        """The query from a position on, or up to it, by the first attribute in which its items differ."""
+        """The query from a position on, or up to it, by the first attribute that varies."""
         partition = len(query.keys[0].partition)
         given = {each.attribute: each for each in query.bounds.restrictions[partition:]}
         operator = ">=" if is_low is not self._query.backward else "<="
@@ -459,7 +463,7 @@ class TwoForms(Generic[E]):
 
     @property
     def beginning(self) -> _Rank:
-        """The rank that the read starts at."""
+        """The rank at which the read starts."""
         if self._after is not None:
             return self._after[0]
         return _HIGHEST if self._query.backward else _LOWEST
@@ -467,9 +471,9 @@ class TwoForms(Generic[E]):
     def entry(
         self, item: Item, query: Query[E], form: _QueriedKind | None, last: _Rank
     ) -> _RankedResult | None:
-        """The place of an item in the order, with its entity; None if it does not belong to the results.
+        """An item as a result with its rank; None if it does not belong to the results.
 
-        `form` is that of a previous key by which it was read, `last` the rank of what was read before it.
+        `form` is set if the item was read by a previous key. `last` is the rank of the item read before it.
         """
         found: list[Found] = []
         errors: list[InvalidItem] = []
@@ -486,7 +490,7 @@ class TwoForms(Generic[E]):
         if own.before is not own.key:
             is_previous = own.is_previous(item, known)
             if form is None and is_previous:
-                return None  # its place is another one, to which the previous range leads
+                return None  # its rank is elsewhere; the previous range finds it there
             if form is not None:
                 entry = None if not is_previous and own.has(item) else own.entry(known)
         if entry is None:
@@ -498,7 +502,7 @@ class TwoForms(Generic[E]):
         return _RankedResult(self.rank(place), self.tie(place), (entity, place))
 
     def _form_of(self, schema: EntitySchema) -> _QueriedKind:
-        """The form of an entity, or of the one that it is a kind of, whose keys it has."""
+        """The form of an entity's keys; for a kind, the form of the entity that it extends."""
         while schema.tag not in self._forms and schema.base is not None:
             schema = schema.base
         return self._forms[schema.tag]
@@ -506,28 +510,26 @@ class TwoForms(Generic[E]):
     def _invalid(
         self, item: Item, error: InvalidItem, form: _QueriedKind | None, last: _Rank
     ) -> _RankedResult | None:
-        """The place of an invalid item. If its previous key cannot be parsed, that is after its neighbour."""
+        """The rank of an invalid item. If its previous key cannot be parsed, it follows the item read before it."""
         if form is None:
             return _RankedResult(self.rank(item), self.tie(item), None, error)
         if form.before is form.key or form.has(item):
-            return None  # the other range has it as well
+            return None  # the other range reads it, too
         position = form.position(item)
         if position is not None:
             return _RankedResult(self.rank(position), self.tie(position), None, error)
         neighbour = form.mark(item)
-        if (
-            neighbour is not None
-        ):  # a key that begins like its own, and so comes before it in ascending order
+        if neighbour is not None:  # a prefix of its key, which sorts before it in ascending order
             return _RankedResult(self.rank(neighbour), (*_HIGHEST, self.tie(item)), None, error)
         nearest = _LOWEST if self._query.backward else _HIGHEST
         return _RankedResult(last, (*nearest, self.tie(item)), None, error)
 
 
 class _FormRange:
-    """One of the two ranges, read from its beginning, as far as the position `mark`.
+    """One of the two ranges. All of its items before `mark` have been read.
 
-    Items at the mark itself may be missing yet. There is no mark before the first response and after the last
-    one. `end` is the position that a range of the current key ends before.
+    Items at the mark itself may be missing. There is no mark before the first response and after the last one. `end` is
+    the position at which a range of the current key ends (exclusive).
     """
 
     def __init__(
@@ -550,7 +552,7 @@ class _FormRange:
         self.is_over = query.is_empty
 
     def advance(self, limit: int | None, low: Item | None) -> Steps[None]:
-        """Read until the mark is after a position, or the range is over."""
+        """Read until the mark is after a position, or the range ends."""
         merge, query = self._merge, self._query
         while not self.is_over and (
             self.mark is None or (low is not None and not merge.is_before(low, self.mark))
@@ -567,7 +569,7 @@ class _FormRange:
             self._start = response.get("LastEvaluatedKey")
             self.is_over = self._start is None
             self.mark = None if self._start is None else self._mark(self._start)
-            limit = None if limit is None else limit * 2  # many items with equal keys
+            limit = None if limit is None else limit * 2  # there may be many items with equal keys
 
     def _request(self, limit: int | None) -> dict[str, Any]:
         request = dict(self._query.composed)
@@ -578,11 +580,11 @@ class _FormRange:
         return request
 
     def _mark(self, start: Item) -> Item | None:
-        """The position that a response ends at; None if the order does not tell it."""
+        """The position at which a response ends; None if the order does not determine it."""
         return start if self._form is None else self._form.mark(start)
 
     def take(self, bound: Item | None) -> list[_RankedResult]:
-        """Remove and return the entries before a position; all without one."""
+        """Remove and return the entries before a position; all entries if it is None."""
         if bound is None:
             taken, self._entries = self._entries, []
             return taken

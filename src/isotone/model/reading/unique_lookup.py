@@ -1,10 +1,10 @@
-"""Reads of an entity by a unique value: its marker item names the entity's key.
+"""`store.get(User, mail=…)`: finds an entity by a unique value, through the marker item that names its key.
 
     store.get(User, mail="ann@example.com")
     store.get(Seat, hall="A", number=7)          # number: field(unique=(hall,))
 
-The two reads are consistent, but a write may come between them. If the entity does not have the value, the marker
-is read again: if it is the same, nobody has the value; another one is followed.
+Both reads are consistent, but a write may happen between them. If the entity found does not have the value, the marker
+is read again. If it is unchanged, no entity has the value; otherwise the new marker is followed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ E = TypeVar("E", bound="Entity")
 
 
 def unique_field(schema: EntitySchema, names: frozenset[str]) -> Attr[Any] | None:
-    """The unique field that is found by values of exactly these fields; None if there is none."""
+    """The unique field that values of exactly these fields identify; None if there is none."""
     for field in schema.unique:
         if names == {field.name, *(each.name for each in field.unique_within)}:
             return field

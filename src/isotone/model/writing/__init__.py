@@ -1,1 +1,1 @@
-"""Writes of entities with everything derived from them, each as one request or one transaction."""
+"""Writes of entities and their derived attributes, each as one request or one transaction."""

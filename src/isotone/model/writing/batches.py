@@ -1,6 +1,6 @@
-"""Batches of entities to put or delete, as entries of BatchWriteItem (`tables/batches.py`).
+"""`put_many` and `delete_many`: entities as batches of BatchWriteItem, 25 at a time (see `tables/batches.py`).
 
-While keys are being widened, an entry also deletes the item under the previous key.
+While a key has a previous form (`was`), an entry also deletes the item under the previous key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class BatchProgress(NamedTuple):
-    """Progress of a batch: entities written, and the number given if it is known."""
+    """The progress of a batch: entities written, and how many were given, if known."""
 
     done: int
     total: int | None
@@ -42,7 +42,7 @@ WriteProgress = Callable[[BatchProgress], None]
 
 
 class _BatchWrite(NamedTuple):
-    """One write of a batch: its requests, and what to do after it is written."""
+    """One entity's write in a batch: its requests, and what to do once they are written."""
 
     schema: EntitySchema
     key: Item
@@ -165,7 +165,7 @@ def _write(
 
 
 def _check_versions(entries: Iterable[_BatchWrite]) -> Steps[None]:
-    """Raise `NewerVersion` if a later version of an entity that declares its version wrote an item."""
+    """Raise `NewerVersion` if a later version of a versioned entity wrote one of the items."""
     by_table: dict[str, list[_BatchWrite]] = {}
     for entry in entries:
         if entry.schema.declares_version:

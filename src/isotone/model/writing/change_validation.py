@@ -1,10 +1,10 @@
-"""Which changes of an entity's fields are allowed, with their values validated.
+"""Checks an update's changes before they are sent: allowed fields, overlapping paths, and values of the right type.
 
     changes = validated(schema, [Order.status.set("paid"), Order.total.add(5)])
 
-Nothing here knows how changes are written. A change of the wrong field, of the wrong type, or of a place that
-another one changes raises `UsageError`. Clearing a field becomes its removal, or NULL if an attribute that is
-missing would mean the default.
+A change of the wrong field, of the wrong type, or of a path that another change covers raises `UsageError`. Clearing a
+field becomes its removal, or NULL if a missing attribute would mean the default. This module does not know how changes
+are written.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def validated(
 
 
 def _changeable(schema: EntitySchema) -> str:
-    """A field that an update may change, for a message; any field if there is none."""
+    """A field that an update may change, for a message; if there is none, any field."""
     names = [
         name
         for name, field in schema.fields.items()
@@ -174,7 +174,7 @@ def _add_or_discard(schema: EntitySchema, change: AddToField | Discard) -> Chang
 
 
 def _removal(schema: EntitySchema, field: Attr[Any]) -> Change:
-    """The change that clears a field: removal, or NULL if a missing attribute would mean the default."""
+    """The change that clears a field: its removal, or NULL if a missing attribute would mean the default."""
     absent = schema.absent(field)
     if absent == set() or (absent is None and schema.is_optional(field)):
         return RemoveField(field)

@@ -1,7 +1,6 @@
-"""The item after changes, without asking the database, and in the form in which a new put would write it.
+"""Computes the item after changes without asking the database, as a new put would write it.
 
-An update that has read its item, an upsert of a missing one and a move write such items, and rewritten ones are compared
-with it.
+Used by updates that have read their item, upserts of missing items, and moves; rewrites compare items with it.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ def rewritten(schema: EntitySchema, item: Item) -> Item:
 
 
 def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item:
-    """The item with an attribute for each field, also for those that only its keys hold, and without index keys.
+    """The item with an attribute for each field, including fields stored only in keys, and without index keys.
 
-    It has the index keys that cannot be read, unless a change is about what they hold.
+    Index keys that cannot be read are kept, unless a change affects what they contain.
     """
     changed = changed_names(changes)
     kept = {name for name, fields in schema.unread_keys(item).items() if not fields & changed}
@@ -58,7 +57,7 @@ def unkeyed(schema: EntitySchema, item: Item, changes: Sequence[Change]) -> Item
 
 
 def new_value(schema: EntitySchema, change: Change) -> Any:
-    """The new value of a field, which does not depend on the stored one."""
+    """The new value of a field, if it does not depend on the stored one."""
     return schema.absent(change.field) if isinstance(change, RemoveField) else change.known
 
 

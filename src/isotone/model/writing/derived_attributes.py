@@ -1,8 +1,8 @@
-"""Derives index keys and computed fields from a change; raises `MustRead` if that takes a value of the stored item.
+"""Index keys and computed fields after an update; raises `MustRead` if they depend on unknown stored values.
 
-An index key must always equal what a new put would write. So a change of a field that is part of an index key,
-or that decides whether the entity is in the index, rewrites the whole key. The derivation looks up values in
-a `KnownValues`, which records the fields used, and raises `MustRead` for a value that it does not have.
+An index key must always equal what a new put would write. So changing a field that is in an index key, or that decides
+whether the entity is in the index, rewrites the whole key. The derivation looks up values in a `KnownValues`, which
+records the fields used, and raises `MustRead` for a value that it does not have.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from isotone.values.types import Item
 
 
 class KnownValues(dict[str, Any]):
-    """Values of fields by name; the lookup of a missing one raises `MustRead`, and never returns None.
+    """Values of fields by name. Looking up a missing one raises `MustRead`, and never returns None.
 
-    If the item has a value that is not valid, the lookup raises its `InvalidItem`. What an update knows without a read
-    is collected in `Update._known_values`.
+    If the item's value is invalid, the lookup raises its `InvalidItem`. `Update._known_values` collects what is known
+    without a read.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ class KnownValues(dict[str, Any]):
         self.used: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, which is recorded as used; raises `MustRead`."""
+        """A field's value, recorded as used; raises `MustRead`."""
         self.used.add(name)
         try:
             return self[name]
@@ -44,7 +44,7 @@ class KnownValues(dict[str, Any]):
 
 
 class Derived(Struct, frozen=True):
-    """Attributes to write and to remove, in addition to those of the changed fields."""
+    """Attributes to write and to remove, besides those of the changed fields."""
 
     attributes: Item
     removed: frozenset[str]
@@ -54,9 +54,9 @@ _NOTHING: Final = Derived({}, frozenset())
 
 
 def derive(schema: EntitySchema, known: KnownValues, changes: Sequence[Change] | None) -> Derived:
-    """The index keys and computed fields to write after changes, or after any (None); raises `MustRead`.
+    """The index keys and computed fields to write after changes (None: any changes); raises `MustRead`.
 
-    `known` holds the values after the change, and afterwards those of the computed fields as well.
+    `known` holds the values after the changes; this function adds those of the computed fields.
     """
     if not (schema.indexes or schema.computations):
         return _NOTHING
@@ -78,7 +78,7 @@ def derive(schema: EntitySchema, known: KnownValues, changes: Sequence[Change] |
 
 
 def values_implied_by(condition: Condition | None) -> dict[str, Any]:
-    """The values of fields that a condition requires."""
+    """The field values that a condition requires."""
     found: dict[str, Any] = {}
     if condition is None:
         return found
@@ -108,7 +108,7 @@ def absent_by(condition: Condition) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _keys_to_write(schema: EntitySchema, changed: frozenset[str]) -> Sequence[BoundKey]:
-    """The index keys to rewrite: those that use the fields, and those that share an attribute with them."""
+    """The index keys to rewrite: those that use changed fields, and those that share an attribute with them."""
     found = [key for key in schema.indexes if _depends(schema, key) & changed]
     attributes = {slot.attribute.name for key in found for slot in key.slots}
     attributes -= _primary_attributes(schema)
@@ -122,9 +122,9 @@ def _keys_to_write(schema: EntitySchema, changed: frozenset[str]) -> Sequence[Bo
 
 @lru_cache(maxsize=4096)
 def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
-    """The fields that a key's derived attributes depend on.
+    """The fields on which a key's derived attributes depend.
 
-    A required field that is itself the key attribute is not among them: writing the field writes the key.
+    A required field that is itself the key attribute is excluded: writing the field writes the key.
     """
     names = {field.name for field in key.when.fields()} if key.when is not None else set()
     for slot in key.slots:
@@ -138,7 +138,7 @@ def _depends(schema: EntitySchema, key: BoundKey) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
-    """Whether the fields themselves are the index key (numbers), so nothing needs to be derived."""
+    """Whether the fields themselves are the index key (numbers), so that nothing must be derived."""
     own = {field.attribute for field in schema.fields.values()}
     return all(
         slot.attribute.name in _primary_attributes(schema)
@@ -149,7 +149,7 @@ def _is_written_by_fields(schema: EntitySchema, key: BoundKey) -> bool:
 
 @lru_cache(maxsize=512)
 def fields_by_key(schema: EntitySchema) -> Mapping[str, frozenset[str]]:
-    """The fields in each attribute of an index key that is not a field's own attribute."""
+    """For each index key attribute that is not itself a field's attribute, the fields in it."""
     return {
         slot.attribute.name: frozenset(component.field.name for component in slot.components)
         for key in schema.indexes
@@ -178,12 +178,12 @@ def _primary_attributes(schema: EntitySchema) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _kept(schema: EntitySchema) -> frozenset[str]:
-    """Attributes that stay when an entity leaves an index: those of fields, and the primary key."""
+    """Attributes to keep when an entity leaves an index: fields, and the primary key."""
     return _primary_attributes(schema) | {field.attribute for field in schema.fields.values()}
 
 
 def _condition_values(schema: EntitySchema, key: BoundKey, known: KnownValues) -> Item:
-    """The part of the item that decides whether the entity is in the index."""
+    """The attributes that decide whether the entity is in the index."""
     item: Item = {}
     if key.when is not None:
         for field in key.when.fields():
@@ -202,11 +202,11 @@ def _compute(schema: EntitySchema, name: str, known: KnownValues) -> Any:
 
 @lru_cache(maxsize=512)
 def _watched(schema: EntitySchema) -> type[Any]:
-    """A subclass of the entity whose fields are looked up in a `KnownValues`."""
+    """A subclass of the entity that looks up its fields in a `KnownValues`."""
     fields = schema.fields.keys()
 
     class Watched(schema.entity):  # type: ignore[misc, name-defined] # a base known only at run time
-        """The entity that is passed to the function of a computed field."""
+        """The entity passed to the function of a computed field."""
 
         __schema__ = schema
 

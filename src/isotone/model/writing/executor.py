@@ -1,8 +1,8 @@
-"""Executes writes: reads the item first if a plan must, explains refusals, and plans again after a lost race.
+"""Sends writes: one request or one transaction; reads the item if needed, explains refusals, retries lost races.
 
-A single action is sent as PutItem, UpdateItem or DeleteItem; several, of one write or of many, as one
-TransactWriteItems. If an action is refused because its item has changed since it was planned, the error
-contains the current item, and the write is planned again. Why a write reads its item first is logged at debug level.
+A single action is sent as PutItem, UpdateItem or DeleteItem. Several actions, of one write or of many, are sent as one
+TransactWriteItems. If an action is refused because its item changed after planning, the error contains the current
+item, and the write is planned again. The reason why a write reads its item first is logged at debug level.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _RACES: Final = frozenset(
 
 
 def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Steps[R]:
-    """Execute one write; raises the error that refused it."""
+    """Execute one write; raises the error of a refusal."""
     if not is_prepared:
         write.prepare()
     for attempt in range(1, CONTENTION.attempts + 1):
@@ -97,7 +97,7 @@ def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[A
 def _execute_planned(
     writes: Sequence[Write[Any]], plans: list[PlannedWrite] | None, clock: Clock
 ) -> Steps[list[Any]]:
-    """Send the plans in one transaction; plan again and retry after a lost race."""
+    """Send the plans in one transaction; after a lost race, plan and send again."""
     for attempt in range(1, CONTENTION.attempts + 1):
         if plans is None:
             plans = yield from _plan_all(writes, clock.now())
@@ -126,7 +126,7 @@ def _contended(writes: Sequence[Write[Any]]) -> Contended:
 
 
 def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[PlannedWrite]]:
-    """The plan of each write; raises `TransactionFailed` if one cannot be planned."""
+    """The plans of all writes; raises `TransactionFailed` if one cannot be planned."""
     plans = []
     for place, write in enumerate(writes):
         try:
@@ -150,7 +150,7 @@ def _plan(write: Write[Any], now: float) -> Steps[PlannedWrite]:
 
 
 def _owned(write: Write[Any], plan: PlannedWrite) -> PlannedWrite:
-    """The plan without the deletion of markers that belong to other items."""
+    """The plan, without deleting markers that belong to other items."""
     others = write.not_owned
     kept = [
         each for each in plan.actions if each.kind != "Delete" or each.members["Key"] not in others
@@ -190,7 +190,7 @@ class Reason(NamedTuple):
 
 
 class _RefusedTransaction(Exception):
-    """The service refused a transaction: the reason for each action, None if it was not the cause."""
+    """The service refused a transaction. `reasons` has one entry for each action; None if it was not the cause."""
 
     def __init__(self, reasons: Sequence[Reason | None]) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ def _note_refusals(
 
 
 def _failed(failures: Sequence[Failure]) -> TransactionFailed:
-    """The error for refused writes; its message names the entity of each."""
+    """The error for refused writes; its message names each one's entity."""
     reasons = [
         str(reason) if key.entity.__schema__.tag in str(reason) else f"{key!r}: {reason}"
         for _, key, reason in failures
@@ -228,7 +228,7 @@ def _failed(failures: Sequence[Failure]) -> TransactionFailed:
 def _failure(
     write: Write[Any], plan: PlannedWrite, refused: Sequence[tuple[WriteAction, Reason]]
 ) -> WriteRefused | None:
-    """Why a write has failed; None if it can be planned again."""
+    """Why a write failed; None if it should be planned again."""
     conditions = [(action, reason.item) for action, reason in refused if reason.is_condition]
     for action, item in conditions:
         failure = action.explain(item)
@@ -245,7 +245,7 @@ def _failure(
 
 
 def _plain_call(action: WriteAction, returned: Returned | None = None) -> Call:
-    """The request of a single action, which returns what is asked for, or else what its write needs."""
+    """The request for a single action, with the return values that the caller or its write needs."""
     operation, needed = _PLAIN[action.kind]
     request = action.members
     if returned is not None or needed is not None:
@@ -256,7 +256,7 @@ def _plain_call(action: WriteAction, returned: Returned | None = None) -> Call:
 
 
 def _send(actions: Sequence[WriteAction]) -> Steps[Item | None]:
-    """Send actions in a transaction; a single one as a plain request, which costs half. Returns its attributes."""
+    """Send actions as a transaction; a single one as a plain request, which costs half. Returns its attributes."""
     if not actions:
         return None
     if len(actions) == 1 and actions[0].kind in _PLAIN:
@@ -303,7 +303,7 @@ def _entries(actions: Sequence[WriteAction]) -> list[dict[str, Any]]:
 
 
 def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:
-    """The request of a write, in the form for servers; it is not sent. Reads the item if planning needs it."""
+    """The request for a write, without sending it. Reads the item if planning needs it."""
     write.prepare()
     actions = (yield from _plan(write, clock.now())).actions
     if len(actions) == 1 and actions[0].kind in _PLAIN:
@@ -312,7 +312,7 @@ def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:
 
 
 def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:
-    """The reason of each action; None for one that was not the cause, or that a retry cannot fix."""
+    """The reason for each action; None if it was not the cause, or if a retry cannot fix it."""
     return [_reason(member) for member in error.members.get("CancellationReasons", ())]
 
 
@@ -324,7 +324,7 @@ def _reason(member: Mapping[str, Any]) -> Reason | None:
 
 
 def _with_reasons(error: TransactionCanceledException) -> TransactionCanceledException:
-    """The error with the messages of its reasons; AWS's message contains only their codes."""
+    """The error with the reasons' messages; AWS's own message has only their codes."""
     messages = [
         f"{reason['Code']} of entry {place}: {reason['Message']}"
         for place, reason in enumerate(error.members.get("CancellationReasons", ()))

@@ -1,7 +1,7 @@
-"""Headroom: reports numbers that approach the maximum declared for them in a key.
+"""`HeadroomWarning`: reports numbers that approach the `max` declared for them in a key.
 
-The first value above the `alert` share of a field's maximum is reported once per process
-and key: as a `HeadroomWarning`, as a `HeadroomNotice` to every listener, and in `headroom_notices()`.
+The first value above a field's `alert` share of its maximum is reported once per process and key: as a
+`HeadroomWarning`, as a `HeadroomNotice` to each listener, and in `headroom_notices()`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HeadroomWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class HeadroomNotice:
-    """A value that approaches the maximum declared for it in a key."""
+    """A value that approaches the maximum declared for its field in a key."""
 
     entity: str
     key: str
@@ -59,7 +59,7 @@ class Gauge(NamedTuple):
 Listener = Callable[[HeadroomNotice], None]
 
 DEFAULT_ALERT: Final = 0.3
-# 999, 9999, …, and 1000, 10000, …: two digits and 100 are levels, shards and percent.
+# 999, 9999, … and 1000, 10000, … are widths. Two digits and 100 are not: those are levels, shards and percentages.
 _WIDTHS: Final = frozenset(
     text for digits in range(3, 39) for text in ("9" * digits, "1" + "0" * digits)
 )
@@ -72,12 +72,12 @@ _notices: dict[tuple[str, str, str, str], HeadroomNotice] = {}
 def on_headroom(listener: Listener) -> Callable[[], None]:
     """Call `listener` with every new notice; returns a function that removes the listener.
 
-    It runs in the thread of the write, before the request; its exceptions reach the caller.
+    The listener runs in the thread of the write, before the request. Its exceptions reach the caller.
     """
     _listeners.append(listener)
 
     def end() -> None:
-        with contextlib.suppress(ValueError):  # already removed
+        with contextlib.suppress(ValueError):  # it may be removed already
             _listeners.remove(listener)
 
     return end
@@ -106,7 +106,7 @@ def watch(schema: EntitySchema, values: Mapping[str, Any]) -> None:
 
 
 def near_maximum(schema: EntitySchema, values: Mapping[str, Any]) -> list[HeadroomNotice]:
-    """The values that approach their maximum, for a program that looks at stored items."""
+    """The values that approach their maximum, for programs that inspect stored items."""
     notices = []
     for gauge in _gauges(schema):
         value = values.get(gauge.field)
@@ -136,7 +136,7 @@ def _report(schema: EntitySchema, gauge: Gauge, value: Any, share: float) -> Non
 
 @lru_cache(maxsize=512)
 def _gauges(schema: EntitySchema) -> tuple[Gauge, ...]:
-    """The numbers of declared width in the keys of an entity."""
+    """The numbers of declared width in an entity's keys."""
     return tuple(
         Gauge(
             key.name,
@@ -164,5 +164,5 @@ def _alert(options: FieldOptions) -> float | None:
 
 
 def _is_a_width(maximum: object) -> bool:
-    """Whether a maximum says how many digits there are (99_999), and is not the end of a scale (23, 365, 86_399)."""
+    """Whether a maximum states a number of digits (99_999) rather than the end of a scale (23, 365, 86_399)."""
     return str(maximum).replace(".", "") in _WIDTHS

@@ -1,10 +1,10 @@
-"""Rewriting one item: what a put of the same entity would write now, under its present key.
+"""Rewrites one item (for `store.rewrite`): what a put would write now, under its current key, conditionally.
 
-It changes no value, so neither the version nor a time; unless it is given a function that does. Only attributes that
-differ are written, on the condition that all attributes are as they were read: no concurrent write is lost. Under a
-new key, the item and the markers of its unique values move in one transaction.
+A rewrite changes no values, so it sets neither the version nor a time, unless a `change` function is given. It writes
+only attributes that differ, on the condition that the item is as it was read, so no concurrent write is lost. If the
+key changes, the item and the markers of its unique values move in one transaction.
 
-Which items are rewritten is decided in `model/rewriting.py`; what could not be written is counted there.
+`model/rewriting.py` decides which items are rewritten, and counts the failures.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
 
 ChangeItem = Callable[[dict[str, Any]], dict[str, Any]]
-"""Returns what an item should be, given as plain values, which it may change."""
+"""A function from an item (as plain values, which it may change) to what the item should be."""
 
 Touched = tuple[Item, Item | None, Item | None]
-"""A primary key, the item before a write, and the item after it; None where there is none."""
+"""A primary key, the item before a write, and the item after it; None for a missing item."""
 Log = Callable[[str, Sequence[Touched]], None]
-"""Takes the name of a table and what a write is about to do in it."""
+"""Called with a table's name and the items that a write is about to change."""
 
 
 def _target_of(schema: EntitySchema, item: Item, change: ChangeItem | None) -> Item:
-    """The item as it should be; raises `InvalidItem` or `UsageError` if that is not known."""
+    """The item as it should be; raises `InvalidItem` or `UsageError` if that cannot be determined."""
     present = schema.upgraded(item)
     if change is not None:
         present = _changed(schema, present, change)
@@ -70,8 +70,7 @@ def _changed(schema: EntitySchema, item: Item, change: ChangeItem) -> Item:
 class Rewrite(Write[bool]):
     """Rewrite an item; returns whether that was necessary.
 
-    `claims_values`: also write the missing markers of its unique values. `log` is called before
-    each attempt.
+    `claims_values`: also write missing markers of its unique values. `log` is called before each attempt.
     """
 
     reads = True
@@ -93,7 +92,7 @@ class Rewrite(Write[bool]):
         self._logged: Sequence[Touched] = ()
         self._target: tuple[Item, Item] | None = None
         self._tried: tuple[Item, Item] | None = (
-            None  # what the last single write was to make of what
+            None  # what the last single write changed, and to what
         )
         self.saw(item)
 
@@ -102,12 +101,12 @@ class Rewrite(Write[bool]):
         return EntityKey.of(self.schema.from_item(self.outcome(self.current or {})))
 
     def plan(self, now: float) -> PlannedWrite:
-        """The actions that rewrite the item; the outcome says whether any is, or was, necessary."""
+        """The actions that rewrite the item; the outcome says whether any was necessary."""
         schema, current = self.schema, self.current
         if current is None:
             return PlannedWrite([], outcome=False)
         if self._tried is not None and is_same_item(self._tried[1], current):
-            # It was made by an attempt of this write whose answer was lost; `change` has had its turn.
+            # A previous attempt wrote the item, but its response was lost; `change` was applied already.
             self._target = self._tried
             self.saw(self._tried[0])
             return PlannedWrite([], outcome=True)
@@ -129,14 +128,14 @@ class Rewrite(Write[bool]):
 
     @property
     def is_transaction(self) -> bool:
-        """Whether it writes several items: then it can share a transaction with others at no cost."""
+        """Whether it writes several items. Then it can share a transaction with others at no extra cost."""
         current = self.current
         return self._claims_values or (
             current is not None and key_in(self.schema, self.outcome(current)) != self.key
         )
 
     def log_ahead(self, now: float, log: Log) -> None:
-        """Log the first attempt, so that the lines of several items can reach the disk together."""
+        """Log the first attempt early, so that several items' lines reach the disk together."""
         later, self._log = self._log, log
         self.plan(now)
         self._log = later
@@ -145,7 +144,7 @@ class Rewrite(Write[bool]):
         return unchanged(sorted(self.schema.declared_attributes | current.keys()), current)
 
     def _here(self, target: Item) -> WriteAction:
-        """The update of the attributes that differ, or a check of the item if none does."""
+        """The update of the attributes that differ; only a check of the item if none does."""
         schema, current = self.schema, self.current or {}
         changes: list[nodes.Action] = [
             nodes.Set(nodes.Path((name,)), nodes.Literal(value))
@@ -201,7 +200,7 @@ class Rewrite(Write[bool]):
 
 
 def _touched_marker(schema: EntitySchema, owner: Item, marker: WriteAction) -> Touched:
-    """What a write does to a marker of a unique value, which its item had before."""
+    """How a write changes a marker of a unique value that the item had already."""
     if marker.kind == "Put":
         after: Item = marker.members["Item"]
         return key_in(schema, after), {**after, OWNER_ATTRIBUTE: {"M": owner}}, after
@@ -211,4 +210,4 @@ def _touched_marker(schema: EntitySchema, owner: Item, marker: WriteAction) -> T
 
 
 def _replan(item: Item | None) -> None:
-    """The item has changed since it was read."""
+    """Return None: the item has changed since it was read, so plan again."""

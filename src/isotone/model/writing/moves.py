@@ -1,4 +1,4 @@
-"""Moves: changes of the primary key. The item is deleted under its key and put under another, in one transaction."""
+"""`store.move`: changes a primary key by deleting the item and putting it under its new key, in one transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ E = TypeVar("E", bound="Entity")
 
 
 class Move(ChangesWrite[E]):
-    """Delete an item under its key and put it under another."""
+    """Delete an item, and put it under another key."""
 
     reads = True
     may_move = True
@@ -46,7 +46,7 @@ class Move(ChangesWrite[E]):
         return None if key == self.key else key
 
     def plan(self, now: float) -> PlannedWrite:
-        """The writes under both keys, or of the item if its key stays; the outcome is the item."""
+        """The writes under both keys, or of the item alone if its key stays the same; the outcome is the item."""
         self._now = now
         schema, current, changes = self.schema, self._existing(), self._all_changes()
         item = rewritten(

@@ -70,7 +70,7 @@ class Put(Write[E]):
         self.reads = bool(self.schema.unique) and expected != "absence"
 
     @property
-    def key(self) -> Item:  # a hook may change it
+    def key(self) -> Item:  # a hook may change the key
         return self.schema.primary_key(self.entity.__dict__)
 
     @property
@@ -111,7 +111,7 @@ class Put(Write[E]):
                 None if self.expected == "anything" else self._expectation(now),
                 expected_version(schema, self.entity.__dict__, now)
                 if "version" in schema.by_role and self.expected != "absence"
-                else None,  # where there is no item, any version is new
+                else None,  # without an item, any version is new
                 None
                 if when is None
                 else condition_node(schema, when, is_stored=self.expected == "presence"),
@@ -227,18 +227,18 @@ class Check(Write[None]):
         return None
 
 
-# Items of an older version, on which the database cannot test the caller's condition
+# Items of an older version, for which the database cannot test the caller's condition
 
 
 def _must_be_seen(write: Put[Any] | Delete[Any] | Check, item: Item | None) -> bool:
-    """Whether a refused write must be planned again, from the item: an older version wrote it."""
+    """Whether a refused write must be planned again from the item, because an older version wrote it."""
     return not write.is_seen and write.when is not None and is_older(write.schema, item)
 
 
 def _upgraded_as_seen(write: Put[Any] | Delete[Any] | Check) -> nodes.ConditionNode | None:
-    """The condition that an item of an older version is unchanged, if it satisfies the caller's condition.
+    """The condition that an item of an older version is unchanged, after checking the caller's condition on it.
 
-    Raises the refusal if it does not.
+    Raises the refusal if the item does not satisfy the caller's condition.
     """
     schema, current = write.schema, cast("Item", write.current)
     if not upgraded_satisfies(schema, write.when, current):
@@ -249,14 +249,14 @@ def _upgraded_as_seen(write: Put[Any] | Delete[Any] | Check) -> nodes.ConditionN
 
 
 def give_id(entity: Entity, clock: Clock) -> None:
-    """Give an entity its id, if it has none: before it is written, so that every attempt writes the same one."""
+    """Give an entity its id before it is written, so that every attempt writes the same one."""
     field = entity.__schema__.by_role["created_id"]
     if entity.__dict__.get(field.name) is None:
         entity.__dict__[field.name] = new_id(present_type(field.annotation), clock)
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:
-    """The values to write, with those that the library sets: version, times, computed fields."""
+    """The values to write, including those that the library sets: version, times, computed fields."""
     schema = entity.__schema__
     values = dict(entity.__dict__)
     roles = schema.by_role

@@ -1,8 +1,8 @@
-"""Unique values and `NotUnique`: a marker item for each, written in one transaction with its entity.
+"""`unique=`: the marker items that reserve unique values, written in one transaction with their entity; `NotUnique`.
 
-DynamoDB enforces uniqueness only for primary keys. So each unique value gets a marker item: its primary key
-contains the value (`_unique#User#email#ann@example.com`), its tag is `_unique`, and `_owner` holds the primary
-key of the entity. It is written, deleted and expires together with the entity.
+DynamoDB enforces uniqueness only for primary keys. So each unique value gets a marker item: its primary key contains
+the value (`_unique#User#email#ann@example.com`), its tag is `_unique`, and `_owner` holds the entity's primary key. A
+marker is written, deleted and expires together with its entity.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MARK: Final = "_unique"
 
 
 def fields_of(schema: EntitySchema) -> list[Attr[Any]]:
-    """The fields that the markers of an entity depend on."""
+    """The fields on which an entity's markers depend."""
     return [each for field in schema.unique for each in (field, *field.unique_within)]
 
 
 def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[Any]]:
-    """The markers of an entity with these values, each with its field."""
+    """The markers for an entity with these values, each with its field."""
     found = {}
     for field in schema.unique:
         text = claim(schema, field, values)
@@ -45,7 +45,7 @@ def claims(schema: EntitySchema, values: Mapping[str, Any]) -> dict[str, Attr[An
 
 
 def claim(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) -> str | None:
-    """The marker of one unique field; None if a value that it needs is None."""
+    """The marker of one unique field; None if a value in it is None."""
     path = [_text(each, values.get(each.name)) for each in (*field.unique_within, field)]
     if None in path:
         return None
@@ -63,7 +63,7 @@ def changes(
     *,
     previous_owner: Item | None = None,
 ) -> list[WriteAction]:
-    """The actions that claim the values of `after` and release those of `before`."""
+    """The actions that claim the values in `after` and release those in `before`."""
     if not schema.unique:
         return []
     old = claims(schema, before) if before is not None else {}
@@ -79,7 +79,7 @@ def changes(
 
 
 def claimed_by(table: Table, marker: Item) -> tuple[EntitySchema, str, str] | None:
-    """The entity, the field and the text that a marker claims; None if the program declares no such entity."""
+    """The entity, the field and the text that a marker reserves; None if the program does not declare the entity."""
     text = marker[table.keys.partition[0].name].get("S", "")
     for tag in sorted(table.entities, key=len, reverse=True):
         before = f"{MARK}#{tag}#"
@@ -89,7 +89,7 @@ def claimed_by(table: Table, marker: Item) -> tuple[EntitySchema, str, str] | No
 
 
 def owner_in(marker: Item | None) -> Item | None:
-    """The primary key of the entity that a marker belongs to; None for an item that is not a marker."""
+    """The primary key of a marker's entity; None if the item is not a marker."""
     owner: Item | None = (marker or {}).get(OWNER_ATTRIBUTE, {}).get("M")
     return owner
 
@@ -100,7 +100,7 @@ def is_marker(key: Item) -> bool:
 
 
 def _text(field: Attr[Any], value: Any) -> str | None:
-    """A value in a marker's key; None for None, which needs no marker."""
+    """A value as text in a marker's key; None for None, which needs no marker."""
     if value is None:
         return None
     ((code, content),) = field.encode(value).items()
@@ -161,7 +161,7 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
     def explain(marker: Item | None) -> WriteRefused | None:
         if marker is None:
             return None
-        # An item that is not a marker has no owner, but it has the marker's key.
+        # An item that is not a marker has no owner, but occupies the marker's key.
         owner = item_from_wire(marker.get(OWNER_ATTRIBUTE, {}).get("M") or key_in(schema, marker))
         value = values[field.name]
         within = "".join(

@@ -1,10 +1,10 @@
-"""Updates: changes of some fields, and what is known of an item without reading it.
+"""`store.update`: changes of some fields; decides whether index keys can be derived without reading the item.
 
 Index keys and computed fields are derived from the values after the change (`derived_attributes`). Often these are
-known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given
-entity with a version. Then an update is one UpdateItem. Otherwise the item is read first, and the values used
-become part of the write's condition; after a lost race the write is planned again with the current item. So
-an update never leaves a stale index key, and reads only if it must.
+known: from the primary key, from the changes (`set`, not `add`), from equalities in `when`, or from a given entity with
+a version. Then an update is one UpdateItem. Otherwise the item is read first, and the values used become part of the
+write's condition; after a lost race the write is planned again with the current item. So an update never leaves a stale
+index key, and reads only if it must.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ E = TypeVar("E", bound="Entity")
 
 
 def _by_set(schema: EntitySchema, given: Mapping[str, Any], error: UsageError) -> UsageError:
-    """The error for `update(Order, status="SHIPPED", number=1)`, which gives a new value by name."""
+    """The error for `update(Order, status="SHIPPED", number=1)`, which passes a new value by name."""
     name = next(
         (each for each in given if each in schema.fields and each not in schema.identity), None
     )
@@ -85,7 +85,7 @@ class ChangesWrite(Write[R]):
 
     may_move: ClassVar[bool] = False
     _sources: frozenset[str] = frozenset()
-    _now: float  # of the plan
+    _now: float  # when the plan was made
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class ChangesWrite(Write[R]):
             self._sources = _sources(self._changes)
 
     def _all_changes(self) -> list[Change]:
-        """The given changes, and those of the version and the update time."""
+        """The given changes, plus those of the version and the update time."""
         changes, roles = self._changes, self.schema.by_role
         if "version" in roles:
             changes = [*changes, AddToField(roles["version"], 1)]
@@ -129,9 +129,9 @@ class ChangesWrite(Write[R]):
         return changes
 
     def _callers_conditions(self, current: Item | None = None) -> list[nodes.ConditionNode | None]:
-        """The conditions on the version that was read, of the caller, and of the transaction.
+        """The conditions: on the version that was read, the caller's, and the transaction's.
 
-        The database cannot test the caller's condition on an item of an older version: see `_check_upgraded`.
+        The database cannot test the caller's condition on an item of an older version; `_check_upgraded` does.
         """
         schema, entity = self.schema, self.entity
         when = None if current is not None and is_older(schema, current) else self.when
@@ -159,7 +159,7 @@ class ChangesWrite(Write[R]):
 
     def saw(self, item: Item | None) -> None:
         super().saw(item)
-        # Its indexes and computed fields are those of its kind.
+        # Indexes and computed fields are those of the item's kind.
         if item is not None and self.schema.has_kinds:
             self.schema = self.schema.kind_of(item) or self.schema
 
@@ -176,7 +176,7 @@ class Update(ChangesWrite[E]):
     """Change some fields of an entity."""
 
     def plan(self, now: float) -> PlannedWrite:
-        """The update; the outcome is the item after it, unless only the response will tell."""
+        """The update. Its outcome is the item afterwards, unless only the response can tell."""
         self._now = now
         changes = self._all_changes()
         if self.is_seen:
@@ -186,7 +186,7 @@ class Update(ChangesWrite[E]):
     # Without reading
 
     def _plan_without_item(self, changes: Sequence[Change]) -> WriteAction:
-        """The write, if all that it needs is known; otherwise raises `MustRead`."""
+        """The write, if everything that it needs is known; otherwise raises `MustRead`."""
         if _touches_unique_values(self.schema, changes):
             raise MustRead("the unique values to release")
         if self.schema.has_special_kinds:
@@ -205,10 +205,10 @@ class Update(ChangesWrite[E]):
     def _key_conditions(
         self, changes: Sequence[Change], derived: Derived, known: KnownValues
     ) -> list[nodes.ConditionNode]:
-        """Conditions that refuse the write if an index key holds a value that the plan does not know.
+        """Conditions that refuse the write if an index key contains a value that the plan does not know.
 
-        Such a value is unchanged and has no attribute, and its key is removed; or the caller's condition says
-        that its attribute is missing. After the refusal the item is read.
+        Such a value is unchanged, has no attribute, and its key is being removed; or the caller's condition says that
+        its attribute is missing. After the refusal, the item is read.
         """
         schema = self.schema
         conditions: list[nodes.ConditionNode] = []
@@ -224,9 +224,9 @@ class Update(ChangesWrite[E]):
         return conditions
 
     def _source_conditions(self) -> list[nodes.ConditionNode]:
-        """Conditions that refuse the write if only an index key holds a value that the database computes with.
+        """Conditions that refuse the write if a value to compute with is stored only in an index key.
 
-        After the refusal the item is read.
+        After the refusal, the item is read.
         """
         schema = self.schema
         conditions: list[nodes.ConditionNode] = []
@@ -238,7 +238,7 @@ class Update(ChangesWrite[E]):
         return conditions
 
     def _absent_by_condition(self, changes: Sequence[Change]) -> set[str]:
-        """The unchanged fields whose attributes the caller's condition says are missing."""
+        """The unchanged fields whose attributes are missing according to the caller's condition."""
         return set() if self.when is None else absent_by(self.when) - changed_names(changes)
 
     def _known_values(self, changes: Sequence[Change]) -> dict[str, Any]:
@@ -246,10 +246,10 @@ class Update(ChangesWrite[E]):
         known = {} if self.when is None else values_implied_by(self.when)
         known |= self._identity
         if self.entity is not None:
-            known = {**as_read(self.entity), **known}  # guaranteed by the condition on its version
+            known = {**as_read(self.entity), **known}  # guaranteed by the condition on the version
         for change in changes:
             name = change.field.name
-            if type(change) is SetField and not change.path:  # without calls, as this is hot
+            if type(change) is SetField and not change.path:  # no calls here: a hot path
                 known[name] = change.value
             elif change.is_known:
                 known[name] = new_value(self.schema, change)
@@ -267,7 +267,7 @@ class Update(ChangesWrite[E]):
         known = KnownValues(readable.__dict__)
         derived = derive(schema, known, changes)
         markers: list[WriteAction] = []
-        touched: set[str] = set()  # unique values, also those that are still missing
+        touched: set[str] = set()  # and unique values, including those whose markers are missing
         if _touches_unique_values(schema, changes):
             touched = {field.attribute for field in uniqueness.fields_of(schema)}
             before = values_of(schema, current)
@@ -292,10 +292,10 @@ class Update(ChangesWrite[E]):
     def _settled(
         self, changes: Sequence[Change], derived: Derived, item: Item, after: Item
     ) -> _Settled:
-        """What to write, if index keys are the only places of some values.
+        """What to write if some values are stored only in index keys.
 
-        The database does not find such a value, so a change that builds on one is replaced by its result. If
-        the last key with the value is removed, the value is written as an attribute.
+        The database cannot find such a value, so a change that builds on it is replaced by its result. If the last key
+        with the value is removed, the value is written as an attribute.
         """
         schema = self.schema
         removed = derived.removed - schema.unread_keys(after).keys()
@@ -324,7 +324,7 @@ class Update(ChangesWrite[E]):
     def _attributes_used(
         self, names: set[str], changes: Sequence[Change], current: Item
     ) -> set[str]:
-        """The attributes that have the values of these fields, unless another condition covers them."""
+        """The attributes with these fields' values, unless another condition covers them."""
         schema = self.schema
         implied = self._known_values(changes).keys() | schema.computations.keys()
         used = {VERSION_ATTRIBUTE}
@@ -337,7 +337,7 @@ class Update(ChangesWrite[E]):
         return used
 
     def _attributes_of_sources(self, current: Item) -> set[str]:
-        """The attributes that the database computes with, or the keys that hold their values."""
+        """The attributes with which the database computes, or the keys that contain their values."""
         schema, used = self.schema, set[str]()
         for name in self._sources:
             attribute = schema.fields[name].attribute
@@ -365,7 +365,7 @@ class Update(ChangesWrite[E]):
         )
 
     def _rewrite(self, item: Item, current: Item) -> WriteAction:
-        """Put the whole item in the present version: an older version of the entity wrote it."""
+        """Put the whole item in the current version, because an older version of the entity wrote it."""
         schema = self.schema
         self._check_upgraded(current)
         headroom.watch(schema, schema.from_item(item).__dict__)
@@ -402,12 +402,12 @@ class Update(ChangesWrite[E]):
         if item is not None:
             owner = owner_of(schema, item) if schema.has_kinds else schema
             found = owner.from_invalid_item(item, require_all_fields=True)
-        changed: E = found  # typed without cast(), which would be a call
+        changed: E = found  # typed this way because cast() would be a call
         return changed
 
 
 class _Settled(NamedTuple):
-    """The changes and the derived attributes to write, and the fields whose last keys are removed."""
+    """The changes and derived attributes to write, and the fields whose last keys are removed."""
 
     changes: Sequence[Change]
     derived: Derived
@@ -415,7 +415,7 @@ class _Settled(NamedTuple):
 
 
 class Touch(Update[E]):
-    """Write what every write sets: the time of the last write, and the version."""
+    """Write only what every write sets: the update time, and the version."""
 
     def __init__(
         self, target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]
@@ -431,7 +431,7 @@ class Touch(Update[E]):
 
 
 def _must_be_read(schema: EntitySchema, item: Item) -> bool:
-    """Whether an update needs the item: it has an older version, values only in its keys, or unreadable keys."""
+    """Whether an update must read the item: it has an older version, values only in keys, or unreadable keys."""
     return (
         schema.upgraded(item) is not item
         or not schema.held_by_keys(item).keys() <= schema.identity.keys()
@@ -440,28 +440,28 @@ def _must_be_read(schema: EntitySchema, item: Item) -> bool:
 
 
 def _with_known(change: Change, values: Mapping[str, Any]) -> Change:
-    """The change with the values of fields that no write changes, so that nothing else must be known of them."""
+    """The change, with fields that no write changes replaced by their values, so that less must be known."""
     return change.given(values) if isinstance(change, Compute) else change
 
 
 def _sources(changes: Sequence[Change]) -> frozenset[str]:
-    """The fields that the database computes new values from."""
+    """The fields from which the database computes new values."""
     computing = [change for change in changes if isinstance(change, Compute)]
     return frozenset(field.name for change in computing for field in change.sources())
 
 
 def _built_upon(change: Change) -> set[str]:
-    """The fields that a new value depends on."""
+    """The fields on which a new value depends."""
     sources = {field.name for field in change.sources()} if isinstance(change, Compute) else set()
     return {change.field.name, *sources}
 
 
 def _touches_unique_values(schema: EntitySchema, changes: Sequence[Change]) -> bool:
-    """Whether markers of unique values must change with these fields."""
+    """Whether changing these fields changes markers of unique values."""
     if not schema.unique:
         return False
     fields = {field.name for field in uniqueness.fields_of(schema)}
     if "expires" in schema.by_role:
         fields.add(schema.by_role["expires"].name)
-    # A computed field may follow from any change.
+    # A computed field may depend on any changed field.
     return bool(fields & (changed_names(changes) | schema.computations.keys()))

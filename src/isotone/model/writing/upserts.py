@@ -1,7 +1,7 @@
-"""Upserts: changes of some fields of an entity, which is created if it is missing.
+"""`store.upsert`: changes some fields of an entity, or creates it with its defaults.
 
-A new entity starts with the defaults of its fields. If these, the key and the changes determine all index keys, an upsert
-is one UpdateItem. Otherwise the item is read first, and then updated or created.
+A new entity starts with its fields' defaults. If these, the key and the changes determine all index keys, an upsert is
+one UpdateItem. Otherwise the item is read first, and then updated or created.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Upsert(Update[E]):
 
     def _explain(self, item: Item | None) -> WriteRefused | None:
         if not self.is_seen:
-            return None  # whatever the condition refused, the item must be read
+            return None  # whatever condition refused it, the item must be read
         is_gone = is_missing(self.schema, item, self._now)
         if is_gone != is_missing(self.schema, self.current, self._now):
             return None
@@ -95,14 +95,14 @@ class Upsert(Update[E]):
         return self._update_action([*changes, *self._initial(changes)], marked, condition)
 
     def _initial(self, changes: Sequence[Change]) -> list[Change]:
-        """The changes that set the key's fields and the defaults of a new entity."""
+        """The changes that set the key's fields and a new entity's defaults."""
         schema = self.schema
         changed = changed_names(changes)
         initial: list[Change] = []
         for field in schema.fields.values():
             default = self._first_value(field)
             if field.attribute in self._key:
-                continue  # DynamoDB itself creates the item with its key
+                continue  # DynamoDB itself creates an item with its key
             if field.name in self._identity:
                 initial.append(SetField(field, self._identity[field.name]))
             elif field.name in changed:
@@ -112,7 +112,7 @@ class Upsert(Update[E]):
         return initial
 
     def _first_value(self, field: Attr[Any]) -> Any:
-        """The value of a field in a new entity."""
+        """A field's value in a new entity."""
         if field.options.role == "created":
             return moment(self._now)
         if field.options.role == "created_id":
@@ -121,7 +121,7 @@ class Upsert(Update[E]):
 
     @staticmethod
     def _check_initial(changes: Sequence[Change], name: str, default: Any) -> None:
-        """Raise `MustRead` if a change builds on a default that the database does not know."""
+        """Raise `MustRead` if a change builds on a default, which the database does not know."""
         for change in changes:
             if (
                 change.field.name == name
@@ -130,7 +130,7 @@ class Upsert(Update[E]):
             ):
                 raise MustRead("whether the default counts")
 
-    # For an item that does not exist
+    # If the item does not exist
 
     def _plan_new(self) -> PlannedWrite:
         schema, now = self.schema, self._now

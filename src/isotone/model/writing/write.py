@@ -1,15 +1,15 @@
-"""What all writes share: conditions, versions, and the error of a refusal (`ConditionFailed`, `VersionConflict`).
+"""The base of all writes: targets, conditions, versions, and refusal errors (`ConditionFailed`, `VersionConflict`).
 
-An *action* is an entry of a transaction. Some actions depend on the stored item (index keys of fields that the
-caller does not know, unique values to release). Such a write reads the item, and adds the values that it used
-to the condition of its action. `executor` sends the plans, and plans again after a lost race.
+An *action* is one entry of a transaction. Some actions depend on the stored item (index keys of fields that the caller
+does not know, unique values to release). Such a write reads the item, and adds the values that it used to its action's
+condition. `executor` sends the plans, and plans again after a lost race.
 
-Two things are called version. A field of `version()` counts the writes of one entity: the condition on it
-(`expected_version`) and `VersionConflict` are here; a put raises it in `put_and_delete` (`stamped`), an update in
-`updates`. The class's `version=2` says in which form its items are written: no write replaces an item of a later one
-(`is_known`, `NewerVersion`), and a condition is tested on an item of an older one as upgraded.
+Two things are called version. A field declared with `version()` counts the writes of one entity. Its condition
+(`expected_version`) and `VersionConflict` are here; a put increases it in `put_and_delete` (`stamped`), an update in
+`updates`. A class's `version=2` is the form in which its items are written: no write replaces an item of a later
+version (`is_known`, `NewerVersion`), and a condition on an item of an older version is tested after upgrading it.
 
-An expired item that is not deleted yet counts as missing: DynamoDB may take two days to delete it.
+An item that has expired but is not deleted yet counts as missing; DynamoDB may take two days to delete it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ R = TypeVar("R")
 
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Returned = Literal["ALL_OLD", "NONE"]
-"""What a write returns in the place of its own result: the entity before it, or nothing."""
+"""What a write returns instead of its own result: the previous entity, or nothing."""
 
 
 class WriteAction(msgspec.Struct, frozen=True):
     """One entry of a transaction, or a single request.
 
-    `explain` takes the current item after a refusal and returns the error to raise. It returns None if the
+    `explain` is called with the current item after a refusal, and returns the error to raise. It returns None if the
     item has changed since the action was planned, so that it can be planned again.
     """
 
@@ -66,10 +66,10 @@ class WriteAction(msgspec.Struct, frozen=True):
 
 
 class PlannedWrite(msgspec.Struct, frozen=True):
-    """One attempt of a write: the actions to send, that on the item itself first, and their outcome.
+    """One attempt of a write: the actions to send, starting with the item's own, and the outcome.
 
-    `outcome` is what `finish` makes the result of, in a form that only the write knows: the values of a put, the item
-    as an update leaves it. After a lost race a new plan replaces both.
+    `finish` makes the result from `outcome`, whose form only the write knows: the values of a put, the item after an
+    update. After a lost race, a new plan replaces both.
     """
 
     actions: list[WriteAction]
@@ -77,16 +77,16 @@ class PlannedWrite(msgspec.Struct, frozen=True):
 
 
 class MustRead(Exception):
-    """A write can only be planned from the item; the text is what must be known, such as "the value of 'status'"."""
+    """The item must be read to plan the write; the text says what is missing, such as "the value of 'status'"."""
 
 
 class Write(ABC, Generic[R]):
-    """One write, to be executed once: `prepare`, `plan`, and after success `finish` with the plan that was sent.
+    """One write, executed once: `prepare`, `plan`, and after success `finish` with the plan that was sent.
 
-    `reads`: the item must be read before the write can be planned. `current` is the item as last read, if
-    `is_seen`. A transaction adds conditions: `further` on the item, and `at_target` on what is stored under
-    the key that the item moves to. `otherwise` creates the error for a condition that is false. `not_owned` are keys
-    of markers that belong to other items, though this one has their values: it cannot release them.
+    `reads`: the item must be read before planning. `current` is the item as last read, if `is_seen`. A transaction adds
+    conditions: `further` on the item, and `at_target` on whatever is stored under the key to which the item moves.
+    `otherwise` makes the error for a false condition. `not_owned` lists marker keys that belong to other items although
+    this one has their values, so it must not release them.
     """
 
     schema: EntitySchema
@@ -113,12 +113,12 @@ class Write(ABC, Generic[R]):
 
     @property
     def entity_key(self) -> EntityKey[Any]:
-        """The same for the caller: the entity's class and the fields of its key."""
+        """The primary key as an `EntityKey`, for the caller."""
         return EntityKey(self.schema.entity, **self._identity)
 
     @property
     def target(self) -> Item | None:
-        """The primary key that the item moves to, if it is known before planning."""
+        """The primary key to which the item moves, if it is known before planning."""
         return None
 
     def prepare(self) -> None:
@@ -126,14 +126,14 @@ class Write(ABC, Generic[R]):
 
     @abstractmethod
     def plan(self, now: float) -> PlannedWrite:
-        """What to send, from the item if it `is_seen`; raises `MustRead` if it must be."""
+        """What to send, based on the item if it `is_seen`; raises `MustRead` if the item must be read."""
 
     @abstractmethod
     def finish(self, plan: PlannedWrite, attributes: Item | None) -> R:
         """The result after success; `attributes` come from the response of a plain request."""
 
     def finish_otherwise(self, plan: PlannedWrite, attributes: Item | None) -> Any:
-        """The result after success that the caller asked for, if it is not the write's own."""
+        """The result after success, if the caller asked for another result than the write's own."""
         self.finish(plan, None)
         item = self.current if attributes is None else attributes
         if self.returned == "NONE" or is_missing(self.schema, item, self._now):
@@ -152,7 +152,7 @@ def action(
     condition: nodes.ConditionNode | None,
     **members: Any,
 ) -> WriteAction:
-    """An action on a schema's table, with a condition if one is given."""
+    """An action on a schema's table, with an optional condition."""
     members["TableName"] = schema.table.name
     if condition is not None:
         members["ConditionExpression"] = condition
@@ -167,7 +167,7 @@ def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
 
 
 def place_of(schema: EntitySchema, key: Item) -> bytes:
-    """Identifies an item among those of all tables."""
+    """Identifies an item across all tables."""
     return msgspec.json.encode((schema.table.name, key), order="sorted")
 
 
@@ -189,7 +189,7 @@ def condition_node(
 ) -> nodes.ConditionNode | None:
     """The caller's condition; raises `UsageError` if it is on another entity.
 
-    `is_stored`: the request has another condition that there is an item, or the item is known.
+    `is_stored`: another condition of the request guarantees that the item exists, or it is known.
     """
     if when is None:
         return None
@@ -210,19 +210,19 @@ def condition_node(
 
 
 def exists(schema: EntitySchema, now: float) -> nodes.ConditionNode:
-    """The item exists, and has not expired."""
+    """The condition that the item exists and has not expired."""
     if "expires" not in schema.by_role:
         return schema.stored_node
     return nodes.And((*schema.stored, unexpired(schema.by_role["expires"].attribute, now)))
 
 
 def missing(schema: EntitySchema, now: float) -> nodes.ConditionNode:
-    """The item does not exist, or has expired."""
+    """The condition that the item does not exist or has expired."""
     return or_expired(schema, absent(schema.table.keys.partition[0].name), now)
 
 
 def of_kind(schema: EntitySchema) -> nodes.ConditionNode | None:
-    """The stored item, if any, is of a kind; None for an entity that is not a kind of another one."""
+    """The condition that a stored item is of this kind; None for an entity that is not a kind."""
     if schema.base is None:
         return None
     return nodes.Or((absent(schema.table.keys.partition[0].name), schema.is_of_kind()))
@@ -231,9 +231,9 @@ def of_kind(schema: EntitySchema) -> nodes.ConditionNode | None:
 def is_known(
     schema: EntitySchema, when: Condition | None, *, is_plain: bool = False
 ) -> nodes.ConditionNode | None:
-    """The stored item, if any, has no later version; with a condition, the version that the condition is about.
+    """The condition that no later version wrote the stored item; if `when` is given, that this version wrote it.
 
-    A plain put, which has no other condition, has none of this either, unless its class declares a version.
+    A plain put has no other condition, and does not get this one either, unless its class declares a version.
     """
     if is_plain and not schema.declares_version:
         return None
@@ -246,13 +246,13 @@ def is_older(schema: EntitySchema, item: Item | None) -> bool:
 
 
 def upgraded_satisfies(schema: EntitySchema, when: Condition | None, item: Item) -> bool:
-    """Whether an item of an older version satisfies the caller's condition, once it is upgraded."""
+    """Whether an item of an older version satisfies the caller's condition after upgrading."""
     node = condition_node(schema, when, is_stored=True)
     return node is None or CompiledCondition.from_node(node).matches(schema.upgraded(item), {})
 
 
 def pins(schema: EntitySchema, current: Item, used: AbstractSet[str]) -> nodes.ConditionNode | None:
-    """The condition that the used attributes are unchanged. The version, if there is one, covers all."""
+    """The condition that the used attributes are unchanged. A version field, if there is one, covers all of them."""
     version = schema.by_role.get("version")
     if version is not None and version.attribute in current:
         used = {version.attribute}
@@ -260,14 +260,14 @@ def pins(schema: EntitySchema, current: Item, used: AbstractSet[str]) -> nodes.C
 
 
 def as_it_was(schema: EntitySchema, item: Item) -> nodes.ConditionNode | None:
-    """The condition that an item is as it was read: no attribute has changed, and no declared one was added."""
+    """The condition that an item is as it was read: no attribute changed, and no declared one added."""
     return pins(schema, item, schema.declared_attributes | item.keys())
 
 
 def expected_version(
     schema: EntitySchema, values: Mapping[str, Any], now: float
 ) -> nodes.ConditionNode | None:
-    """The stored version is the one that was read; a version of 0 means that nothing is stored."""
+    """The condition that the stored version is the one that was read; version 0 means that nothing is stored."""
     if "version" not in schema.by_role:
         return None
     read = read_version(schema, values)
@@ -277,7 +277,7 @@ def expected_version(
 
 
 def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.ConditionNode | None:
-    """The stored version is the one that was read; None if the entity was not read."""
+    """The condition that the stored version is the one that was read; None if the entity was not read."""
     field = schema.by_role.get("version")
     if field is None or not values[field.name]:
         return None
@@ -285,13 +285,13 @@ def read_version(schema: EntitySchema, values: Mapping[str, Any]) -> nodes.Condi
 
 
 def as_read(entity: Entity) -> Mapping[str, Any]:
-    """The values of an entity that was read with its version; empty without a version."""
+    """The values of an entity that was read with its version; empty if it has no version."""
     values = entity.__dict__
     return {} if read_version(entity.__schema__, values) is None else values
 
 
 def refusal(write: Write[Any], item: Item | None, values: Mapping[str, Any]) -> WriteRefused | None:
-    """The error of a refused write; None if its item has changed since the write was planned."""
+    """The error for a refused write; None if its item has changed since the write was planned."""
     schema = write.schema
     if item is not None and schema.base is not None and schema.kind_of(item) is None:
         return other_kind(schema, write.key, item)
@@ -346,7 +346,7 @@ _HINTS: Final = {
 
 
 def with_hint(error: F) -> F:
-    """The error with what to do about it, if AWS's message does not say it."""
+    """The error, with advice if AWS's message has none."""
     for message, hint in _HINTS.items():
         if message in error.message:
             error.hint = hint
@@ -368,7 +368,7 @@ def schema_of(target: Any) -> EntitySchema:
 
 
 def schema_of_instance(entity: Entity) -> EntitySchema:
-    """The schema of an entity; raises `UsageError` for a class or a key."""
+    """The schema of an instance; raises `UsageError` for a class or a key."""
     given: Any = entity
     if given.__class__ is EntityKey:
         raise UsageError(f"{given!r} is only a key; give the entity itself")
@@ -382,7 +382,7 @@ def schema_of_instance(entity: Entity) -> EntitySchema:
 def class_and_key(
     call: str, target: Any, values: Sequence[Any], key: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """The class and the fields of a key; raises `UsageError` for anything else than a key."""
+    """The class and the fields of a key; raises `UsageError` for anything but a key."""
     schema = schema_of(target)
     if isinstance(target, EntityKey) and not values:
         entity, of_key = unpacked(target, key)
@@ -405,7 +405,7 @@ def key_of(
     target: type[Entity] | EntityKey[Any] | Entity,
     key: Mapping[str, Any],
 ) -> Item:
-    """The primary key of an entity, of a key, or of a class and the key's fields."""
+    """The primary key of an entity, of an `EntityKey`, or of a class with the key's fields."""
     if isinstance(target, type):
         return schema.identify(key)
     if isinstance(target, EntityKey):
@@ -421,7 +421,7 @@ def key_of(
 def identity_of(
     target: type[Entity] | EntityKey[Any] | Entity, key: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The fields of the primary key of an entity, of a key, or of a class and the key's fields."""
+    """The primary key's fields of an entity, of an `EntityKey`, or of a class with the key's fields."""
     if isinstance(target, type):
         return key
     if isinstance(target, EntityKey):
@@ -431,9 +431,9 @@ def identity_of(
 
 
 def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
-    """The entity of an item, of the class that its tag names; None without an item.
+    """The entity of an item, as the class that its tag names; None without an item.
 
-    It was written already, or explains a refusal, so invalid values do not raise here, but when they are read.
+    The item is written already, or explains a refusal, so an invalid value raises only when it is accessed.
     """
     if item is None:
         return None
@@ -441,28 +441,28 @@ def entity_of(schema: EntitySchema, item: Item | None) -> Entity | None:
 
 
 def owner_of(schema: EntitySchema, item: Item) -> EntitySchema:
-    """The schema that an item's tag names; the given one if it names none of the table's."""
+    """The schema that an item's tag names; the given schema if the tag names none of the table's."""
     tag = item.get(schema.table.tag, {}).get("S", schema.tag)
     return schema.table.entity_of(tag) or schema
 
 
 def values_of(schema: EntitySchema, item: Item | None) -> dict[str, Any] | None:
-    """The values of an item's fields, as far as they are valid."""
+    """An item's field values, as far as they are valid."""
     return None if item is None else schema.from_invalid_item(item).__dict__
 
 
 def values_held(schema: EntitySchema, item: Item | None, now: float) -> dict[str, Any] | None:
-    """The values of an item that reserve unique values; None if it has expired."""
+    """An item's values that reserve unique values; None if it has expired."""
     return None if is_missing(schema, item, now) else values_of(schema, item)
 
 
 def other_kind(schema: EntitySchema, key: Item, item: Item) -> NotFound:
-    """The error for a write of a kind, where an item of another kind is stored."""
+    """The error for a write of one kind where an item of another kind is stored."""
     tag = item.get(schema.table.tag, {}).get("S", "an item without a tag")
     return NotFound(f"{described(schema, key)} does not exist: under this key there is {tag}")
 
 
 def described(schema: EntitySchema, key: Item) -> str:
-    """An item, for a message."""
+    """An item as text, for messages."""
     parts = ", ".join(str(next(iter(value.values()))) for value in key.values())
     return f"{schema.tag} {parts}"
