@@ -47,6 +47,25 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_changed_entry_is_refused(tmp_path: Path) -> None:
+    """Any change of an entry that is still JSON: a job that trusts it leaves items out."""
+    path = tmp_path / "job.json"
+    with JobState(path, JOB) as state:
+        state.set("Orders", {"segments": [{"after": {"id": {"S": "k11028"}}, "is_over": False}]})
+    saved = path.read_text()
+    for old, new in (("k11028", "k91028"), ("false", "true"), ('"Orders"', '"Others"')):
+        assert old in saved
+        path.write_text(saved.replace(old, new))
+        with (
+            pytest.raises(UsageError, match=r"job.json is damaged; delete it"),
+            JobState(path, JOB),
+        ):
+            pass
+    path.write_text(saved)
+    with JobState(path, JOB) as state:
+        assert state.names == ["Orders"]
+
+
 def test_memory_and_objects_have_no_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

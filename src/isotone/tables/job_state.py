@@ -5,7 +5,8 @@
         state.set("Orders", entry)                  # on the disk when it returns
         state.drop("Orders")
 
-The file is replaced as a whole, so a killed process leaves the state before or after a change. It is locked while a job
+The file is replaced as a whole, so a killed process leaves the state before or after a change. It has a checksum: an
+entry that differs from what was saved would let a job leave items out. It is locked while a job
 runs: two runs of one job would undo each other's work. When its last entry is dropped, it is deleted.
 """
 
@@ -25,6 +26,7 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 import msgspec
 
 from isotone.backends.addresses import is_remote, whole
+from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.file_lock import open_locked
 from isotone.output_paths import STANDARD, OutputPath
@@ -40,6 +42,7 @@ class _Document(msgspec.Struct):
     job: list[str]
     entries: dict[str, msgspec.Raw]
     form: int = _FORM
+    sum: int | None = None  # of the entries; states of before have none
 
 
 _BEGIN: Final = b'{"job":'
@@ -163,6 +166,8 @@ class JobState:
             raise UsageError(
                 f"{path} is the state of another job: {' '.join(found.job)}; name another file"
             )
+        if found.sum not in (None, _sum_of(found.entries)):
+            raise UsageError(f"{path} is damaged; delete it to start from the beginning")
         return {name: msgspec.Raw(bytes(raw)) for name, raw in found.entries.items()}
 
     @staticmethod
@@ -189,7 +194,8 @@ class JobState:
         new = self._beside(_NEW)
         # The state has keys of items, which are nobody else's business.
         with open(new, "wb", opener=_only_for_the_owner) as file:
-            file.write(_encode(_Document(list(self._job), self._entries)))
+            entries = self._entries
+            file.write(_encode(_Document(list(self._job), entries, sum=_sum_of(entries))))
             file.flush()
             os.fsync(file.fileno())
         new.replace(self.path)
@@ -206,6 +212,13 @@ class JobState:
                 self._beside(_LOCK).unlink(missing_ok=True)
         self._held.close()
         self._held = None
+
+
+def _sum_of(entries: dict[str, msgspec.Raw]) -> int:
+    total = 0
+    for name, raw in entries.items():
+        total = crc32(bytes(raw), crc32(name.encode(), total))
+    return total
 
 
 def _only_for_the_owner(path: str, flags: int) -> int:
