@@ -187,6 +187,7 @@ def test_a_pause_longer_than_the_stream_keeps_changes_is_reported(tmp_path: Path
         saved = json.loads(state.read_text())
         position = saved["entries"][NAME]["stream"]
         assert position["waiting"]
+        del saved["sum"]  # of the entries as they were
         position["noted"] = time.time() - 23 * 3600
         state.write_text(json.dumps(saved))
         copy(source, target, live=True, state=state)
