@@ -30,6 +30,7 @@ FLOOR = {
     "crc",
     "daemon",
     "effort",
+    "error_text",
     "errors",
     "file_lock",
     "first_bytes",
@@ -44,6 +45,7 @@ FLOOR = {
 ALLOWED = {
     "authority": set(),
     "errors": set(),
+    "error_text": {"errors"},
     "limits": set(),
     "clock": set(),
     "crc": set(),

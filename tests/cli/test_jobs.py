@@ -14,6 +14,7 @@ from tests.crash.disk import Fault, recording_disk
 
 from isotone.cli import jobs
 from isotone.errors import IsotoneError
+from isotone.tables.progress import Progress
 
 ARGUMENTS = argparse.Namespace(quiet=True)
 log = logging.getLogger("isotone")
@@ -47,10 +48,10 @@ def test_a_warning_is_printed_once_where_the_job_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "_A_MOMENT", 0.0)
-    with jobs.running_job("import", ARGUMENTS) as job:
+    with jobs.running_job("import", ARGUMENTS) as (job, _):
         log.warning("the disk is slow")
         log.warning("the disk is slow")
-        job.show("1 item")
+        job.report(Progress("import", "Orders", 1))
         assert capsys.readouterr().err == "isotone: the disk is slow\n"
         log.warning("the disk is slow")
         log.warning("the disk is slower")

@@ -228,6 +228,16 @@ def test_a_body_that_asks_first_is_told_to_come(url):
         assert answers(sock, 1) == [(200, b'{"GetItem":123}')]
 
 
+def test_a_body_that_asks_first_is_told_to_come_once_where_an_upgrade_is_declined(url):
+    headers = {"Connection": "Upgrade", "Upgrade": "h2c", "Expect": "100-continue"}
+    with dial(url) as sock:
+        for body in (b"1", b"2"):
+            sock.sendall(request_bytes("GetItem", body, **headers).removesuffix(body))
+            assert sock.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            sock.sendall(body)
+            assert answers(sock, 1) == [(200, b'{"GetItem":%b}' % body)]
+
+
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
 def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
     url, operation, monkeypatch, caplog

@@ -586,8 +586,15 @@ def test_sets_that_have_a_member_are_counted(memory: Store) -> None:
     assert out.zrange(0, -1, withscores=True) == [("a", Decimal("2.5")), ("b", Decimal("2.5"))]
     assert one.zunion([two], aggregate="COUNT", withscores=True) == [("b", 1), ("c", 1), ("a", 2)]
     assert one.zinter({two: -1}, aggregate="COUNT", withscores=True) == [("a", 0)]
-    with pytest.raises(errors.UsageError, match="SUM, MIN, MAX or COUNT"):
-        one.zunion([two], aggregate="AVG")
+
+
+@pytest.mark.parametrize("command", ["zunion", "zinter", "zunionstore", "zinterstore"])
+def test_an_unknown_aggregate_is_refused_before_anything_is_read(
+    memory: Store, command: str
+) -> None:
+    one, two = SortedSet(memory, "one"), SortedSet(memory, "two")  # a read would find no table
+    with pytest.raises(errors.UsageError, match="SUM, MIN, MAX or COUNT, not 'AVG'"):
+        getattr(one, command)([two], aggregate="AVG")
 
 
 def test_repeated_random_members_have_a_bound(memory: Store) -> None:

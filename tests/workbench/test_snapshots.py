@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -28,9 +27,9 @@ from isotone import moving
 from isotone.backends.interface import Backend
 from isotone.backends.opening import open_backend
 from isotone.server import running_server
+from isotone.tables import threads
 from isotone.tables.job_state import locked
-from isotone.workbench import Workbench, snapshot_folder, snapshots, threads
-from isotone.workbench.jobs import Job
+from isotone.workbench import Workbench, snapshot_folder, snapshots
 from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
@@ -488,10 +487,14 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
             return super().execute(operation, request, deadline)
 
     pages = Workbench(Slow(database), target="slow", remote=True, snapshots=tmp_path)
+    numbers = range(100, 120)  # more than are written at the same time
+    for number in numbers:
+        database.execute("PutItem", {"TableName": NAME, "Item": order(number)})
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
         identity = take(page)
-        database.execute("PutItem", {"TableName": NAME, "Item": order(3, total=999)})
+        for number in numbers:
+            database.execute("PutItem", {"TableName": NAME, "Item": order(number, total=999)})
         found = compare(page, identity)
         given = {"id": found["id"]}
         error = page.call("put_back_progress", given)["error"]
@@ -507,7 +510,8 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
         finally:
             gate.set()
         done = ended(page, "put_back_progress", given)
-        assert (done["state"], done["written"]) == ("stopped", 1)
+        assert done["state"] == "stopped"
+        assert 1 <= done["written"] < len(numbers)
 
 
 def test_a_snapshot_that_is_completed_during_a_sweep_stays(tmp_path, monkeypatch):
@@ -661,19 +665,3 @@ def test_a_description_has_the_number_of_its_form(serve):
     take(page)
     description = next(Path(page.call("snapshots")["place"]["path"]).glob("*.json"))
     assert msgspec.json.decode(description.read_bytes())["form"] == 1
-
-
-def test_a_job_whose_end_fails_is_over():
-    async def run() -> Job:
-        job = Job()
-
-        def fail() -> None:
-            raise OSError("no space left")
-
-        job.start(lambda: None, fail)
-        while job.is_running:
-            await asyncio.sleep(0.01)
-        return job
-
-    job = asyncio.run(asyncio.wait_for(run(), 10))
-    assert (job.state, job.error) == ("failed", "no space left")

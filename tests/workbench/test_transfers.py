@@ -82,7 +82,7 @@ def test_faults_are_told_and_leave_no_file(page, monkeypatch, temporary):
     assert "isotone import" in answer["error"]["message"]
     page.call("transfer_end", {"id": begun["id"]})
     done = finished(page, page.call("export", {"table": "Orders", "ending": "jsonl"}))
-    assert done["state"] == "stopped"
+    assert done["state"] == "failed"
     assert "larger than" in done["fault"]
     assert left_over(temporary) == []
     assert "over" in page.call("transfer", {"id": 99})["error"]["message"]

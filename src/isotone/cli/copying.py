@@ -11,15 +11,10 @@ import msgspec
 
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
-from isotone.cli.jobs import (
-    CommandJob,
-    add_result_arguments,
-    add_state_arguments,
-    interrupted,
-    running_job,
-)
-from isotone.cli.program import Command, complain, explanation
-from isotone.cli.progress import progress_output
+from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
+from isotone.cli.program import Command, complain
+from isotone.cli.progress import ProgressOutput, progress_output
+from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 from isotone.text_table import pluralized, printable
 from isotone.values.notation import item_text, value_text
@@ -87,9 +82,11 @@ def _copy(arguments: argparse.Namespace) -> int:
     if arguments.cut_over and not arguments.dry_run:
         _confirm_no_writers(arguments)
     follows = arguments.live and not (arguments.cut_over or arguments.until_caught_up)
-    with running_job("copy", arguments) as job:
-        showing = _Showing(job, arguments)
-        done = moving.copy(
+    with running_job("copy", arguments) as (job, output):
+        showing = _Showing(output, arguments)
+        job.watch(showing)
+        done: moving.Copied = job.run(
+            moving.copy,
             arguments.source,
             arguments.target,
             _tables(arguments.tables),
@@ -104,14 +101,14 @@ def _copy(arguments: argparse.Namespace) -> int:
             read_units=arguments.read_units,
             write_units=arguments.write_units,
             state=arguments.state,
-            progress=showing,
+            progress=job.report,
             notice=_silent if arguments.quiet else _note,
             on_complete=showing.end,
             stop=job.stop,
         )
         if not done.is_complete:  # otherwise it has been reported
             showing.end(done)
-    if job.is_stopped and not (done.is_complete or done.is_caught_up):
+    if job.state == "stopped" and not done.is_caught_up:
         return interrupted(done.state, ", because one side is in memory")
     if arguments.cut_over and not done.is_complete and not done.is_dry_run:
         complain(
@@ -125,8 +122,8 @@ def _copy(arguments: argparse.Namespace) -> int:
 class _Showing:
     """Shows how far a copy is, and how it ended."""
 
-    def __init__(self, job: CommandJob, arguments: argparse.Namespace) -> None:
-        self._job = job
+    def __init__(self, output: ProgressOutput, arguments: argparse.Namespace) -> None:
+        self._output = output
         self._arguments = arguments
         self._seen: set[tuple[str, str]] = set()
 
@@ -137,12 +134,12 @@ class _Showing:
         # That a live copy follows, and that it is caught up, is said at once, but not each of its later waves.
         is_new = progress.phase == "follow" and (progress.table, state) not in self._seen
         self._seen.add((progress.table, state))
-        self._job.show(progress, _members(progress), state=state, at_once=is_new)
+        self._output.show(progress, _members(progress), state=state, at_once=is_new)
 
     def end(self, done: moving.Copied) -> None:
         """Print the result, before the state of a complete copy is forgotten."""
         arguments = self._arguments
-        self._job.output.end(_state_of(done), _summary(done))
+        self._output.end(_state_of(done), _summary(done))
         if arguments.json:
             print(_json_of(done), flush=True)
         elif not arguments.quiet:
@@ -258,7 +255,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     try:
         report = _compare(arguments)
     except IsotoneError as error:
-        complain(explanation(error))
+        complain(error_text(error))
         return _NOT_COMPARED
     if arguments.json:
         print(_json_of_diff(report))

@@ -47,7 +47,7 @@ def _export(arguments: argparse.Namespace) -> int:
     out = sys.stderr if target is None else sys.stdout  # the items are on the other
 
     def tell(done: moving.Exported) -> None:
-        job.output.end("complete" if done.is_complete else "interrupted", {"items": done.items})
+        output.end("complete" if done.is_complete else "interrupted", {"items": done.items})
         if arguments.json:
             out.write(_json_of(done) + "\n")
         elif not arguments.quiet:
@@ -55,8 +55,10 @@ def _export(arguments: argparse.Namespace) -> int:
             out.write(f"{of} written to {arguments.target}\n")
         out.flush()
 
-    with running_job("export", arguments) as job, naming(target):
-        done = moving.export_items(
+    with running_job("export", arguments) as (job, output), naming(target):
+        job.watch(partial(output.show, state="exporting"))
+        done: moving.Exported = job.run(
+            moving.export_items,
             arguments.source,
             arguments.table,
             arguments.target,
@@ -67,13 +69,13 @@ def _export(arguments: argparse.Namespace) -> int:
             read_units=arguments.read_units,
             state=arguments.state,
             restart=arguments.restart,
-            progress=partial(job.show, state="exporting"),
+            progress=job.report,
             on_complete=tell,
             stop=job.stop,
         )
         if not done.is_complete:  # otherwise it has been reported
             tell(done)
-    return interrupted(done.state) if job.is_stopped and not done.is_complete else 0
+    return interrupted(done.state) if job.state == "stopped" else 0
 
 
 EXPORT: Final = Command(
@@ -125,7 +127,7 @@ def _import(arguments: argparse.Namespace) -> int:
 
     def tell(done: moving.Imported) -> None:
         members = {"items": done.items, "deleted": done.deleted, "bad": done.bad}
-        job.output.end("complete" if done.is_complete else "interrupted", members)
+        output.end("complete" if done.is_complete else "interrupted", members)
         for text in () if arguments.quiet else done.missing:
             complain(f"note: {text}")
         if arguments.json:
@@ -134,8 +136,10 @@ def _import(arguments: argparse.Namespace) -> int:
             _print_imported(done, arguments)
         sys.stdout.flush()
 
-    with running_job("import", arguments) as job:
-        done = moving.import_items(
+    with running_job("import", arguments) as (job, output):
+        job.watch(partial(output.show, state="importing"))
+        done: moving.Imported = job.run(
+            moving.import_items,
             arguments.source,
             arguments.target,
             arguments.table,
@@ -148,13 +152,13 @@ def _import(arguments: argparse.Namespace) -> int:
             write_units=arguments.write_units,
             state=arguments.state,
             restart=arguments.restart,
-            progress=partial(job.show, state="importing"),
+            progress=job.report,
             on_complete=tell,
             stop=job.stop,
         )
         if not done.is_complete:  # otherwise it has been reported
             tell(done)
-    if job.is_stopped and not done.is_complete:
+    if job.state == "stopped":
         return interrupted(done.state)
     return _BAD_ROWS if done.bad else 0
 

@@ -1,4 +1,4 @@
-"""Commands that run long jobs: a line of progress, and Ctrl-C, after which the same command continues.
+"""Jobs on a terminal: a line of progress, and Ctrl-C, after which the same command continues.
 
 The first Ctrl-C lets a job end where it can be continued, the second one ends it at once.
 """
@@ -11,30 +11,18 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from isotone.cli.program import INTERRUPTED, complain
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError
+from isotone.tables.jobs import Job
 
 _A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
-
-
-class CommandJob(NamedTuple):
-    """What a job is given by its command: where it shows its progress, and what stops it."""
-
-    output: ProgressOutput
-    show: Callable[..., None]
-    stop: threading.Event
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether there was a Ctrl-C."""
-        return self.stop.is_set()
 
 
 def add_state_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,19 +41,17 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def running_job(command: str, arguments: argparse.Namespace) -> Iterator[CommandJob]:
-    """Show progress, and let the first Ctrl-C stop the job, while it runs in the block."""
-    stop = threading.Event()
+def running_job(
+    command: str, arguments: argparse.Namespace
+) -> Iterator[tuple[Job[Any], ProgressOutput]]:
+    """A job, and where its progress is shown; inside the block the first Ctrl-C stops it."""
+    job: Job[Any] = Job()
     logger, warnings = logging.getLogger("isotone"), _Warnings(logging.WARNING)
+    job.watch(warnings.print_older)
     logger.addHandler(warnings)
     try:
-        with progress_output(command, arguments) as output, _stopped_by_interrupt(stop):
-
-            def show(progress: object, *members: Mapping[str, Any], **how: Any) -> None:
-                warnings.print_older()
-                output.show(progress, *members, **how)
-
-            yield CommandJob(output, show, stop)
+        with progress_output(command, arguments) as output, _stopped_by_interrupt(job.stop):
+            yield job, output
     except IsotoneError as error:
         warnings.forget(str(error))
         raise
@@ -91,7 +77,7 @@ class _Warnings(logging.Handler):
             self._seen.add(text)
             self._waiting[text] = time.monotonic()
 
-    def print_older(self) -> None:
+    def print_older(self, _: object) -> None:
         """Print the warnings after which the job went on."""
         self._print_until(time.monotonic() - _A_MOMENT)
 

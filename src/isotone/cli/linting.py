@@ -17,7 +17,8 @@ from isotone.advisor.lint.settings import configured, selected
 from isotone.backends.addresses import is_remote
 from isotone.cli import modules
 from isotone.cli.database import connect
-from isotone.cli.program import Command, complain, explanation
+from isotone.cli.program import Command, complain
+from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 
 _FOUND: Final = 1
@@ -57,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return 0
         report = _report(arguments)
     except IsotoneError as error:
-        complain(explanation(error))
+        complain(error_text(error))
         return _COULD_NOT_RUN
     print(_FORMS[arguments.format](report))
     return _FOUND if report.findings else 0

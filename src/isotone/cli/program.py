@@ -19,7 +19,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, TextIO
 
-from isotone.errors import ApiError, IsotoneError, UsageError
+from isotone.error_text import error_text
+from isotone.errors import IsotoneError, UsageError
 
 WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
@@ -207,10 +208,8 @@ def _guarded(action: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         _discard(sys.stdout)
         return 1
-    except IsotoneError as error:
-        complain(explanation(error))
-    except (OSError, UnicodeError, RecursionError) as error:
-        complain(_reason(error))
+    except (IsotoneError, OSError, UnicodeError, RecursionError) as error:
+        complain(error_text(error, unnamed="standard input or output"))
     else:
         return code
     try:
@@ -237,23 +236,6 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _reason(error: OSError | UnicodeError | RecursionError) -> str:
-    """What the system, an encoding or a depth refuses, in a sentence."""
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply"
-    if isinstance(error, UnicodeEncodeError):
-        return (
-            f"{error.object[:60]!r} has characters that are not Unicode text, and cannot be written"
-        )
-    if isinstance(error, UnicodeDecodeError):
-        return f"the input is not text in UTF-8: {error.reason} at byte {error.start:,}"
-    if isinstance(error, UnicodeError):
-        return f"this is not valid text: {error}"
-    name = error.filename2 or error.filename  # of two, the second is the one that was written
-    where = "standard input or output" if name is None else f"{name!s:.100}"
-    return f"{where}: {error.strerror or error}"
-
-
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
     """Name the file that the block writes in an error of the system that names none, such as that of a full disk.
@@ -266,21 +248,6 @@ def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
         if error.filename is None and path is not None:
             error.filename = os.fspath(path)
         raise
-
-
-_ADVICE: Final = {
-    "UnrecognizedClientException": " Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to a key of the "
-    "server; isotone user makes one for a server of Isotone.",
-}
-
-
-def explanation(error: IsotoneError) -> str:
-    """An error in one line."""
-    text = str(error)
-    if isinstance(error, ApiError):
-        text = f"{error.code}: {error}" if error.message else error.code
-        text += _ADVICE.get(error.code, "")
-    return "; ".join((text, *getattr(error, "__notes__", ())))
 
 
 def complain(sentence: str) -> None:

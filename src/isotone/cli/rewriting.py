@@ -13,8 +13,9 @@ import msgspec
 import isotone
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
-from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.cli.program import INTERRUPTED, Command, complain
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
+from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         return _undo(arguments) if arguments.undo else _rewrite(arguments)
     except IsotoneError as error:
-        complain(explanation(error))
+        complain(error_text(error))
         return _NOT_REWRITTEN
 
 

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY, connect
-from isotone.cli.program import COMMANDS, Command, command_of, complain, explanation, parser_of
+from isotone.cli.program import COMMANDS, Command, command_of, complain, parser_of
+from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 from isotone.tables.description import table_names
 
@@ -83,7 +84,7 @@ class Shell:
             words = split_line(line)
             return not words or self._run(words[0], words[1:]) == 0
         except IsotoneError as error:
-            complain(explanation(error))
+            complain(error_text(error))
         except KeyboardInterrupt:
             sys.stderr.write("interrupted\n")
         return False

@@ -13,8 +13,9 @@ import isotone
 from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
-from isotone.cli.program import INTERRUPTED, Command, complain, explanation
+from isotone.cli.program import INTERRUPTED, Command, complain
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
+from isotone.error_text import error_text
 from isotone.errors import IsotoneError
 from isotone.output_paths import OutputPath, check_outputs, write_whole
 
@@ -71,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         return _verify(arguments)
     except IsotoneError as error:
-        complain(explanation(error))
+        complain(error_text(error))
         return _NOT_VERIFIED
 
 

@@ -19,8 +19,8 @@ from isotone.demo.samples import tables
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.description import read_description
+from isotone.tables.threads import in_thread
 from isotone.workbench.recognition import recognized
-from isotone.workbench.threads import in_thread
 
 CHAPTERS: Final[Sequence[Chapter]] = (
     *sorting.CHAPTERS,

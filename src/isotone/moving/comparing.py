@@ -37,7 +37,7 @@ from isotone.moving.table_making import (
 )
 from isotone.tables.batch_reads import read_items
 from isotone.tables.description import table_names
-from isotone.tables.jobs import check_number, in_thread, wait_for
+from isotone.tables.jobs import check_number, run_async, wait_for
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter, Report
 from isotone.tables.scan import Segment, decoded, pages
@@ -187,7 +187,7 @@ def diff(
 
 async def adiff(source: Target, target: Target, tables: Any = None, **options: Any) -> DiffReport:
     """`diff` in a thread, for async programs."""
-    return await in_thread(diff, source, target, tables, **options)
+    return await run_async(diff, source, target, tables, **options)
 
 
 def _pairs(

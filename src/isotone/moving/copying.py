@@ -49,7 +49,7 @@ from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
 from isotone.tables.description import table_names
 from isotone.tables.job_state import JobState, address_text, state_output
-from isotone.tables.jobs import check_number, in_thread, silent, state_of, wait_for
+from isotone.tables.jobs import check_number, run_async, silent, state_of, wait_for
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter, Progress, Report
 from isotone.tables.scan import Position, pages, segments_at
@@ -169,7 +169,7 @@ async def acopy(
     source: Target, target: Target, tables: Tables | None = None, **options: Any
 ) -> Copied:
     """`copy` in a thread, for async programs. If it is cancelled, it ends after the pages that are under way."""
-    return await in_thread(copy, source, target, tables, **options)
+    return await run_async(copy, source, target, tables, **options)
 
 
 @dataclass(frozen=True, slots=True)

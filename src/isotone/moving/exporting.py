@@ -43,7 +43,7 @@ from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.moving.witnesses import same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
-from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
+from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter, Progress, Report
 from isotone.tables.scan import (
@@ -152,7 +152,7 @@ def export_items(
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
     """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
-    return await in_thread(export_items, source, table, target, **options)
+    return await run_async(export_items, source, table, target, **options)
 
 
 def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:

@@ -45,7 +45,7 @@ from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchWriter, Entry, delete, put
 from isotone.tables.description import KeyDescription, KeyElement, description_of
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
-from isotone.tables.jobs import Reporter, check_number, in_thread, silent, state_of
+from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter, Progress, Report
 from isotone.values.types import Item
@@ -189,7 +189,7 @@ def import_items(
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
     """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
-    return await in_thread(import_items, source, target, table, **options)
+    return await run_async(import_items, source, target, table, **options)
 
 
 # The table and the state

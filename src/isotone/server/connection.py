@@ -288,6 +288,10 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._admit()
         if self._spelling.expect and not self._deaf and self._is_free():
+            self._ask_for_body()
+
+    def _ask_for_body(self) -> None:
+        if not self._parser.should_upgrade():  # otherwise the request is parsed again
             self._transport.write(_CONTINUE)
 
     def _joined(self, name: bytes, value: bytes) -> bytes:

@@ -686,13 +686,14 @@ class SortedSet(Structure[S]):
 
     def _read(self, keys: Sets, aggregate: str | None = None) -> Steps[list[Scores]]:
         """The current members of the sets, with weighted scores; each score is 1 if they are counted."""
+        is_count = _aggregate_name(aggregate) == "COUNT"  # refuses an unknown one before it reads
         sets = self._checked(keys)
         if not sets:
             raise UsageError("give at least one sorted set")
         all_scores: list[Scores] = []
         for source in sets:
             scores = dict((yield from source._members.all()))
-            if (aggregate or "").upper() == "COUNT":
+            if is_count:
                 scores = dict.fromkeys(scores, Decimal(1))
             if isinstance(keys, Mapping):
                 weight = score_of(keys[source])
@@ -770,11 +771,16 @@ def _ordered(scores: Scores) -> list[Scored]:
     return sorted((Scored(*pair) for pair in scores.items()), key=by_score)
 
 
+def _aggregate_name(aggregate: str | None) -> str:
+    name = (aggregate or "SUM").upper()
+    if name not in _AGGREGATES:
+        raise UsageError(f"aggregate is SUM, MIN, MAX or COUNT, not {aggregate!r}")
+    return name
+
+
 def _union(sets: Sequence[Scores], aggregate: str | None = None) -> Scores:
     """All members of any of the sets, with the SUM, MIN or MAX of their scores; COUNT as of scores that count."""
-    join = _AGGREGATES.get((aggregate or "SUM").upper())
-    if join is None:
-        raise UsageError(f"aggregate is SUM, MIN, MAX or COUNT, not {aggregate!r}")
+    join = _AGGREGATES[_aggregate_name(aggregate)]
     joined: Scores = {}
     for scores in sets:
         for member, score in scores.items():

@@ -1,37 +1,130 @@
-"""What surrounds the work of every job: its state file, its reports, its awaited form, and numbers that are checked."""
+"""Jobs: work that takes long, with its progress, a way to stop it, and how it ended.
+
+    job = Job()
+    job.watch(show)                                                           # called with each progress
+    done = job.run(export_items, …, progress=job.report, stop=job.stop)       # here, or
+    job.start(export_items, …, progress=job.report, stop=job.stop)            # in a thread of its own
+
+A terminal runs its job and shows what is reported; a page starts one and asks for its `status`. Both stop it by `stop`.
+The rest is what surrounds the work: the file that continues it, its reports, and numbers that are checked.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar
 
-from isotone.errors import UsageError
+from isotone.error_text import error_text
+from isotone.errors import IsotoneError, UsageError
 from isotone.output_paths import STANDARD
 from isotone.tables.job_state import JobState, default_path
 from isotone.tables.pace import Stopped
-from isotone.tables.progress import Meter, Report
+from isotone.tables.progress import Meter, Progress, Report
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 _MOST_THREADS: Final = 1000
 TICK: Final = 0.2  # seconds between two reports
 
 
-async def in_thread(job: Callable[..., R], *arguments: Any, **options: Any) -> R:
+log = logging.getLogger("isotone.jobs")
+
+
+@dataclass(kw_only=True)
+class Job(Generic[R]):
+    """One job. Its methods may be called from any thread; it runs once.
+
+    `state` is set last, so what a job has is complete when it is over. It is `stopped` if the work raised `Stopped`, or
+    returned, after `stop` was set, a result whose `is_complete` is false; a stop that comes too late changes nothing.
+    """
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    state: Literal["waiting", "running", "done", "failed", "stopped"] = "waiting"
+    progress: Progress | None = None
+    result: R | None = None
+    error: str = ""
+    """Why it failed, in a sentence."""
+    _watchers: list[Report] = field(default_factory=list)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its work is under way."""
+        return self.state == "running"
+
+    def watch(self, report: Report) -> None:
+        """Call a function with each progress, in the thread that reports it."""
+        self._watchers.append(report)
+
+    def report(self, progress: Progress) -> None:
+        """Take the progress of the work."""
+        self.progress = progress
+        for each in self._watchers:
+            each(progress)
+
+    def run(self, work: Callable[P, R], /, *arguments: P.args, **options: P.kwargs) -> R:
+        """Do the work in this thread, and return its result; raises what it raises."""
+        self.state = "running"
+        end: Literal["done", "failed", "stopped"] = "failed"
+        try:
+            self.result = result = work(*arguments, **options)
+            is_complete = getattr(result, "is_complete", True)
+            end = "stopped" if self.stop.is_set() and not is_complete else "done"
+        except Stopped:
+            end = "stopped"
+            raise
+        except BaseException as error:
+            self.error = error_text(error)
+            raise
+        finally:
+            self.state = end
+        return result
+
+    def start(self, work: Callable[P, R], /, *arguments: P.args, **options: P.kwargs) -> None:
+        """Do the work in a thread of its own, which does not delay the end of the process: the work must stand a kill."""
+        self.state = "running"
+        unattended = partial(self._run_unattended, partial(work, *arguments, **options))
+        threading.Thread(target=unattended, name="isotone-job", daemon=True).start()
+
+    def status(self) -> dict[str, Any]:
+        """How far it is, as JSON values."""
+        state, progress = self.state, self.progress  # the state first: it is set last
+        return {
+            "state": state,
+            "fault": self.error,
+            "items": 0 if progress is None else progress.items,
+            "of_items": 0 if progress is None else progress.of_items,
+            "share": 0.0 if progress is None else progress.share,
+            "seconds_left": None if progress is None else progress.seconds_left,
+            "units": 0.0 if progress is None else progress.read_units + progress.write_units,
+        }
+
+    def _run_unattended(self, work: Callable[[], R]) -> None:
+        try:
+            self.run(work)
+        except (IsotoneError, OSError):
+            pass  # its watchers have the reason
+        except Exception:
+            log.exception("a job failed")
+
+
+async def run_async(work: Callable[..., R], *arguments: Any, **options: Any) -> R:
     """A job for async programs. If it is cancelled, it is stopped, and has ended when this returns."""
     stop = options.setdefault("stop", threading.Event())
-    work = asyncio.ensure_future(asyncio.to_thread(partial(job, *arguments, **options)))
+    running = asyncio.ensure_future(asyncio.to_thread(partial(work, *arguments, **options)))
     try:
-        return await asyncio.shield(work)
+        return await asyncio.shield(running)
     except asyncio.CancelledError:
         stop.set()
-        await asyncio.wait([work])
+        await asyncio.wait([running])
         raise
 
 

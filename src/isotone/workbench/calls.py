@@ -17,6 +17,7 @@ from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
+from isotone.tables.threads import in_thread
 from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import WriteAccess, is_write
 from isotone.workbench.recognition import (
@@ -29,7 +30,6 @@ from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.snapshots import Snapshots
 from isotone.workbench.source import Call, Source
-from isotone.workbench.threads import in_thread
 from isotone.workbench.transfers import Transfers
 
 _PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model

@@ -19,8 +19,8 @@ from isotone.moving import KeyDifference
 from isotone.moving.item_identity import canonical
 from isotone.tables.pace import Pace
 from isotone.tables.scan import json_length
+from isotone.tables.threads import in_threads
 from isotone.values.types import Item
-from isotone.workbench.threads import in_threads
 
 _TOGETHER: Final = 100  # writes of a database in this process that are committed at once
 _BYTES: Final = 4 << 20  # of their items

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from isotone.advisor.simulation.forecast import BUSY
 from isotone.errors import UsageError
-from isotone.workbench.threads import in_thread
+from isotone.tables.threads import in_thread
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Forecast, Workload

@@ -29,8 +29,8 @@ from isotone.backends.interface import Backend
 from isotone.errors import ApiError, IsotoneError, UsageError
 from isotone.server.pages import Answering, Visit
 from isotone.server.response import NOT_FOUND, Header, PlainResponse
+from isotone.tables.threads import in_thread
 from isotone.workbench.source import Call, Source
-from isotone.workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload

@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, cast
 
 from isotone.backends.embedded import Database
@@ -30,13 +29,14 @@ from isotone.moving.table_making import (
     read_definition,
 )
 from isotone.tables.description import table_names
+from isotone.tables.jobs import Job
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
+from isotone.tables.threads import in_thread
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 from isotone.workbench.access import WriteAccess
 from isotone.workbench.comparison import ALL, KINDS, NOW, DifferenceRow, Side, SnapshotComparison
-from isotone.workbench.jobs import Job
 from isotone.workbench.restoring import ItemToRestore, write_changes
 from isotone.workbench.snapshot_folder import (
     SnapshotFile,
@@ -47,7 +47,6 @@ from isotone.workbench.snapshot_folder import (
 )
 from isotone.workbench.snapshot_taking import copy_tables, is_moment, open_file, take
 from isotone.workbench.source import Call, Source
-from isotone.workbench.threads import in_thread
 
 _KEPT: Final = 4  # comparisons with their files
 _MOST_ROWS: Final = 200
@@ -66,7 +65,7 @@ Names = tuple[str, str, str]
 
 
 @dataclass(kw_only=True)
-class _Taking(Job):
+class _Taking(Job[None]):
     """The snapshot that is being taken."""
 
     id: str
@@ -74,7 +73,7 @@ class _Taking(Job):
 
 
 @dataclass(kw_only=True)
-class _PutBack(Job):
+class _PutBack(Job[None]):
     """Items that are being put back, or the undoing of that."""
 
     undo: bool
@@ -86,14 +85,13 @@ class _PutBack(Job):
 
 
 @dataclass(kw_only=True, eq=False)
-class _OpenComparison(Job):
+class _OpenComparison(Job[SnapshotComparison]):
     """A comparison with all that is open for it."""
 
     id: int
     names: Names
     at: float
     files: ExitStack = field(default_factory=ExitStack)
-    result: SnapshotComparison | None = None
     definition: TableDefinition | None = None
     notes: list[str] = field(default_factory=list)
     is_gone: bool = False
@@ -190,7 +188,7 @@ class Snapshots:
         if self._taking is not None and self._taking.is_running:
             raise UsageError("a snapshot is being taken already; wait for it, or stop it")
         taking = self._taking = _Taking(id=new_id(name), name=name)
-        taking.start(partial(self._take, taking, tables))
+        taking.start(self._take, taking, tables)
         return await _soon(taking, lambda: _status_of_taking(taking))
 
     async def taking(self, given: Mapping[str, Any]) -> Answer:
@@ -249,7 +247,7 @@ class Snapshots:
             raise UsageError("there is no table yet, so there is nothing to take a snapshot of")
         began = time.time()
         with self._folder.draft(taking.id) as file:
-            found = take(backend, names, file, taking.note, taking.stop)
+            found = take(backend, names, file, taking.report, taking.stop)
             self._folder.keep(
                 SnapshotFile(
                     taking.id,
@@ -276,7 +274,7 @@ class Snapshots:
             is_wanted = True
         if is_wanted:
             found, over = self._new(names)
-            found.start(partial(self._compare, found), partial(_close_unless_ready, found))
+            found.start(self._compare, found)
             await in_thread(_close, over)
         if found is None:
             return {"comparison": None}
@@ -366,7 +364,14 @@ class Snapshots:
         elif self._compared.get(compared.names) is compared:
             del self._compared[compared.names]
 
-    def _compare(self, compared: _OpenComparison) -> None:
+    def _compare(self, compared: _OpenComparison) -> SnapshotComparison:
+        try:
+            return self._differences(compared)
+        except BaseException:
+            compared.close()
+            raise
+
+    def _differences(self, compared: _OpenComparison) -> SnapshotComparison:
         backend, name = self._source.backend, compared.table
         earlier = self._folder.find(compared.before).tables.get(name)
         if compared.after == NOW:
@@ -398,11 +403,11 @@ class Snapshots:
         elif is_moment(backend):
             after = Side(cast(Database, backend), name)
         else:
-            copy_tables(backend, {NOW: present}, own, compared.note, compared.stop)
+            copy_tables(backend, {NOW: present}, own, compared.report, compared.stop)
             after = Side(own, NOW)
         keep = after.database is backend
-        result.run(before, after, compared.note, compared.stop, keep_after=keep)
-        compared.result = result
+        result.run(before, after, compared.report, compared.stop, keep_after=keep)
+        return result
 
     def _side(self, files: ExitStack, identity: str, table: str | None) -> Side:
         file = self._folder.file(identity)
@@ -440,10 +445,7 @@ class Snapshots:
         if numbers is not None and not _are_numbers(numbers):
             raise UsageError(f"numbers={numbers!r} is not a list of numbers of differences")
         job = compared.put_back = _PutBack(undo=given.get("undo") is True)
-        job.start(
-            partial(self._put_back, compared, job, numbers and sorted(set(numbers)), name),
-            partial(self._written, compared.table),
-        )
+        job.start(self._put_back, compared, job, numbers and sorted(set(numbers)), name)
         return await _soon(job, lambda: _status_of_put_back(job))
 
     async def put_back_progress(self, given: Mapping[str, Any]) -> Answer:
@@ -462,13 +464,17 @@ class Snapshots:
         backend = self._source.backend
         of_items = result.size_of(name) if numbers is None else len(numbers)
         meter = Meter("put back", compared.table, of_items=of_items)
-        plan = None
-        if compared.is_gone and not job.undo:
-            plan = plan_table(definition, compared.table, self._capabilities())
-            make_table(backend, plan, sleep=job.stop.wait)
-            job.notes = list(plan.missing)
-        changes = _changes(result, numbers, name, undo=job.undo)
-        try:
+        with ExitStack() as at_the_end:
+            at_the_end.callback(self._written, compared.table)
+            if compared.is_gone and not job.undo:
+                plan = plan_table(definition, compared.table, self._capabilities())
+                make_table(backend, plan, sleep=job.stop.wait)
+                job.notes = list(plan.missing)
+                # Also if it is stopped: the next comparison finds a table.
+                at_the_end.callback(
+                    lambda: job.notes.extend(apply_settings(backend, plan, sleep=job.stop.wait))
+                )
+            changes = _changes(result, numbers, name, undo=job.undo)
             for written in write_changes(backend, compared.table, changes, Pace(stop=job.stop)):
                 for change, is_made in written:
                     job.written += is_made
@@ -476,12 +482,7 @@ class Snapshots:
                     if not is_made and len(job.refused_first) < _REFUSED_SHOWN:
                         job.refused_first.append((change.number, item_text(change.key)))
                 meter.add(len(written))
-                job.note(meter.progress())
-                if job.stop.is_set():
-                    return
-        finally:
-            if plan is not None:  # also of one that is stopped: the next comparison finds a table
-                job.notes += apply_settings(backend, plan, sleep=job.stop.wait)
+                job.report(meter.progress())
 
 
 def _changes(
@@ -511,11 +512,6 @@ def _close(comparisons: Sequence[_OpenComparison]) -> None:
         each.close()
 
 
-def _close_unless_ready(compared: _OpenComparison) -> None:
-    if compared.result is None:
-        compared.close()
-
-
 def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Answer]) -> Answer:
     """Read of a comparison, which is not closed meanwhile."""
     with compared.reading:
@@ -527,7 +523,7 @@ def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Ans
 # What the page gets
 
 
-async def _soon(job: Job, status: Callable[[], Answer]) -> Answer:
+async def _soon(job: Job[Any], status: Callable[[], Answer]) -> Answer:
     """The answer after a while, or as soon as the job is over."""
     until = time.monotonic() + _PATIENCE
     while job.is_running and time.monotonic() < until:

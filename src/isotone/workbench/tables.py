@@ -13,7 +13,7 @@ from isotone.tables.description import (
     read_description,
     table_names,
 )
-from isotone.workbench.threads import in_threads
+from isotone.tables.threads import in_threads
 
 _AT_ONCE: Final = 6  # requests to an engine elsewhere
 MOST: Final = (

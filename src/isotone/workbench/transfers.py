@@ -10,7 +10,6 @@ import weakref
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -18,11 +17,11 @@ from typing import Any, Final
 
 from isotone import moving
 from isotone.errors import UsageError
-from isotone.moving import Progress
+from isotone.tables.jobs import Job
+from isotone.tables.progress import Progress
+from isotone.tables.threads import in_thread
 from isotone.workbench.access import WriteAccess
-from isotone.workbench.jobs import Job
 from isotone.workbench.source import Source
-from isotone.workbench.threads import in_thread
 
 LARGEST: Final = 256 << 20  # bytes of a file
 _MOST: Final = 4  # transfers at once; the oldest that has ended makes room, or that waits for the rest of its file
@@ -34,7 +33,7 @@ Answer = dict[str, Any]
 
 
 @dataclass(kw_only=True)
-class _Transfer(Job):
+class _Transfer(Job[moving.Exported | moving.Imported]):
     """One file on its way."""
 
     id: int
@@ -43,11 +42,14 @@ class _Transfer(Job):
     folder: Path
     file: Path
     options: dict[str, Any] = field(default_factory=dict)
-    bad: int = 0
 
     def __post_init__(self) -> None:
         """Delete its files with the transfer: when it is dropped, or when the workbench ends."""
         self.delete_files = weakref.finalize(self, rmtree, self.folder, ignore_errors=True)
+
+    @property
+    def bad(self) -> int:
+        return self.result.bad if isinstance(self.result, moving.Imported) else 0
 
     @property
     def size(self) -> int:
@@ -81,7 +83,7 @@ class Transfers:
     async def export(self, given: Mapping[str, Any]) -> Answer:
         """Begin to write a table into a file: `{"table", "ending"}`."""
         transfer = self._new("export", given)
-        transfer.start(partial(self._export, transfer))
+        transfer.start(self._export, transfer)
         return self._status(transfer)
 
     async def export_part(self, given: Mapping[str, Any]) -> Answer:
@@ -121,7 +123,7 @@ class Transfers:
         transfer = self._known(given, "import")
         if transfer.state != "waiting":
             raise UsageError("this import has begun already")
-        transfer.start(partial(self._import, transfer))
+        transfer.start(self._import, transfer)
         return self._status(transfer)
 
     async def transfer(self, given: Mapping[str, Any]) -> Answer:
@@ -165,43 +167,37 @@ class Transfers:
             raise UsageError("this transfer is over; begin it again")
         return found
 
-    def _export(self, transfer: _Transfer) -> None:
-        def check_size() -> None:
+    def _export(self, transfer: _Transfer) -> moving.Exported:
+        def report(progress: Progress) -> None:
+            transfer.report(progress)
             written = sum(each.stat().st_size for each in transfer.folder.iterdir())
             if written > LARGEST:
-                transfer.error = f"the file is larger than {LARGEST >> 20} MB; use isotone export"
-                transfer.stop.set()
+                raise UsageError(f"the file is larger than {LARGEST >> 20} MB; use isotone export")
 
-        def note(progress: Progress) -> None:
-            transfer.note(progress)
-            check_size()
-
-        moving.export_items(
+        return moving.export_items(
             self._source.backend,
             transfer.table,
             transfer.file,
             state=transfer.folder / "state",
-            progress=note,
+            progress=report,
             stop=transfer.stop,
         )
-        check_size()
 
-    def _import(self, transfer: _Transfer) -> None:
+    def _import(self, transfer: _Transfer) -> moving.Imported:
         folder = transfer.folder
         try:
-            done = moving.import_items(
+            return moving.import_items(
                 transfer.file,
                 self._source.backend,
                 transfer.table,
                 bad_rows=folder / "bad.jsonl",
                 state=folder / "state",
-                progress=transfer.note,
+                progress=transfer.report,
                 stop=transfer.stop,
                 **transfer.options,
             )
         finally:
             self._written(transfer.table)
-        transfer.bad = done.bad
 
     def _drop(self, transfer: _Transfer) -> None:
         self._all.pop(transfer.id, None)
