@@ -137,7 +137,10 @@ def test_a_notice_fails_only_where_it_is_asked_for(site: str, isotone: Run) -> N
         (["{site}", "lost.db"], "there is no file lost.db"),
         (["{site}:empty", "shop.db"], "table 'empty' does not exist"),
         (["{site}", "shop.db", "--segments", "0"], "segments=0; give 1 or more"),
-        (["{site}", "shop.db", "--resume", "without.py"], "is not a verification"),
+        (
+            ["{site}", "shop.db", "--resume", "without.py"],
+            "without.py is not the state of a job; delete it",
+        ),
     ],
 )
 def test_what_cannot_be_verified(site: str, isotone: Run, words: list[str], message: str) -> None:
@@ -167,6 +170,11 @@ def started(site: str, folder: Path) -> programs.Command | subprocess.Popen[str]
     return process
 
 
+def saved_in(path: Path) -> Verification:
+    document = json.loads(path.read_text())
+    return Verification.from_json(json.dumps(document["entries"]["verification"]))
+
+
 def test_interrupted_and_continued(site: str, isotone: Run, tmp_path: Path) -> None:
     with package.connect("shop.db") as store:
         damage(store, 1_200)
@@ -176,7 +184,7 @@ def test_interrupted_and_continued(site: str, isotone: Run, tmp_path: Path) -> N
     assert process.returncode == 130, err
     assert "; not complete" in out
     assert "interrupted; the same command continues, from at.json" in err
-    saved = Verification.from_json((tmp_path / "at.json").read_text())
+    saved = saved_in(tmp_path / "at.json")
     assert 0 < saved.items < 1_200
     code, out, _ = isotone("verify", site, "shop.db", "--resume", "at.json")
     assert code == 1
@@ -190,7 +198,7 @@ def test_killed_and_continued(site: str, isotone: Run, tmp_path: Path) -> None:
     process = started(site, tmp_path)
     process.kill()
     process.communicate(timeout=60)
-    assert 0 < Verification.from_json((tmp_path / "at.json").read_text()).items < 1_200
+    assert 0 < saved_in(tmp_path / "at.json").items < 1_200
     _, out, _ = isotone("verify", site, "shop.db", "--resume", "at.json")
     assert out.startswith("shop, other: 1,200 findings in 1,203 items (1 Note, 1,200 Order)")
 
@@ -203,9 +211,26 @@ def test_a_failure_saves_the_position(
     code, out, err = isotone("verify", site, "shop.db", "--resume", "at.json")
     assert (code, out) == (2, "")
     assert "table 'other' does not exist" in err
-    saved = Verification.from_json((tmp_path / "at.json").read_text())
+    saved = saved_in(tmp_path / "at.json")
     assert saved.seen == {"Order": 1_200}
     assert not saved.is_complete
+
+
+def test_a_changed_position_is_refused(site: str, isotone: Run, tmp_path: Path) -> None:
+    """A verification that trusts it says that all is well of a part of the table."""
+    process = started(site, tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    saved = tmp_path / "at.json"
+    text = saved.read_text()
+    saved.write_text(text.replace('"units":', '"units":1', 1))
+    code, out, err = isotone("verify", site, "shop.db", "--resume", "at.json")
+    assert (code, out) == (2, "")
+    assert "at.json is damaged; delete it to start from the beginning" in err
+    saved.write_text(text)
+    code, _, err = isotone("verify", f"{site}:Order", "shop.db", "--resume", "at.json")
+    assert code == 2
+    assert "at.json is the state of another job" in err
 
 
 def test_progress_is_shown_on_a_terminal_alone(

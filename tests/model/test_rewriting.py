@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -500,6 +501,48 @@ def test_lines_of_an_undo_log_are_json(desk: Any, tmp_path: Path) -> None:
     (change,) = first["items"]
     assert (first["table"], change["key"]["SK"]) == ("shop", {"S": "ORDER#001"})
     assert change["after"].keys() - change["before"].keys() == {"GSI1PK", "GSI1SK"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (rb'"N":"1"', b'"N":"7"'),
+        (rb'"sum":', b'"sun":'),
+        (rb'.*', b'{"table":"shop","items":[]}'),
+        (rb'.*', b'{"table":"shop","items":[{"key":{},"before":null,"after":null}]}'),
+        (rb'"_type"', b'"\xff"'),
+    ],
+)  # fmt: skip
+def test_a_damaged_line_of_an_undo_log_restores_nothing(
+    desk: Any, tmp_path: Path, old: bytes, new: bytes
+) -> None:
+    before, during = purchase("before"), purchase("during")
+    desk.store.create_tables(before.__schema__.table)
+    for number in range(3):
+        desk.store.put(before(customer="ann", number=number))
+    log, rewritten = tmp_path / "log", isotone.connect(desk.backend)
+    rewritten.rewrite(during, undo=log)
+    lines = log.read_bytes().splitlines()
+    number = next(at for at, line in enumerate(lines) if b'"N":"1"' in line)
+    sound = lines[number]
+    lines[number] = re.sub(old, new, sound, count=1)
+    assert lines[number] != sound
+    log.write_bytes(b"".join(line + b"\n" for line in lines))
+    undo = isotone.connect(desk.backend).undo
+    with pytest.raises(
+        UsageError, match=rf"line {number + 1} of the undo log '.*' is damaged .*: take"
+    ):
+        undo(log)
+    log.write_bytes(b"".join(line + b"\n" for line in lines if line != lines[number]))
+    assert undo(log).changed == 0
+    log.write_bytes(sound + b"\n")
+    assert undo(log).restored == 1
+
+
+def test_a_file_without_an_end_of_a_line_is_no_undo_log(desk: Any, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"\xff\xfe anything")
+    with pytest.raises(UsageError, match="is not an undo log"):
+        desk.store.undo(tmp_path / "log")
 
 
 # While programs write

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import isotone
@@ -17,7 +16,8 @@ from isotone.cli.program import INTERRUPTED, Command, complain
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError
-from isotone.output_paths import OutputPath, check_outputs, write_whole
+from isotone.output_paths import check_outputs
+from isotone.tables.job_state import JobState, address_text, state_output
 
 if TYPE_CHECKING:
     from isotone import Verification
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _FOUND: Final = 1
 _NOT_VERIFIED: Final = 2  # a wrong command line, or a table that cannot be read
 _SAVE_EVERY: Final = 5.0  # seconds
+_ENTRY: Final = "verification"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,11 +78,18 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    resume = None if arguments.resume is None else OutputPath("--resume", arguments.resume)
-    check_outputs(resume, inputs={"ADDRESS": file_of(arguments.address)})
+    check_outputs(
+        state_output(arguments.resume, option="--resume"),
+        inputs={"ADDRESS": file_of(arguments.address)},
+    )
     targets = modules.targets(arguments.module)
-    watching = _Watching(arguments.resume, progress_output("verify", arguments))
-    with modules.connect_store(arguments.address, arguments.table_prefix) as store:
+    address = address_text(arguments.address) or arguments.address
+    job = ("verify", arguments.module, address, arguments.table_prefix)
+    with (
+        JobState(arguments.resume, job) as state,
+        modules.connect_store(arguments.address, arguments.table_prefix) as store,
+    ):
+        watching = _Watching(state, progress_output("verify", arguments))
         try:
             found = store.verify(
                 *targets,
@@ -98,7 +106,7 @@ def _verify(arguments: argparse.Namespace) -> int:
             raise
         finally:
             watching.output.clear()
-    watching.end()
+        state.drop(_ENTRY)
     print(found.to_json() if arguments.json else found)
     return _FOUND if any(_fails(each, arguments.fail_on) for each in found.findings) else 0
 
@@ -110,14 +118,12 @@ def _fails(finding: isotone.FindingCount, kinds: frozenset[str] | None) -> bool:
 class _Watching:
     """Shows the progress of a verification, and saves where it is in a file, if one is given."""
 
-    def __init__(self, file: str | None, output: ProgressOutput) -> None:
+    def __init__(self, state: JobState, output: ProgressOutput) -> None:
         self.output = output
-        self.before: Verification | None = None
-        self._file = None if file is None else Path(file)
+        self.before = state.get(_ENTRY, isotone.Verification)
+        self._state = state
         self._last: Verification | None = None
         self._saved = -math.inf
-        if self._file is not None and self._file.exists():
-            self.before = isotone.Verification.from_json(self._file.read_bytes())
 
     def __call__(self, verification: Verification) -> None:
         self._last = verification
@@ -126,11 +132,10 @@ class _Watching:
             self.save()
 
     def save(self) -> None:
-        """Save the last verification: the file has the previous one or this one, whole."""
-        if self._file is None or self._last is None:
-            return
-        self._saved = time.monotonic()
-        write_whole(self._file, self._last.to_json().encode())
+        """Save the last verification."""
+        if self._last is not None:
+            self._saved = time.monotonic()
+            self._state.set(_ENTRY, replace(self._last, progress=None))
 
     def interrupted(self, *, is_json: bool) -> int:
         """Print what was found until then, and how to continue."""
@@ -140,16 +145,10 @@ class _Watching:
             print(self._last.to_json() if is_json else self._last)
         complain(
             "interrupted; --resume FILE would have saved where it was"
-            if self._file is None
-            else f"interrupted; the same command continues, from {self._file}"
+            if self._state.path is None
+            else f"interrupted; the same command continues, from {self._state.path}"
         )
         return INTERRUPTED
-
-    def end(self) -> None:
-        """Remove the file of a verification that is complete."""
-        if self._file is not None:
-            with suppress(FileNotFoundError):
-                self._file.unlink()
 
 
 DEFINITIONS: Final = {

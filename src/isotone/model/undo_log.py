@@ -1,15 +1,17 @@
 """`undo=`: the undo log of a rewrite (each item before and after, as JSON lines), and `store.undo`.
 
-    {"table": "shop", "items": [{"key": {"PK": {"S": "ORDER#1"}, …}, "before": {…}, "after": {…}}]}
+    {"table": "shop", "items": [{"key": {"PK": {"S": "ORDER#1"}, …}, "before": {…}, "after": {…}}], "sum": 2861450718}
 
-A line has the items of one write as DynamoDB JSON. It reaches the disk before the write is sent. `undo` reads the lines
-from last to first and restores each line's items in one transaction, on the condition that they are still as the
-rewrite left them.
+A line has the items of one write as DynamoDB JSON, and the CRC of what stands before the sum. It reaches the disk before
+the write is sent. `undo` reads the lines from last to first and restores each line's items in one transaction, on the
+condition that they are still as the rewrite left them.
 
 Other lines have the key of the item in which the rewrite saves its position. `undo` deletes that item before it
 restores anything, because a rewrite that continued there would skip the restored items.
 
-    {"table": "shop", "items": [], "position": {"PK": {"S": "_rewriting#Order"}, …}}
+    {"table": "shop", "items": [], "position": {"PK": {"S": "_rewriting#Order"}, …}, "sum": 1127433041}
+
+A damaged line ends an undo with its number. Lines of earlier versions have no sum.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import re
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -28,6 +30,7 @@ from typing import Any, BinaryIO, Final, Self
 
 import msgspec
 
+from isotone.crc import crc32
 from isotone.errors import (
     ConditionalCheckFailedException,
     Contended,
@@ -53,14 +56,16 @@ class _UndoneChange(msgspec.Struct):
     after: Item | None
 
 
-class _LogLine(msgspec.Struct, omit_defaults=True):
+class _LogLine(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     table: str
     items: list[_UndoneChange]
     position: Item | None = None
+    sum: int | None = None
 
 
 _BEGIN: Final = b'{"table":'
 _IS_POSITION: Final = re.compile(rb'\{"table":"[^"]*","items":\[\],"position":').match
+_SUM: Final = b',"sum":'
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_LogLine).decode
 
@@ -93,17 +98,17 @@ class UndoLog:
 
     def add(self, table: str, touched: Sequence[Touched]) -> None:
         """Add the items of a write that is about to be sent."""
-        line = _encode(_LogLine(table, [_UndoneChange(*each) for each in touched]))
+        line = _summed(_LogLine(table, [_UndoneChange(*each) for each in touched]))
         with self._lock:
-            self._file.write(line + b"\n")
+            self._file.write(line)
             self._is_synced = False
 
     def add_position(self, table: str, key: Item) -> None:
         """Add the key of the item that stores the rewrite's position; only once."""
-        line = _encode(_LogLine(table, [], key))
+        line = _summed(_LogLine(table, [], key))
         with self._lock:
             if line not in self._positions:
-                self._file.write(line + b"\n")
+                self._file.write(line)
                 self._positions.add(line)
                 self._is_synced = False
 
@@ -156,19 +161,34 @@ def _check_is_log(path: Path) -> None:
         return
     with path.open("rb") as file:
         line = file.readline()
-    if line.endswith(b"\n") or not line.startswith(
-        _BEGIN[: len(line)]
-    ):  # otherwise the line is torn
-        _decoded(line, path)
-
-
-def _decoded(line: bytes, path: Path) -> _LogLine:
+    if not line.endswith(b"\n") and line.startswith(_BEGIN[: len(line)]):
+        return  # the line is torn
     try:
-        return _decode(line)
-    except msgspec.DecodeError as error:
-        raise UsageError(
-            f"{str(path)!r} is not an undo log ({error}); give the file that rewrite(undo=…) wrote"
-        ) from None
+        _decoded(line)
+    except ValueError as error:
+        raise _no_log(path, error) from None
+
+
+def _no_log(path: Path, reason: object) -> UsageError:
+    return UsageError(
+        f"{str(path)!r} is not an undo log ({reason}); give the file that rewrite(undo=…) wrote"
+    )
+
+
+def _summed(line: _LogLine) -> bytes:
+    """The bytes of a line, with its sum."""
+    content = _encode(line)[:-1]
+    return b"%b%b%d}\n" % (content, _SUM, crc32(content))
+
+
+def _decoded(text: bytes) -> _LogLine:
+    """Raises `ValueError` for a text that is not a line of an undo log."""
+    line = _decode(text)
+    if line.sum not in (None, crc32(text.rpartition(_SUM)[0])):
+        raise ValueError("it does not have its checksum")
+    if not all(each.key for each in line.items) or not (line.items or line.position):
+        raise ValueError("it has no key")
+    return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +231,17 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
     done = Undone()
     with Path(path).open("rb") as file:
         _lock(file, path)
+        if not _BEGIN.startswith(file.read(len(_BEGIN))):
+            raise _no_log(Path(path), "its first line does not begin like one")
+        file.seek(0)
         starts, positions = _lines(file)
-        for line in [_decoded(text, Path(path)) for text in positions if text.endswith(b"\n")]:
+        for start in positions:
+            line = _line_at(file, start, Path(path))
             yield from write_when_free(
                 Call("DeleteItem", {"TableName": line.table, "Key": line.position})
             )
-        for line in _lines_from_end(file, starts, Path(path)):
+        for start in reversed(starts):
+            line = _line_at(file, start, Path(path))
             outcome = yield from _undo(line)
             done = replace(done, **{outcome: getattr(done, outcome) + 1})
             if outcome == "changed" and len(done.examples) < _EXAMPLES:
@@ -226,24 +251,40 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
     return done
 
 
-def _lines(file: BinaryIO) -> tuple[array[int], set[bytes]]:
-    """The offsets of lines with writes, and the lines with positions."""
+def _lines(file: BinaryIO) -> tuple[array[int], Collection[int]]:
+    """The offsets of lines with writes, and of each different line with a position."""
     starts = array("Q")
-    positions: set[bytes] = set()
+    positions: dict[bytes, int] = {}
     place = 0
     for text in file:
-        if _IS_POSITION(text):
-            positions.add(text)
-        elif text.endswith(b"\n"):  # otherwise the line is torn, and its write was never sent
-            starts.append(place)
+        if text.endswith(b"\n"):  # otherwise the line is torn, and its write was never sent
+            if _IS_POSITION(text):
+                positions[text] = place
+            else:
+                starts.append(place)
         place += len(text)
-    return starts, positions
+    return starts, positions.values()
 
 
-def _lines_from_end(file: BinaryIO, starts: array[int], path: Path) -> Iterator[_LogLine]:
-    for start in reversed(starts):
-        file.seek(start)
-        yield _decoded(file.readline(), path)
+def _line_at(file: BinaryIO, start: int, path: Path) -> _LogLine:
+    file.seek(start)
+    try:
+        return _decoded(file.readline())
+    except ValueError as error:
+        raise UsageError(
+            f"line {_number_of(file, start):,} of the undo log {str(path)!r} is damaged ({error}): take the line out to "
+            "restore what the lines before it have; its own items stay as they are"
+        ) from None
+
+
+def _number_of(file: BinaryIO, start: int) -> int:
+    """The number of the line that starts at a place."""
+    file.seek(0)
+    number = 1
+    while file.tell() < start:
+        file.readline()
+        number += 1
+    return number
 
 
 def _undo(line: _LogLine) -> Steps[str]:

@@ -62,12 +62,14 @@ def _state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
 
 
-def state_output(path: str | PathLike[str] | None) -> OutputPath | None:
+def state_output(
+    path: str | PathLike[str] | None, *, option: str = "--state (state=)"
+) -> OutputPath | None:
     """The state file that a caller has named, as an output; None for the default one."""
     if path is None:
         return None
     beside = (_LOCK, _NEW)
-    return OutputPath("--state (state=)", path, beside=beside, needs_folder=False)
+    return OutputPath(option, path, beside=beside, needs_folder=False)
 
 
 def file_text(place: str | PathLike[str]) -> str:
