@@ -12,6 +12,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ANY_FENCE = re.compile(r"^[ >\t]*(?:```|~~~).*$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -52,6 +53,11 @@ class Page:
         for found in _FENCE.finditer(self.text):
             if found[1] in languages:
                 yield Block(found[1], found[2], self.text.count("\n", 0, found.start(2)) + 1)
+
+    @property
+    def stray_fences(self) -> list[str]:
+        """Lines that begin or end a block for a reader, but not for `blocks`: with text after the language, or indented."""
+        return _ANY_FENCE.findall(self.prose)
 
     @property
     def links(self) -> list[str]:

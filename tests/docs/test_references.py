@@ -22,6 +22,23 @@ CLI = page("docs/cli.md")
 SHARED = CLI.section("Options of several commands")
 
 
+def test_every_block_is_seen() -> None:
+    """A block that the tests do not see is not run."""
+    stray = [(each.name, line) for each in PAGES for line in each.stray_fences]
+    assert not stray, "a fence is ``` and a language, alone on its line, and not indented"
+
+
+@pytest.mark.parametrize(
+    "fence", ["```console no-run", "```console ", "   ```console", "~~~python", "```c++", "````md"]
+)
+def test_a_fence_that_hides_a_block_is_found(fence: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"# Title\n\n{fence}\n$ isotone version\n```\n", encoding="utf-8")
+    assert fence in Page(path).stray_fences
+    path.write_text("# Title\n\n```console\n$ isotone version\n```\n", encoding="utf-8")
+    assert Page(path).stray_fences == []
+
+
 def test_links_lead_somewhere() -> None:
     for at, link in [(each, link) for each in PAGES for link in each.links]:
         path, _, anchor = link.partition("#")
