@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -388,10 +389,24 @@ def test_several_processes_write_one_stream(
     with isotone.open(path, durability="none") as database:
         ask = Asker(database, isotone.ManualClock())
         ask.table(StreamSpecification=STREAM)
-        writers = [python("-c", WRITER, path, first, stdout=None) for first in (0, 1000)]
-        while any(writer.poll() is None for writer in writers):
-            ask.database.maintain()
-        assert [writer.returncode for writer in writers] == [0, 0]
+        # Each waits after 15 records until both have written theirs, so that no fast writer is done before a split.
+        paced = WRITER.replace(
+            "client.put", "number % 15 or (print(flush=True), input()); client.put"
+        )
+        with (
+            python("-c", paced, path, 0, stdin=PIPE) as one,
+            python("-c", paced, path, 1000, stdin=PIPE) as other,
+        ):
+            for _ in range(10):
+                for writer in (one, other):
+                    assert writer.stdout is not None
+                    assert writer.stdout.readline() == "\n"
+                for writer in (one, other):
+                    assert writer.stdin is not None
+                    writer.stdin.write("\n")
+                    writer.stdin.flush()
+                ask.database.maintain()
+        assert (one.returncode, other.returncode) == (0, 0)
         found = sorted(everything(ask, 50), key=sequence)
         assert len({sequence(record) for record in found}) == 300
         assert len(shards(ask)) > 4
