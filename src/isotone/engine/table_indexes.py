@@ -1,6 +1,6 @@
-"""A table at run time (`StoredTable`), and its local, global and TTL indexes: which items have entries, projections.
+"""A table at run time (`StoredTable`), and its indexes: which items an index has an entry for, and what it projects.
 
-An index is sparse: an item without the index's key attributes has no entry. A table with a TimeToLive attribute has one
+Local and global indexes are sparse: an item without the index's key attributes has no entry. A table with a TimeToLive attribute has one
 more index, the expiry index, which only the TTL sweep reads.
 """
 

@@ -1,5 +1,7 @@
 """The records of AWS's exports and imports: lines of DynamoDB JSON, Ion and CSV to items and changes, and back.
 
+The plain formats (JSON lines, typed CSV) are in moving/line_files.
+
 A position is a number of bytes of the (decompressed) content, always between two lines. A reader goes forward only: a
 later position is reached by reading on, which needs no decoding.
 """

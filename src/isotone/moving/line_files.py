@@ -5,6 +5,8 @@
     ion            $ion_1_0 {Item:{customer:"ann",total:12.5}}     the same
     csv            customer,total:N                                types in the header; the others are strings
 
+The CSV of AWS's imports, whose key types come with the request, is read by exchange/item_files.
+
 A cell that is empty is an absent attribute, because many programs write both alike. An empty string is in the last
 column (`columns`).
 """

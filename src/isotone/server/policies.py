@@ -1,4 +1,4 @@
-"""What users may do: policies in IAM's JSON, and the plain limits of `isotone user add`.
+"""Whether a user has the permission for a request: policies in IAM's JSON, and the limits of `isotone user add`.
 
 A policy is a list of statements. A permission is an action on a resource, with condition keys. It is allowed if a
 statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules

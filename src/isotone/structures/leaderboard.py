@@ -1,4 +1,4 @@
-"""Leaderboards: members ranked by a score in windows of time, with ties; the first entries of an index.
+"""Leaderboards: the best members of a window of time, their scores and ranks, and how ties are ranked.
 
 An entry is one item of a member; its index key is its window and its score. A sum or an average
 depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was

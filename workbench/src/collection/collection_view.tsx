@@ -1,4 +1,4 @@
-/** Draws the window of a view: partitions as groups, their items in order, and only the rows that can be seen. */
+/** Draws the rows of a view that can be seen, grouped by partition; selects items by click and by arrow keys. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 

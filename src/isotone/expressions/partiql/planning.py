@@ -1,5 +1,6 @@
-"""Plans the WHERE of a PartiQL statement: the keys that it selects, and the reads into which the service splits an OR.
+"""Plans a PartiQL WHERE: which keys and ranges a condition selects, and which of the service's reads would overlap.
 
+What is read, and in which order, is decided in operations/statement_reads.
 `key_planning` splits the condition into values of the partition key, conditions on the sort key, and the remaining
 filter.
 
