@@ -22,12 +22,17 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import msgspec
 from tests.observed.endpoints import Asked, Reply, at
+from tests.oracle.base_requests import BASES_OF, GLOBAL, POLICY
 from tests.oracle.faults import ABSENT, ITEM, STREAMED, Path_
-from tests.oracle.faulty import BASES_OF, Case, Fault, bases, faults, overlaps
+from tests.oracle.faulty import Case, Fault, faults, overlaps
+from tests.oracle.prepared_tables import placed, prepare
+from tests.oracle.scripts import Request
+from tests.oracle.sides import Answer
 
 import isotone
 from isotone.errors import ApiError, SerializationException
@@ -47,6 +52,7 @@ TOGETHER: Final = frozenset(
 )
 """Members that make each other right or wrong."""
 
+_NOW: Final = 1_767_225_600.0
 _READY: Final = 600.0  # seconds until a table must be active
 _LISTED: Final = re.compile(r"\d+ validation errors? detected: ")
 
@@ -65,35 +71,48 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 class Orders:
-    """A database with the table of the requests, which tells the layer of each refusal."""
+    """A database with the tables of the requests, which tells the layer of each refusal."""
 
     def __init__(self) -> None:
-        self._database = isotone.open(":memory:")
-        self._database.execute("CreateTable", STREAMED)
-        self._put()
+        self._buckets = TemporaryDirectory()
+        clock = isotone.ManualClock(_NOW)
+        self._database = isotone.open(":memory:", s3=self._buckets.name, regions=True, clock=clock)
+        self._api = self._database._api  # starts no work in the background
+        away = self._database.region("eu-west-1")._api
+        for name in ("glob", "free"):
+            away.execute("CreateTable", {**GLOBAL, "TableName": name})
+        self._names = prepare(self._ask)
+        group = [{"RegionName": "us-east-1"}, {"RegionName": "eu-west-1"}]
+        self._api.execute(
+            "CreateGlobalTable", {"GlobalTableName": "glob", "ReplicationGroup": group}
+        )
+        policy = {"ResourceArn": self._names["VECTOR_ARN"], "Policy": POLICY}
+        self._api.execute("PutResourcePolicy", policy)
 
     def close(self) -> None:
         self._database.close()
+        self._buckets.cleanup()
 
     def answer(self, action: str, request: Any) -> str | None:
-        """The message of a refusal; None for a success."""
-        try:
-            self._database.send(action, body_of(request))
-        except ApiError as error:
-            return error.message if not isinstance(error, SerializationException) else None
-        self._put()
+        """The message of a refusal; None for a success, which is undone."""
+        with self._database.rolled_back():
+            try:
+                self._api.send(action, self._body(request))
+            except ApiError as error:
+                return error.message if not isinstance(error, SerializationException) else None
         return None
 
     def layer(self, action: str, request: Any) -> int | None:
-        """The place of the layer that finds the first fault of a request."""
-        engine = self._database._api.engine  # what the layers read
-        body = json.dumps(request).encode()
+        """The place of the layer that finds the first fault of a request; after all, that of the action itself."""
         try:
-            refused = Refused(engine, action, ACTIONS[action].request, body)
+            refused = Refused(
+                self._api.engine, action, ACTIONS[action].request, self._body(request)
+            )
         except ApiError:  # what a decoder of its own refuses
             return None
-        found = (place for place, each in enumerate(order_of(action)) if each.fault(refused))
-        return next(found, None)
+        order = order_of(action)
+        found = (place for place, each in enumerate(order) if each.fault(refused))
+        return next(found, len(order))
 
     def ranked(self, action: str, number: int) -> list[Ranked]:
         """Every fault of a valid request that a layer finds."""
@@ -106,8 +125,11 @@ class Orders:
                 found.append(Ranked(fault, layer, message))
         return found
 
-    def _put(self) -> None:
-        self._database.execute("PutItem", {"TableName": "tab", "Item": ITEM})
+    def _body(self, request: Any) -> bytes:
+        return body_of(placed(request, self._names))
+
+    def _ask(self, action: str, request: Request) -> Answer:
+        return 200, self._api.execute(action, request)
 
 
 def several(dice: random.Random, known: Sequence[Ranked]) -> tuple[Ranked, ...]:
@@ -164,7 +186,7 @@ def requests(
 ) -> Iterator[tuple[str, int, tuple[Ranked, ...]]]:
     """So many requests of each action, with their faults."""
     for action in actions:
-        known = [orders.ranked(action, number) for number in range(len(bases(action)))]
+        known = [orders.ranked(action, number) for number in range(len(BASES_OF[action]))]
         for _ in range(count):
             number = dice.randrange(len(known))
             chosen = several(dice, known[number])
