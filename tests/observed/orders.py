@@ -1,4 +1,4 @@
-"""Requests with two and three faults, of every action with an order of checks: the answer is that of its first layer.
+"""Requests with two and three faults, of every action: the answer is that of the first layer of its order.
 
     python -m tests.observed.orders [Action…] [--at ADDRESS] [--count N] [--seed N]
 
@@ -8,7 +8,8 @@ another one is: a parameter that makes one useless, or one that cannot be combin
 by any layer.
 
 With an address (`http://…`, `dynamodb://region`), the same requests are sent there, too: where it answers otherwise, its
-order is another one. It must have no table named `tab`.
+order is another one. It must have no table named `tab`. Only the actions on items are sent there (`THERE`): what the
+others change remains.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any, Final
 
 import msgspec
 from tests.observed.endpoints import Asked, Reply, at
-from tests.oracle.base_requests import BASES_OF, GLOBAL, POLICY
+from tests.oracle.base_requests import BASES_OF, GLOBAL, OF_ITEMS, POLICY
 from tests.oracle.faults import ABSENT, ITEM, STREAMED, Path_
 from tests.oracle.faulty import Case, Fault, faults, overlaps
 from tests.oracle.prepared_tables import placed, prepare
@@ -39,7 +40,7 @@ from isotone.errors import ApiError, SerializationException
 from isotone.operations.api import ACTIONS
 from isotone.operations.check_order import OrderBranch
 from isotone.operations.check_order import RefusedRequest as Refused
-from isotone.operations.check_orders import order_of
+from isotone.operations.check_orders import ORDERS, OTHERS, order_of
 
 TOGETHER: Final = frozenset(
     {
@@ -47,13 +48,41 @@ TOGETHER: Final = frozenset(
         *("KeyConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"),
         *("Expected", "AttributeUpdates", "AttributesToGet", "ConditionalOperator", "Select"),
         *("KeyConditions", "QueryFilter", "ScanFilter", "ExclusiveStartKey", "IndexName"),
-        *("Segment", "TotalSegments", "ConsistentRead"),
+        *("Segment", "TotalSegments", "ConsistentRead", "SearchConditionExpression"),
+        *("Statement", "Parameters"),
     }
 )
-"""Members that make each other right or wrong."""
+"""Members of requests on items that make each other right or wrong."""
+
+IN_GROUPS: Final = tuple(
+    map(
+        frozenset,
+        (
+            {
+                *("BillingMode", "ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput"),
+                *("GlobalSecondaryIndexes", "GlobalSecondaryIndexUpdates", "TableName"),
+                *("BillingModeOverride", "ProvisionedThroughputOverride"),
+                *("VectorIndexes", "VectorIndexUpdates", "ReplicaUpdates"),
+            },
+            {
+                *("KeySchema", "AttributeDefinitions", "LocalSecondaryIndexes"),
+                *("GlobalSecondaryIndexes", "GlobalSecondaryIndexUpdates", "TableName"),
+                *("VectorIndexes", "VectorIndexUpdates"),
+            },
+            {"GlobalTableName", "ReplicationGroup", "ReplicaUpdates"},
+            {"SourceTableArn", "SourceTableName"},
+            {"UseLatestRestorableTime", "RestoreDateTime"},
+        ),
+    )
+)
+"""Members of requests on tables of which one can make a rule on another one right or wrong."""
+
+THERE: Final = tuple(action for action in OF_ITEMS if action != "SearchVectors")
+"""The actions that are sent to an address: all on the items of one table."""
 
 _NOW: Final = 1_767_225_600.0
 _READY: Final = 600.0  # seconds until a table must be active
+_NOTHING: Final = "At least one of "  # changes is required
 _LISTED: Final = re.compile(r"\d+ validation errors? detected: ")
 
 
@@ -114,10 +143,11 @@ class Orders:
         found = (place for place, each in enumerate(order) if each.fault(refused))
         return next(found, len(order))
 
-    def ranked(self, action: str, number: int) -> list[Ranked]:
-        """Every fault of a valid request that a layer finds."""
+    def ranked(self, action: str, number: int, dice: random.Random, most: int) -> list[Ranked]:
+        """Faults of a valid request that are refused: all, or so many of them."""
         found: list[Ranked] = []
-        for fault in faults(action, number):
+        known = faults(action, number)
+        for fault in known if len(known) <= most else dice.sample(known, most):
             request = Case(action, number, (fault,)).request
             message = self.answer(action, request)
             layer = None if message is None else self.layer(action, request)
@@ -160,7 +190,7 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
     except (KeyError, IndexError, TypeError, AttributeError):  # one fault took the other's place
         return None
     message, first = orders.answer(action, request), min(chosen, key=lambda each: each.layer)
-    if _affect_each_other(chosen):
+    if _affect_each_other(action, chosen):
         return None
     layer = None if message is None else orders.layer(action, request)
     if message is None or layer is None or layer > first.layer:
@@ -172,8 +202,17 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
     return f"{case}\n    expected {first.message}\n    answered {message}"
 
 
-def _affect_each_other(chosen: Sequence[Ranked]) -> bool:
-    return sum(not TOGETHER.isdisjoint(each.fault.path) for each in chosen) > 1
+def _affect_each_other(action: str, chosen: Sequence[Ranked]) -> bool:
+    if action in OF_ITEMS:
+        return sum(not TOGETHER.isdisjoint(each.fault.path) for each in chosen) > 1
+    members = len(ORDERS.get(action, OTHERS))  # a broken constraint is one whatever the rest is
+    ruled = [each for each in chosen if each.layer >= members]
+    if len(ruled) > 1 and any(each.message.startswith(_NOTHING) for each in ruled):
+        return True  # another one is a change
+    paths = [each.fault.path for each in ruled]
+    if len({path[0] for path in paths}) < len(paths):
+        return True
+    return any(sum(not group.isdisjoint(path) for path in paths) > 1 for group in IN_GROUPS)
 
 
 def _sentences(message: str) -> set[str]:
@@ -182,11 +221,16 @@ def _sentences(message: str) -> set[str]:
 
 
 def requests(
-    orders: Orders, actions: Sequence[str], count: int, dice: random.Random
+    orders: Orders,
+    actions: Sequence[str],
+    count: int,
+    dice: random.Random,
+    most: int = sys.maxsize,
 ) -> Iterator[tuple[str, int, tuple[Ranked, ...]]]:
-    """So many requests of each action, with their faults."""
+    """So many requests of each action, with their faults: of each valid request `most`, chosen at random."""
     for action in actions:
-        known = [orders.ranked(action, number) for number in range(len(BASES_OF[action]))]
+        places = range(len(BASES_OF[action]))
+        known = [orders.ranked(action, number, dice, most) for number in places]
         for _ in range(count):
             number = dice.randrange(len(known))
             chosen = several(dice, known[number])
@@ -239,17 +283,18 @@ class Elsewhere:
 def main(arguments: Sequence[str]) -> int:
     """The command line of this file."""
     parser = argparse.ArgumentParser(prog="python -m tests.observed.orders")
-    parser.add_argument("actions", nargs="*", default=list(BASES_OF))
+    parser.add_argument("actions", nargs="*", help="all, if none is named")
     parser.add_argument("--at", help="also send them to http://… or dynamodb://region")
     parser.add_argument("--count", type=int, default=500, help="requests of each action")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     given = parser.parse_args(arguments)
+    actions = given.actions or list(THERE if given.at else BASES_OF)
+    if given.at and not set(actions) <= set(THERE):
+        parser.error(f"only these are sent to an address: {', '.join(THERE)}")
     print("seed", given.seed, flush=True)
     elsewhere = Elsewhere(at(given.at)) if given.at else None
     orders, sent, found = Orders(), 0, 0
-    for action, number, chosen in requests(
-        orders, given.actions, given.count, random.Random(given.seed)
-    ):
+    for action, number, chosen in requests(orders, actions, given.count, random.Random(given.seed)):
         sent += 1
         fault = wrong(orders, action, number, chosen) or (
             elsewhere and _otherwise(orders, elsewhere, action, number, chosen)

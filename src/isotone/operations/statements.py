@@ -128,7 +128,7 @@ class ExecuteTransaction(ApiStructure, frozen=True):
 Requested = ExecuteStatement | BatchStatementRequest | ParameterizedStatement
 
 
-def _parameters(request: Requested) -> list[AttributeValue]:
+def parameters_of(request: Requested) -> list[AttributeValue]:
     """The parameters in normal form. A malformed one is reported before the statement is parsed."""
     return [parameter(value) for value in request.parameters or ()]
 
@@ -136,13 +136,15 @@ def _parameters(request: Requested) -> list[AttributeValue]:
 def _bound(
     request: Requested, parameters: list[AttributeValue], engine: Engine | None = None
 ) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters in normal form.
-
-    With an engine, the index of a SELECT is checked before its columns.
-    """
-    before_columns = None if engine is None else partial(_look_at_index, engine)
-    statement = parse_statement(request.statement, before_columns)
+    """The statement of a request, and the values of its parameters in normal form."""
+    statement = parsed(request, engine)
     return statement, statement.bind(parameters)
+
+
+def parsed(request: Requested, engine: Engine | None = None) -> AnyStatement:
+    """The statement of a request; with an engine, the index of a SELECT is checked before its columns."""
+    before_columns = None if engine is None else partial(_look_at_index, engine)
+    return parse_statement(request.statement, before_columns)
 
 
 def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
@@ -156,7 +158,7 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Deferred:
     """Run one statement: read a page, or write one item."""
-    statement, values = _bound(request, _parameters(request), engine)
+    statement, values = _bound(request, parameters_of(request), engine)
     match statement:
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
@@ -219,7 +221,7 @@ class _BatchedStatement:
 
     def parse(self) -> None:
         """Parse the parameters and the statement."""
-        statement, self.values = _bound(self.request, _parameters(self.request))
+        statement, self.values = _bound(self.request, parameters_of(self.request))
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
@@ -325,10 +327,7 @@ def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
 def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Deferred:
     """Run up to 100 statements, all of them or none."""
     entries = statements_of(request)
-    reads = [isinstance(statement, Select) for statement, _ in entries]
-    if any(reads) and not all(reads):
-        raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
-    if all(reads):
+    if are_reads(entries):
         return _read_together(engine, request, entries)
     used = transactions.use_of(request.client_request_token, request.transact_statements)
     with engine.writing:
@@ -353,11 +352,19 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer |
 
 def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Values]]:
     """The statements of a transaction with their parameter values. An error names its statement."""
-    parameters = [_parameters(statement) for statement in request.transact_statements]
+    parameters = [parameters_of(statement) for statement in request.transact_statements]
     return [
         _transactional(place, *each)
         for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
     ]
+
+
+def are_reads(entries: Sequence[tuple[AnyStatement, Values]]) -> bool:
+    """Whether all statements of a transaction read. Refuses reads together with writes."""
+    reads = [isinstance(statement, Select) for statement, _ in entries]
+    if any(reads) and not all(reads):
+        raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
+    return all(reads)
 
 
 def _on_failure(request: ExecuteTransaction) -> list[str | None]:
