@@ -16,20 +16,21 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from tests.oracle.base_requests import BASES_OF
+from tests.oracle.base_requests import BASES_OF, OF_ITEMS, OF_STREAMS
 from tests.oracle.faults import ABSENT, Path_, members, replaced, wrong_values
 from tests.oracle.fuzz import Placed
 from tests.oracle.known import Known, said
 from tests.oracle.known_of_dynoxide import OF_DYNOXIDE
 from tests.oracle.normal import normal
+from tests.oracle.prepared_tables import prepare
 from tests.oracle.requests import model_of
 from tests.oracle.rule_faults import BAD_VALUES, OF_KEYS, RULE_FAULTS
 from tests.oracle.scripts import Request, n, s
-from tests.oracle.sides import Answer, Isotone
+from tests.oracle.sides import Answer, Isotone, drop_tables
 from tests.oracle.witnesses import Dynoxide
 
 
@@ -41,8 +42,14 @@ class Fault(NamedTuple):
     value: Any
 
 
-COMPARED: Final = tuple(BASES_OF)[:-2]
-"""The actions in which dynoxide checks what the service model says."""
+COMPARED: Final = (
+    *(action for action in OF_ITEMS if action != "SearchVectors"),
+    *("CreateTable", "UpdateTable", "DeleteTable", "DescribeTable", "ListTables"),
+    *("UpdateTimeToLive", "DescribeTimeToLive"),
+    *("TagResource", "UntagResource", "ListTagsOfResource"),
+    *OF_STREAMS,
+)
+"""The actions that dynoxide has."""
 
 
 @cache
@@ -126,11 +133,21 @@ def random_case(dice: random.Random, actions: tuple[str, ...], most: int) -> Cas
     return Case(action, number, tuple(sorted(chosen, key=lambda fault: fault.label)))
 
 
+class WithTables(Placed):
+    """A side with all tables of `prepared_tables`, not `tab` alone."""
+
+    def begin(self) -> None:
+        self._histories += 1
+        drop_tables(self._side)
+        self._names = prepare(self._side.ask, settings=False)
+
+
 class Sides:
     """Isotone and dynoxide, with the same tables."""
 
-    def __init__(self, ours: Isotone, theirs: Dynoxide) -> None:
-        self.ours, self.theirs = Placed(ours), Placed(theirs)
+    def __init__(self, ours: Isotone, theirs: Dynoxide, actions: Collection[str]) -> None:
+        kind = Placed if OF_ITEMS.keys() >= set(actions) else WithTables
+        self.ours, self.theirs = kind(ours), kind(theirs)
         self.begin()
 
     def begin(self) -> None:
@@ -152,7 +169,10 @@ class Sides:
         return ours, theirs
 
 
-_READS: Final = ("GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable")
+_READS: Final = (
+    *("GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable"),
+    *("ListTables", "DescribeTimeToLive", "ListTagsOfResource", *OF_STREAMS),
+)
 
 
 def agree(case: Case, ours: Answer, theirs: Answer) -> bool:
@@ -196,6 +216,14 @@ def _short(answer: Answer) -> str:
     return f"{answer[1]['code'][:6]} {text[:170]}"
 
 
+def _groups(actions: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The actions on items, which need one table, and the others."""
+    groups = (
+        [each for each in actions if (each in OF_ITEMS) is of_items] for of_items in (True, False)
+    )
+    return (tuple(group) for group in groups if group)
+
+
 def main(arguments: list[str]) -> int:
     """The command line of this file."""
     parser = argparse.ArgumentParser(prog="python -m tests.oracle.faulty")
@@ -211,20 +239,23 @@ def main(arguments: list[str]) -> int:
     found: dict[str, list[str]] = defaultdict(list)
     times: Counter[str] = Counter()
     print("seed", given.seed, flush=True)
-    with Isotone() as ours, Dynoxide() as theirs:
-        sides = Sides(ours, theirs)
-        for _ in range(given.count):
-            case = random_case(dice, tuple(given.actions), given.faults)
-            answers = sides.ask(case)
-            if agree(case, *answers):
-                continue
-            case = smallest(case, sides)
-            answers = sides.ask(case)
-            kind = look(case, *answers)
-            times[kind] += 1
-            if len(found[kind]) < given.shown and str(case) not in "".join(found[kind]):
-                ours_said, theirs_said = (said(each)[:600] for each in answers)
-                found[kind].append(f"{case}\n      theirs {theirs_said}\n      ours   {ours_said}")
+    for actions in _groups(given.actions):
+        with Isotone() as ours, Dynoxide() as theirs:
+            sides = Sides(ours, theirs, actions)
+            for _ in range(given.count * len(actions) // len(given.actions)):
+                case = random_case(dice, actions, given.faults)
+                answers = sides.ask(case)
+                if agree(case, *answers):
+                    continue
+                case = smallest(case, sides)
+                answers = sides.ask(case)
+                kind = look(case, *answers)
+                times[kind] += 1
+                if len(found[kind]) < given.shown and str(case) not in "".join(found[kind]):
+                    ours_said, theirs_said = (said(each)[:600] for each in answers)
+                    found[kind].append(
+                        f"{case}\n      theirs {theirs_said}\n      ours   {ours_said}"
+                    )
     for kind, count in times.most_common():
         print(f"{count} × {kind}")
         for each in found[kind]:

@@ -627,16 +627,16 @@ class DescribeStreamInput(TypedDict, total=False):
     ExclusiveStartShardId: Text28
     ShardFilter: ShardFilter
 
+class GetRecordsInput(TypedDict, total=False):
+    ShardIterator: Required[Text1]
+    Limit: Int1
+
 class GetShardIteratorInput(TypedDict, total=False):
     StreamArn: Required[Text37]
     ShardId: Required[Text28]
     ShardIteratorType: Required[str]
     SequenceNumber: Text21
     Timestamp: datetime
-
-class GetRecordsInput(TypedDict, total=False):
-    ShardIterator: Required[Text1]
-    Limit: Int1
 
 # Of operations/table_requests.py
 

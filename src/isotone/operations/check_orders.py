@@ -1,6 +1,7 @@
 """The order of validation checks of each action, as data: which fault the service reports first.
 
-`check_order` walks an order after a refusal. The page `docs/design/order-of-checks.md` is generated from this file.
+`check_order` walks an order after a refusal. The rules of an action (`action.ActionRule`) follow the layers of its members
+here. The page `docs/design/order-of-checks.md` shows all of them.
 `python -m tests.observed.orders` sends pairs and triples of faults: the answer must always be that of the first layer.
 
 In 2026 AWS moved the actions on single items, Query, Scan and BatchGetItem to newer checks: a fault is counted like a
@@ -17,7 +18,7 @@ from isotone.operations import batch_checks as batches
 from isotone.operations import member_checks as members
 from isotone.operations import read_checks as reads
 from isotone.operations import request_checks as requests
-from isotone.operations import statements, vector_search
+from isotone.operations import statements, streams, vector_search
 from isotone.operations import value_checks as values
 from isotone.operations.action import ACTIONS, ActionRule
 from isotone.operations.check_order import Check, Layer, Order, OrderBranch, RefusedRequest
@@ -592,6 +593,26 @@ OTHERS: Final[Order] = (
 """The order of the members of an action without an order of its own; its rules follow."""
 
 
+# Streams
+
+_STREAM: Final = Layer(
+    "no such stream",
+    lambda asked: streams.stream_of_arn(asked.engine, asked.request.stream_arn, streams.NO_STREAM),
+)
+GET_SHARD_ITERATOR: Final[Order] = (
+    *OTHERS,
+    _STREAM,
+    Layer(
+        "no such shard",
+        lambda asked: streams.shard_of(
+            asked.engine,
+            streams.stream_of_arn(asked.engine, asked.request.stream_arn),
+            asked.request.shard_id,
+        ),
+    ),
+)
+
+
 # PartiQL
 
 EXECUTE_STATEMENT: Final[Order] = (
@@ -621,10 +642,6 @@ EXECUTE_TRANSACTION: Final[Order] = (
         "each statement in turn: its text, the number of parameters, types of operands, RETURNING, an index",
         lambda asked: statements.statements_of(asked.request),
     ),
-    Layer(
-        "reads together with writes",
-        lambda asked: statements.are_reads(statements.statements_of(asked.request)),
-    ),
 )
 
 ORDERS: Final[dict[str, Order]] = {
@@ -640,6 +657,7 @@ ORDERS: Final[dict[str, Order]] = {
     "TransactWriteItems": TRANSACT_WRITE_ITEMS,
     "SearchVectors": SEARCH_VECTORS,
     "CreateTable": CREATE_TABLE,
+    "GetShardIterator": GET_SHARD_ITERATOR,
     "ExecuteStatement": EXECUTE_STATEMENT,
     "ExecuteTransaction": EXECUTE_TRANSACTION,
 }

@@ -133,14 +133,6 @@ def parameters_of(request: Requested) -> list[AttributeValue]:
     return [parameter(value) for value in request.parameters or ()]
 
 
-def _bound(
-    request: Requested, parameters: list[AttributeValue], engine: Engine | None = None
-) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters in normal form."""
-    statement = parsed(request, engine)
-    return statement, statement.bind(parameters)
-
-
 def parsed(request: Requested, engine: Engine | None = None) -> AnyStatement:
     """The statement of a request; with an engine, the index of a SELECT is checked before its columns."""
     before_columns = None if engine is None else partial(_look_at_index, engine)
@@ -158,7 +150,9 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Deferred:
     """Run one statement: read a page, or write one item."""
-    statement, values = _bound(request, parameters_of(request), engine)
+    parameters = parameters_of(request)
+    statement = parsed(request, engine)
+    values = statement.bind(parameters)
     match statement:
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
@@ -221,7 +215,9 @@ class _BatchedStatement:
 
     def parse(self) -> None:
         """Parse the parameters and the statement."""
-        statement, self.values = _bound(self.request, parameters_of(self.request))
+        parameters = parameters_of(self.request)
+        statement = parsed(self.request)
+        self.values = statement.bind(parameters)
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
@@ -327,7 +323,10 @@ def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
 def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Deferred:
     """Run up to 100 statements, all of them or none."""
     entries = statements_of(request)
-    if are_reads(entries):
+    reads = [isinstance(statement, Select) for statement, _ in entries]
+    if any(reads) and not all(reads):
+        raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
+    if all(reads):
         return _read_together(engine, request, entries)
     used = transactions.use_of(request.client_request_token, request.transact_statements)
     with engine.writing:
@@ -359,14 +358,6 @@ def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Value
     ]
 
 
-def are_reads(entries: Sequence[tuple[AnyStatement, Values]]) -> bool:
-    """Whether all statements of a transaction read. Refuses reads together with writes."""
-    reads = [isinstance(statement, Select) for statement, _ in entries]
-    if any(reads) and not all(reads):
-        raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
-    return all(reads)
-
-
 def _on_failure(request: ExecuteTransaction) -> list[str | None]:
     return [
         statement.return_values_on_condition_check_failure
@@ -379,7 +370,8 @@ def _transactional(
 ) -> tuple[AnyStatement, Values]:
     """A statement of a transaction. An error names its statement."""
     try:
-        statement, values = _bound(request, parameters)
+        statement = parsed(request)
+        values = statement.bind(parameters)
         if (
             isinstance(statement, UpdateStatement | DeleteStatement)
             and statement.returning is not None

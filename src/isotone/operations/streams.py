@@ -101,6 +101,7 @@ class GetRecords(ApiStructure, frozen=True):
 
 
 STREAM_NOT_FOUND: Final = "Requested resource not found: Stream: {arn} not found"
+NO_STREAM: Final = "Requested resource not found: Stream does not exist"
 _NO_SHARD: Final = "Requested resource not found: Shard does not exist"
 _EVENT_NAMES: Final = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE", EXPIRE: "REMOVE"}
 _TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
@@ -173,18 +174,13 @@ def _check_filter_alone(request: DescribeStream) -> None:
         ActionRule("a ShardFilter without ShardId", _check_filter_shard),
         ActionRule("ShardFilter together with ExclusiveStartShardId", _check_filter_alone),
     ),
-    reading=(
-        ActionRule(
-            "no such stream",
-            lambda engine, request: stream_of_arn(engine, request.stream_arn),
-        ),
-    ),
 )
 def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
     """A stream's settings and its shards, oldest first, a page at a time."""
     limit = request.limit or limits.DESCRIBED_SHARDS
-    stream = stream_of_arn(engine, request.stream_arn)
-    shards = streams.shards(engine, stream)
+    with engine.reading:
+        stream = stream_of_arn(engine, request.stream_arn)
+        shards = streams.shards(engine, stream)
     after = request.exclusive_start_shard_id or ""
     wanted = _filtered(sorted(shards, key=lambda shard: shard.id), request.shard_filter)
     page = [shard for shard in wanted if shard.id > after]
@@ -220,31 +216,23 @@ def _described(shard: StreamShard) -> dict[str, Any]:
     return described
 
 
-def _stream(engine: Engine, request: GetShardIterator) -> Stream:
-    missing = "Requested resource not found: Stream does not exist"
-    return stream_of_arn(engine, request.stream_arn, missing)
-
-
-def _shard(engine: Engine, request: GetShardIterator) -> StreamShard:
-    for shard in streams.shards(engine, _stream(engine, request)):
-        if shard.id == request.shard_id:
-            return shard
-    raise ResourceNotFoundException(_NO_SHARD)
-
-
-@action(
-    "GetShardIterator",
-    reading=(
-        ActionRule("no such stream", _stream),
-        ActionRule("no such shard", _shard),
-    ),
-)
+@action("GetShardIterator")
 def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
-    shard = _shard(engine, request)
-    sequence = _start(engine, _stream(engine, request), shard, request)
-    position = Iterator(request.stream_arn, shard.number, sequence, _now(engine))
-    return {"ShardIterator": _text_of(position)}
+    arn = request.stream_arn
+    with engine.reading:
+        stream = stream_of_arn(engine, arn, NO_STREAM)
+        shard = shard_of(engine, stream, request.shard_id)
+        sequence = _start(engine, stream, shard, request)
+    return {"ShardIterator": _text_of(Iterator(arn, shard.number, sequence, _now(engine)))}
+
+
+def shard_of(engine: Engine, stream: Stream, shard_id: str) -> StreamShard:
+    """The shard of a stream with an id."""
+    for shard in streams.shards(engine, stream):
+        if shard.id == shard_id:
+            return shard
+    raise ResourceNotFoundException(_NO_SHARD)
 
 
 @action(
