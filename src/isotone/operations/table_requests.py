@@ -383,8 +383,10 @@ def _check_bounds(throughput: ProvisionedThroughput | None, index: str | None = 
             raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
 
 
-def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> None:
-    """Refuse a maximum of an on-demand table that is neither positive nor -1, which removes it."""
+def check_maximums(
+    maximums: OnDemandThroughput | None, provisioned: bool, of: str = "table"
+) -> None:
+    """Refuse a maximum of an on-demand table or index that is neither positive nor -1, which removes it."""
     if maximums is None:
         return
     for name, units in (
@@ -400,7 +402,7 @@ def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> N
             )
         if units < 1 and units != -1:
             raise ValidationException(
-                f"{INVALID}Requested {name} for OnDemandThroughput for table "
+                f"{INVALID}Requested {name} for OnDemandThroughput for {of} "
                 "is outside of valid range"
             )
 
@@ -618,7 +620,9 @@ def _check_global_indexes(request: CreateTable) -> None:
         check_key_schema(index.key_schema, parts_of_index=True)
         check_unique_name(index.index_name, seen)
         check_projection(index.projection)
-        _check_throughput(index, request.billing_mode == "PAY_PER_REQUEST")
+        on_demand = request.billing_mode == "PAY_PER_REQUEST"
+        _check_throughput(index, on_demand)
+        check_maximums(index.on_demand_throughput, not on_demand, f"index {index.index_name}")
 
 
 def _check_global_count(request: CreateTable) -> None:
@@ -734,7 +738,7 @@ TABLE_RULES: Final[Rules] = (
     ),
     ActionRule(
         "OnDemandThroughput of a provisioned table, or out of bounds",
-        lambda request: _check_maximums(
+        lambda request: check_maximums(
             request.on_demand_throughput, request.billing_mode != "PAY_PER_REQUEST"
         ),
     ),

@@ -65,6 +65,7 @@ from isotone.operations.table_requests import (
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTable,
+    check_maximums,
     check_projected_count,
 )
 
@@ -193,11 +194,27 @@ def _remove(engine: Engine, table: StoredTable) -> None:
             backfill.drop(engine, tree)
 
 
+def _check_maximums(engine: Engine, request: UpdateTable) -> None:
+    schema = changed_table(engine, request.table_name).schema
+    provisioned = (request.billing_mode or schema.billing) == "PROVISIONED"
+    check_maximums(request.on_demand_throughput, provisioned)
+    for each in request.global_secondary_index_updates or ():
+        index = each.create or each.update
+        if index is not None:
+            check_maximums(index.on_demand_throughput, provisioned, f"index {index.index_name}")
+
+
 @action(
     "UpdateTable",
     starts_work=True,
     before=(*UPDATE_RULES, *vector_indexes.UPDATED),
-    writing=(TABLE_CHANGES,),
+    writing=(
+        TABLE_CHANGES,
+        ActionRule(
+            "OnDemandThroughput of a provisioned table or index, or out of bounds",
+            _check_maximums,
+        ),
+    ),
 )
 def update_table(engine: Engine, request: UpdateTable) -> Answer:
     """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
