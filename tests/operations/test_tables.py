@@ -464,3 +464,42 @@ def test_a_maximum_of_an_index_is_for_tables_on_demand(ask: Asker) -> None:
     assert (
         ask.refused("UpdateTable", TableName="none", **update).code == "ResourceNotFoundException"
     )
+
+
+@pytest.mark.parametrize(
+    ("member", "updates", "words"),
+    [
+        (
+            "ReplicaUpdates",
+            [{}],
+            "One of ReplicationGroupUpdate.Create, ReplicationGroupUpdate.Update, "
+            "ReplicationGroupUpdate.Delete must not be null",
+        ),
+        (
+            "ReplicaUpdates",
+            [{"Create": {"RegionName": "eu-west-1"}, "Delete": {"RegionName": "eu-west-1"}}],
+            "Only one of ReplicationGroupUpdate.Create, ReplicationGroupUpdate.Update, "
+            "ReplicationGroupUpdate.Delete may not be null",
+        ),
+        (
+            "GlobalTableWitnessUpdates",
+            [{}],
+            "One of GlobalTableWitnessGroupUpdate.Create, GlobalTableWitnessGroupUpdate.Delete "
+            "must not be null",
+        ),
+    ],
+)
+def test_an_update_of_a_replica_has_one_action(
+    ask: Asker, member: str, updates: list[dict[str, Any]], words: str
+) -> None:
+    ask.table()
+    refused = ask.refused("UpdateTable", TableName="tab", **{member: updates})
+    assert refused.message == f"One or more parameter values were invalid: {words}"
+    assert "StreamSpecification" not in ask("DescribeTable", TableName="tab")["Table"]
+
+
+def test_a_name_that_is_no_arn_is_found_before_too_many_updates_of_indexes(ask: Asker) -> None:
+    deletes = [{"Delete": {"IndexName": name}} for name in ("one", "two")]
+    wrong = "arn:aws:dynamodb:us-east-1:1:table/x"
+    error = ask.refused("UpdateTable", TableName=wrong, GlobalSecondaryIndexUpdates=deletes)
+    assert error.message == f"Invalid table ARN: {wrong}"

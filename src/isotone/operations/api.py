@@ -21,6 +21,7 @@ from isotone.engine.engine import Engine
 from isotone.errors import (
     ApiError,
     IsotoneError,
+    LimitExceededException,
     ResourceNotFoundException,
     SerializationException,
     StorageBusy,
@@ -65,7 +66,8 @@ log = logging.getLogger("isotone")
 
 _decode: Final = msgspec.json.Decoder().decode
 # An expression that is neither a text nor a tree is refused by the compiler.
-_EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
+_IN_ORDER: Final = (ValidationException, ResourceNotFoundException, LimitExceededException)
+_EXPLAINED: Final = (*_IN_ORDER, SerializationException)
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
@@ -119,7 +121,7 @@ class Api:
             action = ACTIONS[operation]
             try:
                 answer = action.run(self.engine, decode(action.request, body))
-            except (ValidationException, ResourceNotFoundException) as error:
+            except _IN_ORDER as error:
                 raise _reported(self.engine, action, body, error) from None
             if type(answer) is not Deferred:
                 return encode_response(answer)

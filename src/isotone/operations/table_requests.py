@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from msgspec import Meta
 
@@ -35,6 +35,7 @@ from isotone.operations.request_members import (
     TableClass,
     Tag,
     VectorDistanceFunction,
+    member_name,
 )
 from isotone.operations.tags import TAGS_ARE_VALID, check_tag_count
 
@@ -457,7 +458,7 @@ def _check_new_billing(request: UpdateTable) -> None:
 def _check_updates(request: UpdateTable) -> None:
     named: set[str] = set()
     for update in request.global_secondary_index_updates or ():
-        action = _action(update)
+        action: IndexAction = only_action(update, "update", "create", "delete")
         if action.index_name in named:
             raise ValidationException(
                 f"{INVALID}Only one global secondary index update per index is allowed "
@@ -485,19 +486,22 @@ def _check_created(request: UpdateTable) -> None:
         check_projection(index.projection)
 
 
-def _action(update: GlobalSecondaryIndexUpdate) -> IndexAction:
-    actions = [each for each in (update.update, update.create, update.delete) if each is not None]
+def only_action(update: ApiStructure, *members: str) -> Any:
+    """The only action of an update of an index or a replica, which has these members."""
+    names = ", ".join(f"{type(update).__name__}.{member_name(member)}" for member in members)
+    actions = [each for member in members if (each := getattr(update, member)) is not None]
     if not actions:
-        raise ValidationException(
-            f"{INVALID}One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
-            "GlobalSecondaryIndexUpdate.Delete must not be null"
-        )
+        raise ValidationException(f"{INVALID}One of {names} must not be null")
     if len(actions) > 1:
-        raise ValidationException(
-            f"{INVALID}Only one of GlobalSecondaryIndexUpdate.Update, "
-            "GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete may not be null"
-        )
+        raise ValidationException(f"{INVALID}Only one of {names} may not be null")
     return actions[0]
+
+
+def _check_replicas(request: UpdateTable) -> None:
+    for update in request.replica_updates or ():
+        only_action(update, "create", "update", "delete")
+    for witness in request.global_table_witness_updates or ():
+        only_action(witness, "create", "delete")
 
 
 # Rules on keys and indexes
@@ -792,6 +796,9 @@ UPDATE_RULES: Final[Rules] = (
     ActionRule("a new index: definitions, key, projection", _check_created),
     ActionRule(
         "too many projected names", lambda request: check_projected_count(_named(_created(request)))
+    ),
+    ActionRule(
+        "an update of a replica or a witness without an action, or with several", _check_replicas
     ),
 )
 """The rules on an update that do not need the table."""

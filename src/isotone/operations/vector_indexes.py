@@ -33,6 +33,7 @@ from isotone.operations.table_requests import (
     VectorIndex,
     check_projection,
     check_unique_name,
+    only_action,
 )
 
 ON_DEMAND_ONLY = f"{INVALID}Vector indexes are only supported for PAY_PER_REQUEST tables"
@@ -72,12 +73,7 @@ def _check_equal_dimensions(request: CreateTable) -> None:
 
 def _check_updates(request: UpdateTable) -> None:
     for update in request.vector_index_updates or ():
-        if (update.create is None) == (update.delete is None):
-            verb = "may not" if update.create else "must not"
-            which = "Only one" if update.create else "One"
-            raise ValidationException(
-                f"{INVALID}{which} of VectorIndexUpdate.Create, VectorIndexUpdate.Delete {verb} be null"
-            )
+        only_action(update, "create", "delete")
         if update.create is not None:
             _check_definition(update.create, request.attribute_definitions or ())
 
