@@ -1,4 +1,4 @@
-"""The open database: store, tables, clock, the lock, and group commit (`engine.reading`, `engine.writing`).
+"""The open database: store, tables, clock, the lock, group commit, and `rolled_back`, which undoes a block of requests.
 
 Rules that every caller keeps:
 

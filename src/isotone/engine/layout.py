@@ -1,4 +1,4 @@
-"""Physical layout: encodes the keys of items and index entries (hash, partition, sort) and their records.
+"""Physical layout: keys of items and index entries (hash, partition, sort), which items have one, and records.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
