@@ -30,7 +30,7 @@ from isotone.structures.ranking_nodes import (
     RankingShape,
 )
 from isotone.structures.structure import bind_entity
-from isotone.tables.retries import OVERTAKEN
+from isotone.tables.retries import STALE_READS
 
 E = TypeVar("E", RankingShape, RankingCounts, RankingLeaf)
 
@@ -362,7 +362,7 @@ def test_attempts_of_an_increment_are_not_multiplied(hasty: Store) -> None:
     with pytest.raises(errors.Contended, match="during each of 100 attempts"):
         losing.zincrby(5, "ann")
     sent = [operation for operation, _ in backend.asked if operation == "TransactWriteItems"]
-    assert len(sent) <= OVERTAKEN.attempts
+    assert len(sent) <= STALE_READS.attempts
     assert scores.zscore("ann") == 1
 
 

@@ -47,7 +47,7 @@ from isotone.structures.feed_timelines import (
 from isotone.structures.structure import S, Structure, bind_entity, operation
 from isotone.structures.worker import Worker
 from isotone.structures.worker_delivery import Context, Interrupted, WorkerSettings
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
@@ -164,10 +164,10 @@ class Feed(Structure[S]):
             if earlier := (yield from self._posted_with(token, post)):
                 return earlier
             tick = yield from self._free_tick(author, tick)
-            raise Lost
+            raise RetryNeeded
 
         return (
-            yield from OVERTAKEN.run(
+            yield from STALE_READS.run(
                 attempt,
                 lambda _: Contended(
                     f"{author!r} posts from too many places at once; try again later"

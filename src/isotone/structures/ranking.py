@@ -93,7 +93,7 @@ from isotone.structures.ranking_nodes import (
 )
 from isotone.structures.ranking_rebuild import Batch, Progress
 from isotone.structures.ranking_tree import OutOfDate, Tree
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 R = TypeVar("R")
 
@@ -133,7 +133,7 @@ def after_score(score: Decimal | int) -> str:
     return ordered_number(score) + _ABOVE_SEPARATOR
 
 
-class Overtaken(Lost):
+class Overtaken(RetryNeeded):
     """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
 
 
@@ -179,7 +179,7 @@ class Ranking:
         return self._tree.until_current(partial(self.place_once, key))
 
     def place_once(self, key: str) -> Steps[KeyRank | None]:
-        """One attempt of `place`; raises `Lost` if what is remembered of the tree is out of date."""
+        """One attempt of `place`; raises `RetryNeeded` if what is remembered of the tree is out of date."""
         (path,), view = yield from self._tree.look_up_once((key,))
         if key not in view.keys[path.end]:
             return None
@@ -217,10 +217,10 @@ class Ranking:
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt (read, `change`, commit) until nobody interferes; raises `Contended` in the end."""
-        return OVERTAKEN.run(
+        return STALE_READS.run(
             attempt,
             self._tree.contended,
-            lost=(Lost, Contended, TransactionFailed),
+            lost=(RetryNeeded, Contended, TransactionFailed),
             note=self._forget_failed,
         )
 

@@ -41,7 +41,7 @@ from isotone.structures.ranking_nodes import (
     walk,
 )
 from isotone.structures.structure import bind_entity
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -50,7 +50,7 @@ _MOST_LEVELS: Final = 50  # more than any tree has
 _MOST_REMEMBERED: Final = 1000  # shapes of ten kilobytes each, and as many lists of counts
 
 
-class OutOfDate(Lost):
+class OutOfDate(RetryNeeded):
     """What is remembered of the tree is not what it is. The wrong part is forgotten: read again."""
 
 
@@ -94,7 +94,7 @@ class Tree:
 
     def until_current(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
         """Run an attempt again while it finds the remembered tree out of date; raises `Contended` in the end."""
-        return OVERTAKEN.run(attempt, self.contended, lost=OutOfDate)
+        return STALE_READS.run(attempt, self.contended, lost=OutOfDate)
 
     def contended(self, attempts: int) -> Contended:
         return Contended(

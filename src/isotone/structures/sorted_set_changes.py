@@ -37,7 +37,7 @@ from isotone.structures.sorted_set_reads import (
     SortedSetMember,
 )
 from isotone.structures.waits_and_retries import retry_on_conflict
-from isotone.tables.retries import CONFLICTS
+from isotone.tables.retries import READ_THEN_WRITE
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
 """From a member and its score to the score that it gets; None is not a member."""
@@ -127,17 +127,17 @@ class MemberChanges:
         """Remove the members with the least scores, or the greatest; nobody else gets the same."""
         popped: list[Scored] = []
         try:
-            for attempt in range(1, CONFLICTS.attempts + 1):
+            for attempt in range(1, READ_THEN_WRITE.attempts + 1):
                 before, part = len(popped), Slice(0, count - len(popped))
                 seen = yield from self.members.at(part, reverse=reverse)
                 for group in in_parts(seen, _AT_ONCE if self.members.ranking is None else 1):
                     popped += yield from self.take(group)
                 if len(popped) == before + len(seen):
                     return popped
-                yield CONFLICTS.pause(attempt)
+                yield READ_THEN_WRITE.pause(attempt)
             raise Contended(
                 f"others changed the first members of {self.members.name!r} during each of "
-                f"{CONFLICTS.attempts} attempts; try again later"
+                f"{READ_THEN_WRITE.attempts} attempts; try again later"
             )
         except IsotoneError:
             if popped:

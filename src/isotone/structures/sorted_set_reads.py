@@ -54,7 +54,7 @@ from isotone.structures.sorted_set_ranges import (
     TextRange,
     matcher,
 )
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
@@ -292,7 +292,7 @@ class Members:
 
         With ranks, reads the score and the path in the ranking; otherwise the score and the members before.
         """
-        return OVERTAKEN.run(
+        return STALE_READS.run(
             partial(self._rank, member, reverse),
             lambda attempts: RankingIncomplete(
                 f"{member!r} was not found among the ranks of {self.name!r} in {attempts} attempts: try again "
@@ -308,7 +308,7 @@ class Members:
             return (yield from self._count_before(member, score, reverse=reverse)), score
         place = yield from self.ranking.place_once(ranking_key(score, member))
         if place is None:
-            raise Lost  # others have changed the score meanwhile
+            raise RetryNeeded  # others have changed the score meanwhile
         return place.greater if reverse else place.smaller, score
 
     def _count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:

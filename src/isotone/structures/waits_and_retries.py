@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from isotone.clock import Clock
 from isotone.errors import Contended, WriteRefused
 from isotone.model import Pause, Steps
-from isotone.tables.retries import CONFLICTS
+from isotone.tables.retries import READ_THEN_WRITE
 
 R = TypeVar("R")
 
@@ -27,7 +27,7 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
 
     Raises `Contended` after too many attempts.
     """
-    return CONFLICTS.run(
+    return READ_THEN_WRITE.run(
         attempt,
         lambda attempts: Contended(
             f"others wrote {what} during each of {attempts} attempts; {advice}"
