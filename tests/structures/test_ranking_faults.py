@@ -502,7 +502,7 @@ def test_what_is_remembered_of_a_large_tree_has_an_end(
     hasty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts were kept of every node that was ever read, where shapes were forgotten in between."""
-    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
+    monkeypatch.setattr("isotone.structures.ranking_tree._MAX_CACHED", 30)
     keys = [key_of(number) for number in range(1000, 1900)]
     ranks = ranks_in(hasty)
     ranks.rebuild(keys)
@@ -519,7 +519,7 @@ def test_the_root_is_remembered_whatever_is_dropped(
     hasty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The root was read first, so it was the first to be dropped, though every call needs it."""
-    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
+    monkeypatch.setattr("isotone.structures.ranking_tree._MAX_CACHED", 30)
     keys = [key_of(number) for number in range(1000, 1900)]
     ranks = ranks_in(hasty)
     ranks.rebuild(keys)
