@@ -267,7 +267,7 @@ def read_together(
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []
     total = 0
-    with engine.reading:
+    with engine.reading_beside() as engine:
         keys = _keys(engine, readings)
         names = (reading.table_name for reading in readings)
         meters = transaction_meters(engine, names, mode, "Read")
