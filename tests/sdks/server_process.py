@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Final, Self
 from urllib.parse import urlsplit
 
 from tests.programs import Command, isotone
 
 STOP_SECONDS = 20
+WORKERS: Final = os.environ.get("ISOTONE_WORKERS", "")
+"""How many fronts each served file has, unless a test says it: `ISOTONE_WORKERS=2 pytest tests/sdks`."""
 
 
 @dataclass
@@ -66,6 +69,8 @@ def start_server(
     words = ["serve", "--port", str(port), *arguments]
     if file is not None:
         words.append(str(file))
+        if WORKERS and "--workers" not in arguments:
+            words += ["--workers", WORKERS]
     process: Command | subprocess.Popen[str]
     if wrapper or prepare is not None:
         command = [*wrapper, sys.executable, "-m", "isotone", *words]
