@@ -6,18 +6,19 @@ The stream of the table tells whether a record was lost or doubled: each has the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.crash.server_storm import Caller, Request, Storm, create_table
+from tests.crash.server_storm import Caller, Refused, Request, Storm, create_table, key
 from tests.sdks.server_process import ServerProcess, start_server
 
 import isotone
@@ -74,17 +75,12 @@ class StreamOfTable:
         assert found == self.images
 
 
-def children(root: int) -> list[int]:
-    """The processes of a supervisor, the one that was started first before the others."""
-    return sorted(map(int, Path(f"/proc/{root}/task/{root}/children").read_text().split()))
-
-
 class Target:
     """A server, and which of its processes is what."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
-        self.writer, *self.fronts = children(server.process.pid)
+        _, self.writer, *self.fronts = server.processes()
 
     def kill(self, victim: str, storm: Storm, random: Random) -> None:
         """End a process in the middle of the storm, wait until another is in its place, and end the storm."""
@@ -92,11 +88,14 @@ class Target:
         time.sleep(random.uniform(0, 0.02))
         if victim == "supervisor":
             self.server.kill()
+            for child in (self.writer, *self.fronts):  # they finish what they have
+                wait_until(partial(has_ended, child))
             return
-        before = set(children(self.server.process.pid))
+        before = set(self.server.processes())
         dead = self.writer if victim == "writer" else random.choice(self.fronts)
         os.kill(dead, signal.SIGKILL)
         new = self._new(before)
+        settle(self.server.url)
         if victim == "writer":
             self.writer = new
         else:
@@ -104,11 +103,29 @@ class Target:
         storm.is_over = True
 
     def _new(self, before: set[int]) -> int:
-        deadline = time.monotonic() + 30
-        while not (new := set(children(self.server.process.pid)) - before):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        return new.pop()
+        wait_until(lambda: set(self.server.processes()) - before)
+        return (set(self.server.processes()) - before).pop()
+
+
+def wait_until(done: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def has_ended(process: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return True
+
+
+def settle(url: str) -> None:
+    """Wait until the writer has executed what a dead front had handed to it: writes come in the order of their arrival."""
+    for _ in range(2):
+        with Caller(url) as call, contextlib.suppress(Refused):
+            call("DeleteItem", TableName="Storm", Key=key("nobody", 0))
 
 
 def kill_again_and_again(

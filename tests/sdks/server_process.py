@@ -43,6 +43,12 @@ class ServerProcess:
         assert self.process.stdout is not None
         self.process.stdout.close()
 
+    def processes(self) -> list[int]:
+        """The process that was started, and then those that it has started, in their order (Linux)."""
+        root = self.process.pid
+        found = Path(f"/proc/{root}/task/{root}/children").read_text().split()
+        return [root, *sorted(map(int, found))]
+
     def kill(self) -> None:
         """SIGKILL: the process has no time to do anything at all. Nothing, if it has ended."""
         self.process.kill()

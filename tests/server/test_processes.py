@@ -72,9 +72,7 @@ class Served:
 
     def children(self) -> list[int]:
         """The processes of the server, but for the supervisor: first the writer, then the fronts."""
-        root = self.server.process.pid
-        found = Path(f"/proc/{root}/task/{root}/children").read_text().split()
-        return sorted(map(int, found))
+        return self.server.processes()[1:]
 
     def kill(self, process: int) -> None:
         """End a process, and wait until another is in its place."""
