@@ -120,6 +120,20 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     )
 
 
+def import_for_files() -> None:
+    """Import what a file needs, before a process is forked that opens one: so all of them share it."""
+    import isotone.storage.sqlite  # noqa: F401
+
+
+def open_front(
+    path: str | PathLike[str], *, durability: Durability = "disk", regions: bool = False
+) -> FrontDatabase:
+    """Open a file for one of the processes of a server that hand their writes to another one."""
+    return FrontDatabase(
+        Engine(_store(file_name(path), durability, None, BUSY_TIMEOUT)), regions=regions
+    )
+
+
 def backup(
     file: str | PathLike[str],
     target: str | PathLike[str],
@@ -507,6 +521,10 @@ class Database(Native):
         engine = self.engine.regions.get(region)
         return (self if engine is None else self._of(engine))._api.has_policies(operation)
 
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing, so that any process with the file may execute it."""
+        return self._api.is_read(operation, body)
+
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
         return operation in GROUPED and self._api.is_grouped(operation, body)
@@ -730,6 +748,23 @@ class _Region(Database):
 
     def close(self) -> None:
         """Do nothing: the region is closed with its database."""
+
+
+class FrontDatabase(Database):
+    """A file for reading, in one of the processes of a server: another one writes to it, and does the background work."""
+
+    def in_region(self, name: str) -> Database:
+        """As a `Database` does it; the writer may have made the region just now."""
+        if name and name not in self.engine.regions:
+            with self.engine.reading:
+                pass
+        return super().in_region(name)
+
+    def start_maintenance(self) -> None:
+        """Do nothing: the writer does it."""
+
+    def _start_transfers(self) -> None:
+        """Do nothing, in the same way."""
 
 
 class _BackgroundThread:

@@ -8,8 +8,10 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
@@ -31,10 +33,15 @@ from isotone.server.listener import ServerOptions
 from isotone.server.monitor import BODY_BUDGET
 
 if TYPE_CHECKING:
-    from isotone.server.dispatcher import Service
+    from isotone.backends.embedded import Database
+    from isotone.server.dispatcher import FrontService, Service
+    from isotone.server.pages import Pages
 
 # serve
 _MOST_SHARDS: Final = 16  # of a new stream
+MOST_WORKERS: Final = 8
+"""Processes that `--workers auto` starts at most."""
+_MOST_PROCESSES: Final = 64
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +95,14 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--s3",
         metavar="DIR_OR_URL",
         help="the buckets of exports and imports: a folder with one folder for each bucket, or the URL of an S3 endpoint",
+    )
+    parser.add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        metavar="N|auto",
+        help="processes that answer requests, beside one that writes; auto for as many as there are cores, "
+        f"at most {MOST_WORKERS} (default 1: one process does everything)",
     )
     parser.add_argument(
         "--no-workbench", action="store_true", help="serve no web page at /workbench/"
@@ -190,6 +205,23 @@ def _shards(text: str) -> int:
     return int(text)
 
 
+def _workers(text: str) -> int:
+    if text == "auto":
+        return min(_cores(), MOST_WORKERS)
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_PROCESSES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of processes; write 1 to {_MOST_PROCESSES}, or auto"
+        )
+    return int(text)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _lag(text: str) -> float:
     try:
         lag = float(text)
@@ -227,50 +259,90 @@ def _serve(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--faults lets everybody order faults, so it cannot be combined with --credentials; use one of them"
         )
-    from isotone.backends import embedded
-    from isotone.server import serve
-
+    if arguments.workers > 1 and (arguments.file or MEMORY) == MEMORY:
+        raise UsageError("--workers needs a FILE: a database in memory belongs to one process")
     nodes = _nodes(arguments.localnodes)
     prepare(arguments)
     check_model(arguments.model, arguments.workload)
     path = arguments.file or MEMORY
+    shows = not arguments.no_workbench and _may_show_pages(arguments)
+
+    def ready(url: str) -> None:
+        if not arguments.quiet:
+            print(announcement("memory" if path == MEMORY else path, url), flush=True)
+            if shows:
+                print(f"workbench: {address_of(url)}", flush=True)
+
+    options = _options(arguments)
+    options |= {"nodes": nodes, "threaded": arguments.faults}
+    if arguments.workers > 1:
+        _serve_by_processes(arguments, ready, options, shows=shows)
+        return 0
+    from isotone.server import serve
+
+    with contextlib.closing(_database(arguments)) as database:
+        options["pages"] = _pages(arguments, database) if shows else None
+        service = _faulty(arguments, database)
+        serve(service, arguments.host, arguments.port, ready=ready, **options)
+    return 0
+
+
+def _serve_by_processes(
+    arguments: argparse.Namespace,
+    ready: Callable[[str], None],
+    options: ServerOptions,
+    *,
+    shows: bool,
+) -> None:
+    from isotone.backends import embedded
+    from isotone.server.front import Services
+    from isotone.server.supervisor import serve_by_processes
+
+    def front() -> FrontService:
+        return embedded.open_front(
+            arguments.file, durability=arguments.durability, regions=arguments.regions
+        )
+
+    def writer() -> Service:
+        return _faulty(arguments, _database(arguments))
+
+    embedded.import_for_files()
+    services = Services(front, writer, partial(_pages, arguments) if shows else None)
+    serve_by_processes(services, arguments.host, arguments.port, ready=ready, **options)
+
+
+def _database(arguments: argparse.Namespace) -> Database:
+    from isotone.backends import embedded
+
     database = embedded.open(
-        path,
+        arguments.file or MEMORY,
         durability=arguments.durability,
         stream_shards=arguments.stream_shards,
         s3=arguments.s3,
         regions=arguments.regions,
     )
-    what = "memory" if path == MEMORY else path
-    shows = not arguments.no_workbench and _may_show_pages(arguments)
-    pages = None
-    if shows:
-        pages = workbench_of(
-            database,
-            path,
-            arguments.model,
-            arguments.workload,
-            snapshots=arguments.snapshots,
-        )
+    if arguments.replication_lag:
+        database.set_replication(lag=arguments.replication_lag)
+    return database
 
-    def ready(url: str) -> None:
-        if not arguments.quiet:
-            print(announcement(what, url), flush=True)
-            if pages is not None:
-                print(f"workbench: {address_of(url)}", flush=True)
 
-    with contextlib.closing(database):
-        if arguments.replication_lag:
-            database.set_replication(lag=arguments.replication_lag)
-        service: Service = database
-        if arguments.faults:
-            from isotone.testing import Faults
+def _faulty(arguments: argparse.Namespace, database: Database) -> Service:
+    """The database, with faults if they may be ordered."""
+    if not arguments.faults:
+        return database
+    from isotone.testing import Faults
 
-            service = Faults(arguments.seed).served(database)
-        options = _options(arguments)
-        options |= {"nodes": nodes, "pages": pages, "threaded": arguments.faults}
-        serve(service, arguments.host, arguments.port, ready=ready, **options)
-    return 0
+    return Faults(arguments.seed).served(database)
+
+
+def _pages(arguments: argparse.Namespace, database: Any) -> Pages:
+    return workbench_of(
+        database,
+        arguments.file or MEMORY,
+        arguments.model,
+        arguments.workload,
+        snapshots=arguments.snapshots,
+    )
 
 
 def _may_show_pages(arguments: argparse.Namespace) -> bool:

@@ -80,6 +80,16 @@ _ONE_TURN: Final = Wait.ONE_TURN
 GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 """The actions whose requests may be committed together with others."""
 
+READS: Final = frozenset(
+    name
+    for name in ACTIONS
+    if name.startswith(
+        ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "Search", "TransactGet")
+    )
+    and name != "GetRecords"  # what was read of a stream is noted where it is read
+)
+"""The actions that change nothing, and so may be executed by any process that has the file open."""
+
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
 """The actions that may create background work."""
 
@@ -211,6 +221,14 @@ class Api:
         if operation in _OF_STATEMENTS:
             return _SELECT.search(body) is None
         return operation in GROUPED
+
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request is known to change nothing. One that is not known at all does nothing either."""
+        if operation in READS:
+            return True
+        if operation in _OF_STATEMENTS:
+            return operation != "ExecuteTransaction" and _SELECT.search(body) is not None
+        return operation not in ACTIONS
 
     def send_many(
         self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY

@@ -457,10 +457,12 @@ class ServerConnection(asyncio.Protocol):
             self._visits.start(request, self._answer_with_page)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
-        elif request is METRICS:
+        elif request is METRICS or (
+            self._monitor.asks_others and (request is HEALTH or request is HOT_KEYS)
+        ):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
-            self._monitor.scrape(peer, self._answer_with_page)
+            self._monitor.page_later(request, peer, self._answer_with_page)
         elif type(request) is HttpRefusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)

@@ -126,6 +126,13 @@ class Service(Protocol):
     def close(self) -> None: ...
 
 
+class FrontService(Service, Protocol):
+    """What one of several processes needs that serve the same file, and of which only one writes."""
+
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing."""
+
+
 class Dispatcher:
     """Runs calls on one service, on the thread of one event loop."""
 

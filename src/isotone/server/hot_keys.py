@@ -22,7 +22,7 @@ from isotone.server.policies import PolicyQuery
 _PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
 _LOOKS: Final = 250  # requests of a second that are looked at, about
 _MOST_KEYS: Final = 4096  # that are counted at once; the rarest are forgotten
-_SHOWN: Final = 200
+SHOWN: Final = 200
 _WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
 
 
@@ -55,7 +55,7 @@ class HotKeys:
             self._reset()
             self._watch(self._see)
         self._until = now + _PATIENCE
-        used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:_SHOWN]
+        used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:SHOWN]
         return msgspec.json.encode(
             {
                 "seconds": round(now - self._began, 3),
