@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,16 @@ from isotone.effort import Wait, breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
-from isotone.engine.health import Series, gauges, health, measure, series
+from isotone.engine.health import (
+    Consumed,
+    Series,
+    add_consumed,
+    gauges,
+    health,
+    measure,
+    series,
+    take_consumed,
+)
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import (
     ApiError,
@@ -118,6 +128,40 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         ),
         regions=regions,
     )
+
+
+def opener(
+    path: str,
+    *,
+    durability: Durability = "disk",
+    stream_shards: int = 1,
+    s3: str | PathLike[str] | S3 | None = None,
+    regions: bool = False,
+    replication_lag: float = 0.0,
+) -> Callable[[], Database]:
+    """Opens a file in a process that will be forked from this one, which leaves the background work to another."""
+    import isotone.storage.sqlite  # noqa: F401 - loaded here, each of these processes has it
+
+    return partial(_open_beside, path, durability, stream_shards, s3, regions, replication_lag)
+
+
+def _open_beside(
+    path: str,
+    durability: Durability,
+    stream_shards: int,
+    s3: str | PathLike[str] | S3 | None,
+    regions: bool,
+    replication_lag: float,
+) -> Database:
+    engine = Engine(
+        _store(path, durability, None, BUSY_TIMEOUT),
+        stream_shards=stream_shards,
+        objects=None if s3 is None else _buckets(s3),
+    )
+    database = _WithoutBackgroundWork(engine, regions=regions)
+    if replication_lag:
+        database.set_replication(lag=replication_lag)
+    return database
 
 
 def backup(
@@ -473,6 +517,14 @@ class Database(Native):
         """What is measured by table: names of Prometheus, with labels."""
         return series(self.engine.home)
 
+    def take_consumed(self) -> Consumed:
+        """The units that requests have consumed since the last call, for the process that shows them."""
+        return take_consumed(self.engine.home)
+
+    def add_consumed(self, consumed: Consumed) -> None:
+        """Count units that another process has taken."""
+        add_consumed(self.engine.home, consumed)
+
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.
 
@@ -510,6 +562,10 @@ class Database(Native):
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
         return operation in GROUPED and self._api.is_grouped(operation, body)
+
+    def only_reads(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing, so that it can be executed twice."""
+        return self._api.only_reads(operation, body)
 
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
@@ -701,6 +757,16 @@ class Database(Native):
             self.start_maintenance()
         elif self.engine.objects is not None and self._api.can_transfer:
             self._start_transfers()
+
+
+class _WithoutBackgroundWork(Database):
+    """A database whose background work another process does."""
+
+    def start_maintenance(self) -> None:
+        """Do nothing."""
+
+    def _start_transfers(self) -> None:
+        """Do nothing."""
 
 
 class _Region(Database):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from isotone.server.dispatcher import Service
 
 # serve
+_SETTINGS: Final = ("durability", "stream_shards", "s3", "regions")  # of the database
 _MOST_SHARDS: Final = 16  # of a new stream
 
 
@@ -234,13 +235,15 @@ def _serve(arguments: argparse.Namespace) -> int:
     prepare(arguments)
     check_model(arguments.model, arguments.workload)
     path = arguments.file or MEMORY
-    database = embedded.open(
-        path,
-        durability=arguments.durability,
-        stream_shards=arguments.stream_shards,
-        s3=arguments.s3,
-        regions=arguments.regions,
-    )
+    settings = {name: getattr(arguments, name) for name in _SETTINGS}
+    lanes = None
+    if path != MEMORY and not arguments.faults and sys.platform != "win32":
+        from isotone.cli import lane_keeper
+        from isotone.server.lane_process import LaneKeeper
+
+        lag = arguments.replication_lag
+        lanes = LaneKeeper(lane_keeper.command(path, replication_lag=lag, **settings))
+    database = embedded.open(path, **settings)
     what = "memory" if path == MEMORY else path
     shows = not arguments.no_workbench and _may_show_pages(arguments)
     pages = None
@@ -268,7 +271,12 @@ def _serve(arguments: argparse.Namespace) -> int:
 
             service = Faults(arguments.seed).served(database)
         options = _options(arguments)
-        options |= {"nodes": nodes, "pages": pages, "threaded": arguments.faults}
+        options |= {
+            "nodes": nodes,
+            "pages": pages,
+            "threaded": arguments.faults,
+            "lanes": lanes,
+        }
         serve(service, arguments.host, arguments.port, ready=ready, **options)
     return 0
 

@@ -69,6 +69,9 @@ _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, Serializati
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
+_READS: Final = frozenset(
+    ["BatchGetItem", "GetItem", "Query", "Scan", "SearchVectors", "TransactGetItems"]
+)
 # An action accepts statements of only one kind, so the first one decides. A SELECT spelled with other escapes counts as
 # a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
@@ -211,6 +214,12 @@ class Api:
         if operation in _OF_STATEMENTS:
             return _SELECT.search(body) is None
         return operation in GROUPED
+
+    def only_reads(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing."""
+        return operation in _READS or (
+            operation in _OF_STATEMENTS and not self.is_grouped(operation, body)
+        )
 
     def send_many(
         self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY

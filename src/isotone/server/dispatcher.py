@@ -126,6 +126,14 @@ class Service(Protocol):
     def close(self) -> None: ...
 
 
+class LongCalls(Protocol):
+    """Runs calls that may take long, elsewhere."""
+
+    def run(self, call: ServiceCall, deliver: Deliver) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class Dispatcher:
     """Runs calls on one service, on the thread of one event loop."""
 
@@ -149,7 +157,12 @@ class Dispatcher:
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
         self._waiting_groups: Thread[Results] = Thread(loop, "isotone-waiting-groups")
         self._waiting = 0  # groups
+        self._lanes: LongCalls | None = None
         self._may_wait(False)
+
+    def use_lanes(self, lanes: LongCalls) -> None:
+        """Hand what may take long to other processes from now on."""
+        self._lanes = lanes
 
     def watch(self, see: See | None) -> None:
         """Let a function see each request before it runs; None ends it."""
@@ -202,12 +215,23 @@ class Dispatcher:
         return None
 
     def _do_long(self, rest: Rest, call: ServiceCall, deliver: Deliver) -> None:
-        """Do the rest of a request in the thread for long work."""
+        """Do the rest of a request in a lane, or in the thread for long work."""
         self._metrics.long_work += 1
-        self.run_long(partial(_outcome, rest, call.operation), deliver)
+        if self._lanes is not None:
+            self._lanes.run(call, deliver)
+        else:
+            self.run_long(partial(_outcome, rest, call.operation), deliver)
+
+    def run_in_thread(self, call: ServiceCall, deliver: Deliver) -> None:
+        """Execute a long request in the thread for long work."""
+        self.run_long(
+            partial(_outcome, self._sending(call, Wait.GIVING_WAY), call.operation), deliver
+        )
 
     def stop(self) -> None:
-        """End the threads, which need not finish."""
+        """End the threads and the lanes, which need not finish."""
+        if self._lanes is not None:
+            self._lanes.stop()
         for thread in (self._long_work, self._waiting_calls, self._waiting_groups):
             thread.stop()
         self._may_wait(True)

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack, cast
 
 from isotone.authority import is_loopback
 from isotone.clock import Clock, SystemClock
@@ -36,6 +36,7 @@ from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
 if TYPE_CHECKING:  # it is installed only where it is wanted
+    from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
 _GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
@@ -66,6 +67,9 @@ class ServerOptions(TypedDict, total=False):
     access_log: bool
     metrics_for_all: bool
     otel: bool
+    lanes: (
+        LaneKeeper | None
+    )  # starts processes for long requests; the service must have its file in common with them
     patience: Patience | None  # the time-outs of connections
     most_connections: int | None  # by default as many as there are file descriptors for
     clock: Clock | None  # of signatures and the audit log
@@ -97,6 +101,7 @@ class Listener:
         )
         nodes = options.get("nodes", ())
         self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
+        self._use_lanes(options.get("lanes"))
         if credentials is None:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)
@@ -117,6 +122,14 @@ class Listener:
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.AbstractServer | None = None
         self._stopping = False
+
+    def _use_lanes(self, keeper: LaneKeeper | None) -> None:
+        if keeper is not None:
+            from isotone.server.lanes import Lanes, SharedFile
+
+            shared = cast(SharedFile, self._service)  # whoever has lanes shares a file with them
+            dispatcher = self._dispatcher
+            dispatcher.use_lanes(Lanes(keeper, self._loop, shared, dispatcher.run_in_thread))
 
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
