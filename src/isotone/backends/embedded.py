@@ -18,13 +18,12 @@ from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args, overload
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.effort import Wait, breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
@@ -38,9 +37,9 @@ from isotone.engine.health import (
     series,
     take_consumed,
 )
+from isotone.engine.slices import breathe, in_background
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import (
-    ApiError,
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
@@ -420,33 +419,17 @@ class Database(Native):
         home = self.engine.home
         return home.replication_lag, home.replication_paused
 
-    @overload
-    def send(
-        self,
-        operation: str,
-        body: bytes,
-        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY,
-        region: str = "",
-    ) -> bytes: ...
-    @overload
-    def send(
-        self, operation: str, body: bytes, wait: Wait, region: str = ""
-    ) -> bytes | Callable[[], bytes]: ...
-
-    def send(
-        self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = ""
-    ) -> bytes | Callable[[], bytes]:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
 
-        `region` is the one that it is signed for, as `in_region` takes it. A server chooses how long it may compute in this
-        thread (`wait`); the result may then be a function that does the rest.
+        `region` is the one that it is signed for, as `in_region` takes it.
         """
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send(operation, body, wait)
+                return other.send(operation, body)
         try:
-            answer = self._api.send(operation, body, wait)
+            answer = self._api.send(operation, body)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -480,23 +463,16 @@ class Database(Native):
             self._roll_back_after(error)
             raise
 
-    @overload
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
-    @overload
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> list[Answered]: ...
-
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY, region: str = ""
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
     ) -> Sequence[Answered]:
-        """Execute requests in one transaction; each is answered as if it were alone. `wait` and `region` are as in `send`."""
+        """Execute requests in one transaction; each is answered as if it were alone. `region` is as in `send`."""
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send_many(requests, wait)
+                return other.send_many(requests)
         try:  # as `_unbroken` does, whose generator would cost as much as a short read
-            return self._api.send_many(requests, wait)
+            return self._api.send_many(requests)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -528,11 +504,10 @@ class Database(Native):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` return
-        functions that execute in another thread what computes for long.
+        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
-        self._api.bound_turns(not allowed)
+        self._api.hand_over(not allowed)
 
     @property
     def account(self) -> str:
@@ -562,6 +537,10 @@ class Database(Native):
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
         return operation in GROUPED and self._api.is_grouped(operation, body)
+
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """Whether a request takes long by its action and its bytes; others may still turn out to do so."""
+        return self._api.is_long(operation, body)
 
     def only_reads(self, operation: str, body: bytes) -> bool:
         """Whether a request changes nothing, so that it can be executed twice."""
@@ -600,9 +579,9 @@ class Database(Native):
 
     def _maintain(self) -> float:
         """Do a slice of background work, which gives way to other processes that write."""
-        self.allow_waiting(False)
+        self.engine.file_waits.are_forbidden = True
         try:
-            with giving_way():
+            with in_background():
                 delay = self._api.maintain()
                 breathe()
                 return delay

@@ -37,6 +37,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
+    TakesLong,
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
@@ -517,8 +518,12 @@ class _Writing:
         home = engine.home
         if kind is not None:
             self._undo()
-            # Item actions raise an ApiError only before they have changed anything.
-            if not issubclass(kind, ApiError) or engine.counts.changed or len(home.regions) > 1:
+            # Item actions raise one of these only before they have changed anything.
+            if (
+                not issubclass(kind, ApiError | TakesLong)
+                or engine.counts.changed
+                or len(home.regions) > 1
+            ):
                 engine.forget()
             else:
                 engine.catalog.refresh()

@@ -22,14 +22,14 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import CompiledProjection
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import (
     CapacityMeter,
     add_capacity,
     collections_metrics,
     transaction_meters,
 )
-from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
@@ -230,7 +230,7 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 
 @action("TransactGetItems")
-def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Deferred:
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     """Read items of several tables at the same moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
@@ -259,12 +259,10 @@ class TransactedRead(NamedTuple):
     projection: CompiledProjection | None
 
 
-def read_together(
-    engine: Engine, readings: Sequence[TransactedRead], mode: str | None
-) -> Answer | Deferred:
+def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str | None) -> Answer:
     """Read items at the same moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
-    waiting: Waiting = []
+    sizes: list[int] = []
     total = 0
     with engine.reading:
         keys = _keys(engine, readings)
@@ -274,23 +272,21 @@ def read_together(
             record = engine.store.get(tree, key)
             size = size_of(record)
             total += size
-            if meters:
-                meters[reading.table_name].read(size, consistent=True)
+            sizes += (size,)
             response: dict[str, Any] = {}
             responses.append(response)
-            if record is None:
-                continue
-            if reading.projection is not None and size > LARGE:
-                waiting.append((response, "Item", record, reading.projection))
-            else:
+            if record is not None:
                 response["Item"] = item_in_response(record, reading.projection)
+        if meters:  # only now is it sure that nothing is handed over
+            for reading, size in zip(readings, sizes, strict=True):
+                meters[reading.table_name].read(size, consistent=True)
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
     add_capacity(answer, mode, meters.values())
-    return completed(answer, waiting) if waiting else answer
+    return answer
 
 
 def _projection(get: Get) -> CompiledProjection | None:
@@ -443,18 +439,18 @@ def _prepare(entry: Entry) -> MakeChange:
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
         check_size(size)
-        return lambda table: put_change(table, item, size, matches, on_failure, binding)
+        return lambda table: put_change(table, item, size, matches, on_failure, binding.nodes)
     key, _ = canonical_item(entry.key)
     match entry:
         case Delete():
-            return lambda table: delete_change(table, key, matches, on_failure, binding)
+            return lambda table: delete_change(table, key, matches, on_failure, binding.nodes)
         case Update():
             return lambda table: update_change(
-                table, key, update, binding.values, matches, on_failure, binding
+                table, key, update, binding.values, matches, on_failure, binding.nodes
             )
         case ConditionCheck():
             assert matches is not None
-            return lambda table: check_change(table, key, matches, on_failure, binding)
+            return lambda table: check_change(table, key, matches, on_failure, binding.nodes)
 
 
 def _changes(
