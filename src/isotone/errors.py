@@ -9,6 +9,7 @@
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
     │       ├── DamagedItem         an item is not as it was written: `table`, `key`
     │       └── DamagedLog          the log of a file is damaged, so the file was not opened
+    ├── TakesLong                   a request takes longer than an event loop may be held
     ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
     ├── KeysChanged                 stored items have other keys than declared
@@ -86,6 +87,13 @@ class StorageFull(StorageError):
 
 class StorageBusy(StorageError):
     """Another process held the write lock of the file for too long."""
+
+
+class TakesLong(IsotoneError):
+    """A request takes longer than its thread may: nothing was done, and it has to be executed in another one.
+
+    Only a thread that may not be held, such as the event loop of a server, gets this error.
+    """
 
 
 class StorageCorrupt(StorageError):

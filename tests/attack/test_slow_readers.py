@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.fakes import FakeService, request_bytes
 
-from isotone.effort import Wait
 from isotone.server import running_server
 from isotone.server.connection import Patience
 
@@ -21,7 +20,7 @@ SIZE = 12_000_000
 class Large(FakeService):
     """Answers every read with many bytes."""
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         return b'{"x":"' + b"x" * SIZE + b'"}'
 
 

@@ -135,7 +135,7 @@ def test_a_defect_in_a_group_acknowledges_nobody(service, caplog):
 
 
 def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
-    def full(requests, wait, region):
+    def full(requests, region):
         raise StorageFull("no room left on the disk")
 
     monkeypatch.setattr(service, "send_many", full)

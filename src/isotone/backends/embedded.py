@@ -17,20 +17,28 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args, overload
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.effort import Wait, breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
-from isotone.engine.health import Series, gauges, health, measure, series
+from isotone.engine.health import (
+    Consumed,
+    Series,
+    add_consumed,
+    gauges,
+    health,
+    measure,
+    series,
+    take_consumed,
+)
+from isotone.engine.slices import breathe, in_background
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import (
-    ApiError,
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
@@ -125,13 +133,25 @@ def import_for_files() -> None:
     import isotone.storage.sqlite  # noqa: F401
 
 
-def open_front(
-    path: str | PathLike[str], *, durability: Durability = "disk", regions: bool = False
-) -> FrontDatabase:
-    """Open a file for one of the processes of a server that hand their writes to another one."""
-    return FrontDatabase(
-        Engine(_store(file_name(path), durability, None, BUSY_TIMEOUT)), regions=regions
+def open_beside(
+    path: str | PathLike[str],
+    *,
+    durability: Durability = "disk",
+    stream_shards: int = 1,
+    s3: str | PathLike[str] | S3 | None = None,
+    regions: bool = False,
+    replication_lag: float = 0.0,
+) -> DatabaseBeside:
+    """Open a file in one more process of a server, which leaves the background work to another one."""
+    engine = Engine(
+        _store(file_name(path), durability, None, BUSY_TIMEOUT),
+        stream_shards=stream_shards,
+        objects=None if s3 is None else _buckets(s3),
     )
+    database = DatabaseBeside(engine, regions=regions)
+    if replication_lag:
+        database.set_replication(lag=replication_lag)
+    return database
 
 
 def backup(
@@ -390,33 +410,17 @@ class Database(Native):
         home = self.engine.home
         return home.replication_lag, home.replication_paused
 
-    @overload
-    def send(
-        self,
-        operation: str,
-        body: bytes,
-        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY,
-        region: str = "",
-    ) -> bytes: ...
-    @overload
-    def send(
-        self, operation: str, body: bytes, wait: Wait, region: str = ""
-    ) -> bytes | Callable[[], bytes]: ...
-
-    def send(
-        self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = ""
-    ) -> bytes | Callable[[], bytes]:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
 
-        `region` is the one that it is signed for, as `in_region` takes it. A server chooses how long it may compute in this
-        thread (`wait`); the result may then be a function that does the rest.
+        `region` is the one that it is signed for, as `in_region` takes it.
         """
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send(operation, body, wait)
+                return other.send(operation, body)
         try:
-            answer = self._api.send(operation, body, wait)
+            answer = self._api.send(operation, body)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -450,23 +454,16 @@ class Database(Native):
             self._roll_back_after(error)
             raise
 
-    @overload
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
-    @overload
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> list[Answered]: ...
-
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY, region: str = ""
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
     ) -> Sequence[Answered]:
-        """Execute requests in one transaction; each is answered as if it were alone. `wait` and `region` are as in `send`."""
+        """Execute requests in one transaction; each is answered as if it were alone. `region` is as in `send`."""
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send_many(requests, wait)
+                return other.send_many(requests)
         try:  # as `_unbroken` does, whose generator would cost as much as a short read
-            return self._api.send_many(requests, wait)
+            return self._api.send_many(requests)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -487,14 +484,21 @@ class Database(Native):
         """What is measured by table: names of Prometheus, with labels."""
         return series(self.engine.home)
 
+    def take_consumed(self) -> Consumed:
+        """The units that requests have consumed since the last call, for the process that shows them."""
+        return take_consumed(self.engine.home)
+
+    def add_consumed(self, consumed: Consumed) -> None:
+        """Count units that another process has taken."""
+        add_consumed(self.engine.home, consumed)
+
     def allow_waiting(self, allowed: bool) -> None:
         """Whether requests of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` return
-        functions that execute in another thread what computes for long.
+        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
-        self._api.bound_turns(not allowed)
+        self._api.hand_over(not allowed)
 
     @property
     def account(self) -> str:
@@ -529,6 +533,10 @@ class Database(Native):
         """Whether a request should be committed in a group with others."""
         return operation in GROUPED and self._api.is_grouped(operation, body)
 
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """Whether a request takes long by its action and its bytes; others may still turn out to do so."""
+        return self._api.is_long(operation, body)
+
     def client(self) -> Client:
         """A client with the methods, arguments and answers of boto3's low-level one."""
         from isotone.client import Client
@@ -562,9 +570,9 @@ class Database(Native):
 
     def _maintain(self) -> float:
         """Do a slice of background work, which gives way to other processes that write."""
-        self.allow_waiting(False)
+        self.engine.file_waits.are_forbidden = True
         try:
-            with giving_way():
+            with in_background():
                 delay = self._api.maintain()
                 breathe()
                 return delay
@@ -750,21 +758,21 @@ class _Region(Database):
         """Do nothing: the region is closed with its database."""
 
 
-class FrontDatabase(Database):
-    """A file for reading, in one of the processes of a server: another one writes to it, and does the background work."""
+class DatabaseBeside(Database):
+    """A file in one of the processes of a server. Another one does the background work."""
 
     def in_region(self, name: str) -> Database:
-        """As a `Database` does it; the writer may have made the region just now."""
+        """As a `Database` does it; another process may have made the region just now."""
         if name and name not in self.engine.regions:
             with self.engine.reading:
                 pass
         return super().in_region(name)
 
     def start_maintenance(self) -> None:
-        """Do nothing: the writer does it."""
+        """Do nothing."""
 
     def _start_transfers(self) -> None:
-        """Do nothing, in the same way."""
+        """Do nothing."""
 
 
 class _BackgroundThread:

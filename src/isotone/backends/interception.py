@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
-from isotone.effort import Wait
 from isotone.errors import ApiError, ConnectionFailed, SerializationException
 from isotone.values.request_body import read_json
 
@@ -49,7 +48,7 @@ class Intercepted:
         proceed = partial(self._api.execute, json_items=json_items)
         return self._interceptor.execute(operation, request, proceed)
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         try:
             request = read_json(body, dict[str, Any])
         except SerializationException:
@@ -57,8 +56,12 @@ class Intercepted:
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
-    def bound_turns(self, bounded: bool) -> None:
-        """Do nothing: no request of an interceptor is postponed."""
+    def hand_over(self, wanted: bool) -> None:
+        """Do nothing: a request of an interceptor takes as long as it wants."""
+
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """False: its caller waits for each request."""
+        return False
 
     def has_policies(self, operation: str) -> bool:
         """Whether the policy of a table or a stream may forbid a request."""
@@ -75,7 +78,7 @@ class Intercepted:
         return False
 
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
+        self, requests: Sequence[tuple[str, bytes]]
     ) -> list[bytes | ApiError | ConnectionFailed]:
         answers: list[bytes | ApiError | ConnectionFailed] = []
         for operation, body in requests:

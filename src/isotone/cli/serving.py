@@ -35,9 +35,12 @@ from isotone.server.monitor import BODY_BUDGET
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
     from isotone.server.dispatcher import FrontService, Service
+    from isotone.server.lane_process import LaneKeeper
     from isotone.server.pages import Pages
 
 # serve
+# of the database
+_SETTINGS: Final = ("durability", "stream_shards", "s3", "regions", "replication_lag")
 _MOST_SHARDS: Final = 16  # of a new stream
 MOST_WORKERS: Final = 8
 """Processes that `--workers auto` starts at most."""
@@ -274,7 +277,7 @@ def _serve(arguments: argparse.Namespace) -> int:
                 print(f"workbench: {address_of(url)}", flush=True)
 
     options = _options(arguments)
-    options |= {"nodes": nodes, "threaded": arguments.faults}
+    options |= {"nodes": nodes, "threaded": arguments.faults, "lanes": _lanes(arguments)}
     if arguments.workers > 1:
         _serve_by_processes(arguments, ready, options, shows=shows)
         return 0
@@ -299,9 +302,7 @@ def _serve_by_processes(
     from isotone.server.supervisor import serve_by_processes
 
     def front() -> FrontService:
-        return embedded.open_front(
-            arguments.file, durability=arguments.durability, regions=arguments.regions
-        )
+        return embedded.open_beside(arguments.file, **_settings(arguments))
 
     def writer() -> Service:
         return _faulty(arguments, _database(arguments))
@@ -311,18 +312,29 @@ def _serve_by_processes(
     serve_by_processes(services, arguments.host, arguments.port, ready=ready, **options)
 
 
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of the database, for every process that opens it."""
+    return {name: getattr(arguments, name) for name in _SETTINGS}
+
+
+def _lanes(arguments: argparse.Namespace) -> LaneKeeper | None:
+    """What starts processes for long requests; None where they cannot share the database."""
+    if (arguments.file or MEMORY) == MEMORY or arguments.faults or sys.platform == "win32":
+        return None
+    from isotone.cli import lane_keeper
+    from isotone.server.lane_process import LaneKeeper
+
+    return LaneKeeper(lane_keeper.command(arguments.file, **_settings(arguments)))
+
+
 def _database(arguments: argparse.Namespace) -> Database:
     from isotone.backends import embedded
 
-    database = embedded.open(
-        arguments.file or MEMORY,
-        durability=arguments.durability,
-        stream_shards=arguments.stream_shards,
-        s3=arguments.s3,
-        regions=arguments.regions,
-    )
-    if arguments.replication_lag:
-        database.set_replication(lag=arguments.replication_lag)
+    settings = _settings(arguments)
+    lag = settings.pop("replication_lag")
+    database = embedded.open(arguments.file or MEMORY, **settings)
+    if lag:
+        database.set_replication(lag=lag)
     return database
 
 

@@ -16,7 +16,6 @@ from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import targets
 from isotone.cli.program import Command
-from isotone.effort import Wait
 from isotone.errors import UnknownOperationException
 
 if TYPE_CHECKING:
@@ -168,15 +167,16 @@ def open_page(address: str) -> None:
 class _PagesAlone:
     """The service of a server that has pages, and no database."""
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         raise UnknownOperationException()
 
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> Sequence[Any]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]], region: str = "") -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
+        return False
+
+    def is_long(self, operation: str, body: bytes) -> bool:
         return False
 
     def health(self) -> str:

@@ -40,8 +40,11 @@ class Units:
         self.write_units = 0.0
 
     def absorb(self, other: Units) -> None:
-        self.read_units += other.read_units
-        self.write_units += other.write_units
+        self.add(other.read_units, other.write_units)
+
+    def add(self, read_units: float, write_units: float) -> None:
+        self.read_units += read_units
+        self.write_units += write_units
 
 
 class TableUnits(Units):
@@ -138,6 +141,12 @@ class UnitsByTable:
         if name not in self._by_name and len(self._by_name) >= MOST_TABLES:
             return self._others
         return self._by_name.setdefault(name, TableUnits())
+
+    def add(self, table: str, index: str, read_units: float, write_units: float) -> None:
+        """Add what another process has counted; a table or an index that is not there counts as one of the others."""
+        of_table = self._by_name.get(table)
+        units = of_table.indexes.get(index) if of_table is not None and index else of_table
+        (units or self._others).add(read_units, write_units)
 
     def __iter__(self) -> Iterator[tuple[str, str, Units]]:
         """Yield every consumer: table, index ("" for the table itself), and its counters."""

@@ -38,6 +38,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
+    TakesLong,
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
@@ -97,8 +98,6 @@ class Engine:
             FileWaits(self.lock, store) if home is None else home.file_waits
         )
         self.home = home or self
-        self.owner = self
-        """The engine for which this one reads, if it is a reader; a read that continues later asks it again."""
         self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
         self.regions: dict[str, Engine] = {} if home is None else home.regions
         self.before_commit: Callable[[Engine], object] | None = None
@@ -253,7 +252,6 @@ class Engine:
             found = reader._region_of_reader(self.region)
             if found is not None:
                 found.catalog.share_units(self.catalog.units)
-                found.owner = self
                 return found
             reader.lock.release()
         self.lock.acquire()
@@ -612,8 +610,12 @@ class _Writing:
         home = engine.home
         if kind is not None:
             self._undo()
-            # Item actions raise an ApiError only before they have changed anything.
-            if not issubclass(kind, ApiError) or engine.counts.changed or len(home.regions) > 1:
+            # Item actions raise one of these only before they have changed anything.
+            if (
+                not issubclass(kind, ApiError | TakesLong)
+                or engine.counts.changed
+                or len(home.regions) > 1
+            ):
                 engine.forget()
             else:
                 engine.catalog.refresh()

@@ -34,12 +34,10 @@ from isotone.codec import (
     partition_prefix,
     prefix_range,
 )
-from isotone.effort import LARGE_PIECE, this_thread
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import MalformedKey
 from isotone.expressions import KeyRange, equal
 from isotone.values.attribute_validation import AttributeValue, Item
-from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.size import value_size
 
 Bounds: TypeAlias = tuple[bytes, bytes | None]
@@ -241,15 +239,7 @@ _unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: if their types were named here, msgspec would validate each one again.
-_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
-
-
-def decode_item(body: bytes) -> Item:
-    """Parse an item's JSON. A worker thread for long tasks parses a large one in pieces."""
-    if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
-        item: Item = decode_in_pieces(body)
-        return item
-    return _decode(body)
+decode_item: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
 
 
 def pack(item: Item, size: int) -> bytes:
@@ -281,9 +271,7 @@ def body_of(record: bytes) -> bytes:
 
 def item_of(record: bytes) -> Item:
     """The item itself, parsed."""
-    if len(record) > LARGE_PIECE:
-        return decode_item(record[SIZE_BYTES:])
-    return _decode(record[SIZE_BYTES:])
+    return decode_item(record[SIZE_BYTES:])
 
 
 _SUM = 0xFFFF

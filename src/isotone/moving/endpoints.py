@@ -17,7 +17,6 @@ from isotone.backends.opening import Target, open_backend
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
-    from isotone.errors import ApiError
 
 _MAPPED: Final = (
     32 << 20
@@ -82,7 +81,7 @@ class _NewFile(Native):
         """Execute a Query or a Scan, whose items stay in JSON."""
         return (self._made or self._nothing).read_json(operation, request)
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[bytes | Exception]:
         """Execute requests in one transaction."""
         return self._database().send_many(requests)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import get_annotations
-from typing import Any, Final, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -14,14 +14,7 @@ from isotone.operations.request_members import ApiStructure
 Answer: TypeAlias = Mapping[str, Any]
 
 
-@final
-class Deferred(msgspec.Struct, frozen=True):
-    """The rest of a long read. It no longer needs the database, so any thread may run it."""
-
-    finish: Callable[[], Answer]
-
-
-Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Deferred])
+Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -34,7 +27,7 @@ class Action(msgspec.Struct, frozen=True):
 
     name: str
     request: type[ApiStructure]
-    run: Callable[[Engine, Any], Answer | Deferred]
+    run: Callable[[Engine, Any], Answer]
     grouped: bool
     starts_work: bool
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -52,25 +52,13 @@ Compiled: TypeAlias = (
 WithValues = TypeVar("WithValues", CompiledCondition, CompiledUpdate, KeyCondition, SearchCondition)
 
 
-class Effort(Protocol):
-    """The cost of the expressions of a write."""
-
-    @property
-    def weight(self) -> int:
-        """How many of their functions read the whole item."""
-
-    @property
-    def work(self) -> int:
-        """How many bytes of the request's values they read."""
-
-
 VALUES_WITHOUT_EXPRESSIONS: Final = (
     "ExpressionAttributeValues can only be specified when using expressions"
 )
 
 
 class Binding:
-    """Compiles the expressions of a request, and checks them with its values. Also sums up their `Effort`."""
+    """Compiles the expressions of a request, and checks them with its values. `nodes` counts theirs."""
 
     __slots__ = (
         "_compiled",
@@ -78,10 +66,9 @@ class Binding:
         "_names",
         "_nested",
         "_placeholders",
+        "nodes",
         "size",
         "values",
-        "weight",
-        "work",
     )
 
     def __init__(
@@ -94,7 +81,7 @@ class Binding:
         self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
         self.size = 0
-        self.weight = self.work = 0
+        self.nodes = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
             check_placeholders(names, values)
@@ -211,8 +198,7 @@ class Binding:
         """An expression with checked values. The service checks one expression completely before the next."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
-        self.weight += compiled.weight
-        self.work += compiled.nodes * self.size
+        self.nodes += compiled.nodes
         compiled.check(self.values)
         return compiled
 

@@ -23,14 +23,14 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import CompiledProjection
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import (
     CapacityMeter,
     add_capacity,
     collections_metrics,
     transaction_meters,
 )
-from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
@@ -231,7 +231,7 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 
 @action("TransactGetItems")
-def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Deferred:
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     """Read items of several tables at the same moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
@@ -260,12 +260,10 @@ class TransactedRead(NamedTuple):
     projection: CompiledProjection | None
 
 
-def read_together(
-    engine: Engine, readings: Sequence[TransactedRead], mode: str | None
-) -> Answer | Deferred:
+def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str | None) -> Answer:
     """Read items at the same moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
-    waiting: Waiting = []
+    sizes: list[int] = []
     total = 0
     with engine.reading_beside() as engine:
         keys = _keys(engine, readings)
@@ -275,23 +273,21 @@ def read_together(
             record = engine.store.get(tree, key)
             size = size_of(record)
             total += size
-            if meters:
-                meters[reading.table_name].read(size, consistent=True)
+            sizes += (size,)
             response: dict[str, Any] = {}
             responses.append(response)
-            if record is None:
-                continue
-            if reading.projection is not None and size > LARGE:
-                waiting.append((response, "Item", record, reading.projection))
-            else:
+            if record is not None:
                 response["Item"] = item_in_response(record, reading.projection)
+        if meters:  # only now is it sure that nothing is handed over
+            for reading, size in zip(readings, sizes, strict=True):
+                meters[reading.table_name].read(size, consistent=True)
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
     add_capacity(answer, mode, meters.values())
-    return completed(answer, waiting) if waiting else answer
+    return answer
 
 
 def _projection(get: Get) -> CompiledProjection | None:
@@ -449,7 +445,7 @@ def _prepare(entry: Entry) -> MakeChange:
             size=size,
             matches=matches,
             on_failure=on_failure,
-            effort=binding,
+            nodes=binding.nodes,
         )
     key, _ = canonical_item(entry.key)
     make: Callable[..., ItemChange]
@@ -460,7 +456,7 @@ def _prepare(entry: Entry) -> MakeChange:
             make = partial(update_change, update=update, values=binding.values)
         case ConditionCheck():
             make = check_change
-    return partial(make, key=key, matches=matches, on_failure=on_failure, effort=binding)
+    return partial(make, key=key, matches=matches, on_failure=on_failure, nodes=binding.nodes)
 
 
 def _changes(

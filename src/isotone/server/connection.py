@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import httptools
 import msgspec
 
-from isotone.effort import Postponed, one_turn
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import LARGE_BODY, Dispatcher, Result
@@ -73,6 +72,7 @@ HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _LARGE_ANSWER: Final = (
     128 * 1024
 )  # bytes; to compress more takes longer than a turn of the loop may
+_CODED_BODY: Final = 1024  # bytes that become at most a thousand times as many
 _LARGE_LENGTH: Final = 6  # digits of a Content-Length for which the budget of bodies is asked
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _TURN: Final = 0.001  # seconds after which the pipelined requests of a connection wait for others
@@ -365,12 +365,10 @@ class ServerConnection(asyncio.Protocol):
         self, received: Received
     ) -> ServiceCall | PlainResponse | HttpRefusal | Received:
         """What a request is; the request as it arrived if that takes long to find out."""
-        try:
-            with one_turn():
-                request = self._read(*received)
-        except Postponed:
+        most = _CODED_BODY if received.spelled.is_coded else LARGE_BODY
+        if len(received.body) > most:
             return received._replace(headers=dict(received.headers))
-        return self._after_reading(request, received)
+        return self._after_reading(self._read(*received), received)
 
     def _after_reading(
         self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received

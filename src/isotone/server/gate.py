@@ -17,12 +17,16 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from isotone.clock import Clock
-from isotone.effort import Postponed, giving_way, one_turn
-from isotone.errors import ApiError, ConnectionFailed, UnrecognizedClientException, UsageError
+from isotone.errors import (
+    ApiError,
+    ConnectionFailed,
+    TakesLong,
+    UnrecognizedClientException,
+    UsageError,
+)
 from isotone.server.audit import AuditEntry, AuditLog, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
-    LARGE_BODY,
     Address,
     Deliver,
     Dispatcher,
@@ -205,14 +209,14 @@ class Gate:
             return self._go_on(call, deliver, Permit(refused=logged_failure(error, call.operation)))
         if not asks and self._audit is None:
             return self._dispatcher.submit(call, deliver)
-        if len(call.body) <= LARGE_BODY:
+        if not self._service.is_long(call.operation, call.body):
             try:
-                with one_turn():
-                    permit = self._permit(call, asks)
-                return self._go_on(call, deliver, permit)
-            except Postponed:
+                permit = self._permit(call, asks)
+            except TakesLong:
                 pass
-        look_up = partial(self._permit_elsewhere, call, asks)
+            else:
+                return self._go_on(call, deliver, permit)
+        look_up = partial(self._permit, call, asks)
         self._dispatcher.run_long(look_up, partial(self._go_on_later, call, deliver))
         return None
 
@@ -222,19 +226,15 @@ class Gate:
             self._door.asks(call.caller) or self._service.has_policies(call.operation, call.region)
         )
 
-    def _permit_elsewhere(self, call: ServiceCall, asks: bool) -> Permit:
-        with giving_way():
-            return self._permit(call, asks)
-
     def _permit(self, call: ServiceCall, asks: bool) -> Permit:
-        """What a request needs permission for, and whether its user has it. Raises `Postponed` if that takes too long."""
+        """What a request needs permission for, and whether its user has it. Raises `TakesLong` if that does."""
         needed: Sequence[PolicyQuery] = ()
         refused: ApiError | ConnectionFailed | None = None
         try:
             needed = self._service.accesses(call.operation, call.body, call.region)
             if asks and self._door is not None:
                 self._door.check(call, self._service.account, needed)
-        except Postponed:
+        except TakesLong:
             raise
         except ApiError as error:  # also of a request that cannot be read, and so does nothing
             refused = error

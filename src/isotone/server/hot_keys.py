@@ -14,7 +14,6 @@ from typing import Final, Protocol
 
 import msgspec
 
-from isotone.effort import one_turn
 from isotone.errors import IsotoneError
 from isotone.server.dispatcher import LARGE_BODY, See
 from isotone.server.policies import PolicyQuery
@@ -30,6 +29,8 @@ class KeyLookup(Protocol):
     """What knows the keys of a request: the service of the server."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]: ...
+
+    def is_long(self, operation: str, body: bytes) -> bool: ...
 
 
 class HotKeys:
@@ -79,18 +80,21 @@ class HotKeys:
             self._every = max(1, self._in_second // _LOOKS)
             self._second, self._in_second = int(now), 0
         self._in_second += 1
-        if len(body) <= LARGE_BODY and (self._every == 1 or random() * self._every < 1):
+        if (
+            (self._every == 1 or random() * self._every < 1)
+            and len(body) <= LARGE_BODY
+            and not self._service.is_long(operation, body)
+        ):
             self._looked_at += 1
             self._look(operation, body, region)
 
     def _look(self, operation: str, body: bytes, region: str) -> None:
         try:
-            with one_turn():
-                for access in self._service.accesses(operation, body, region):
-                    place = 1 if access.action.startswith(_WRITES) else 0
-                    _, _, name = access.resource.partition(":table/")
-                    for key in access.values("leadingkeys") or ():
-                        self._count((name, key), place)
+            for access in self._service.accesses(operation, body, region):
+                place = 1 if access.action.startswith(_WRITES) else 0
+                _, _, name = access.resource.partition(":table/")
+                for key in access.values("leadingkeys") or ():
+                    self._count((name, key), place)
         except (IsotoneError, KeyError, ValueError, TypeError):
             return  # it takes long, or is answered with its fault
 

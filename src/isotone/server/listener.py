@@ -36,6 +36,7 @@ from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
 if TYPE_CHECKING:  # it is installed only where it is wanted
+    from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
 GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
@@ -67,6 +68,8 @@ class ServerOptions(TypedDict, total=False):
     access_log: bool
     metrics_for_all: bool
     otel: bool
+    # What starts processes for long requests. The service must have its file in common with them.
+    lanes: LaneKeeper | None
     patience: Patience | None  # the time-outs of connections
     most_connections: int | None  # by default as many as there are file descriptors for
     clock: Clock | None  # of signatures and the audit log
@@ -89,6 +92,10 @@ class Listener:
         self._options = options
         self._monitor = self._new_monitor()
         self._dispatcher = self._new_dispatcher()
+        if (keeper := options.get("lanes")) is not None:
+            from isotone.server.lanes import use_lanes
+
+            use_lanes(self._dispatcher, service, keeper, options.get("workers", 1))
         if credentials is None:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)

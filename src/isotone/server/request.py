@@ -15,8 +15,7 @@ comparisons, and leaves all others to `_read_carefully`, which checks the rules 
 
 Where signatures are verified (`read_verified`), that comes before the body is decompressed or decoded.
 
-To hash, to decompress or to parse a large body takes long. In a turn that is too short for it (`effort.one_turn`), reading
-raises `Postponed`; the request is read again in a thread.
+To hash, to decompress or to parse a large body takes long: a connection calls `read` in a thread then.
 
 A client spells its header names the same way in every request. A `Spelling`, cached by the tuple of names,
 holds the client's spelling of the headers that matter.
@@ -30,7 +29,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isotone.effort import A_BYTE, Postponed, spend
 from isotone.errors import (
     ApiError,
     UnknownOperationException,
@@ -78,6 +76,7 @@ class Spelling(msgspec.Struct, frozen=True):
     accept_encoding: bytes
     authorization: bytes
     expect: bytes
+    is_coded: bool  # the body is compressed, or has signatures in it
     ordinary: bool  # has all that the fast path needs, and no header that it does not handle
     lower: tuple[bytes, ...]  # all names in lower case, in order; none if one is there twice
 
@@ -183,6 +182,7 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
         accept_encoding=find(b"accept-encoding", b""),
         authorization=find(b"authorization", b""),
         expect=find(b"expect", b""),
+        is_coded=b"content-encoding" in by_lower,
         ordinary=complete and dated and not careful and not repeated,
         lower=() if repeated else tuple(by_lower),
     )
@@ -236,8 +236,6 @@ def read_verified(
             if operation is not None:
                 try:
                     caller, region, body = verify(method, url, lowered, body)
-                except Postponed:
-                    raise
                 except ApiError as error:
                     return HttpRefusal(error, ORDINARY)
                 return ServiceCall(operation, body, ORDINARY, region, caller)
@@ -289,8 +287,6 @@ def _read_carefully(
         if verify is None:
             operation = _operation(headers.get(b"x-amz-target", b""))
             region = _claimed_region(headers, query, body)
-    except Postponed:
-        raise
     except ApiError as error:
         return HttpRefusal(error, style)
     return ServiceCall(operation, body, style, region, caller)
@@ -301,7 +297,6 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     refused = signature_error(headers, query)
     if refused is not None:
         if body:
-            spend(len(body) * A_BYTE)
             read_json(body, dict[str, msgspec.Raw])  # the service checks this before the signature
         raise refused
     return _region(headers, query)

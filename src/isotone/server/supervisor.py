@@ -240,10 +240,9 @@ class _Supervisor:
         """Start a writer; returns the other ends of its channels, one for each front."""
         pairs = [self._pair() for _ in range(self._workers)]
         ours, theirs = [end for end, _ in pairs], [end for _, end in pairs]
-        is_threaded = self._options.get("threaded", False)
 
         def make(_: socket.socket) -> ProcessRole:
-            return WriterProcess(self._shared.services.writer(), theirs, threaded=is_threaded)
+            return WriterProcess(self._shared.services.writer(), theirs, self._options)
 
         self._writer = self._fork(_Child("the writer"), make, theirs)
         return ours

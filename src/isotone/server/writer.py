@@ -17,6 +17,8 @@ from isotone.server import process_control as orders
 from isotone.server.dispatcher import Dispatcher, Service, ThreadedDispatcher
 from isotone.server.exposition import MetricFamily
 from isotone.server.gathering import Gathering, all_families, all_hot_keys, packed
+from isotone.server.lanes import use_lanes
+from isotone.server.listener import ServerOptions
 from isotone.server.monitor import Monitor
 from isotone.server.process_channel import Channel, Take
 from isotone.server.process_control import Order
@@ -37,14 +39,18 @@ _LAST_FRONT: Final = (
 class WriterProcess:
     """The role of the writer."""
 
-    def __init__(self, service: Service, ends: Sequence[socket.socket], *, threaded: bool) -> None:
+    def __init__(
+        self, service: Service, ends: Sequence[socket.socket], options: ServerOptions
+    ) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._service = service
         self._ends = ends
         self._monitor = Monitor(service, loop, lambda: 0, body_budget=0)
-        make = ThreadedDispatcher if threaded else Dispatcher
+        make = ThreadedDispatcher if options.get("threaded") else Dispatcher
         self._dispatcher = make(service, loop, metrics=self._monitor.metrics)
+        if (keeper := options.get("lanes")) is not None:
+            use_lanes(self._dispatcher, service, keeper, options.get("workers", 1))
         self._fronts: set[Channel] = set()
         self._opening: set[asyncio.Task[None]] = set()
         self._alone = asyncio.Event()

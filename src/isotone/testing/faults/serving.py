@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from isotone.effort import Wait
 from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.values.request_body import read_json
 
@@ -40,7 +39,7 @@ class FaultyService:
         self._struck: AbstractContextManager[None] = faults.on(database)
         self._struck.__enter__()
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         if operation.endswith(_PATH):
             return self._control(operation.removesuffix(_PATH), body)
         database = self._database.in_region(region)
@@ -49,10 +48,8 @@ class FaultyService:
             answer: bytes = database.send(operation, body)
         return answer
 
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> list[bytes]:
-        return [self.send(*request, wait, region) for request in requests]
+    def send_many(self, requests: Sequence[tuple[str, bytes]], region: str = "") -> list[bytes]:
+        return [self.send(*request, region) for request in requests]
 
     def health(self) -> str:
         reason: str = self._database.health()
@@ -73,6 +70,9 @@ class FaultyService:
         self._database.allow_waiting(allowed)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
+        return False
+
+    def is_long(self, operation: str, body: bytes) -> bool:
         return False
 
     @property
