@@ -37,7 +37,7 @@ def finish(source: OrderedSource, parts: Parts[T]) -> T:
     engine = source.engine.owner
     while True:
         time.sleep(_PAUSE)
-        with engine.reading_beside() as source.engine:
+        with engine.reading_beside as source.engine:
             if not source.is_current():
                 raise ResourceNotFoundException
             try:

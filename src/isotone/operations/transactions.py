@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
@@ -219,8 +220,10 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
     return results
 
 
-def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
+def _refuse_duplicates(located: Sequence[tuple[str, bytes] | None]) -> None:
     """Refuse two actions on the same item. Entries whose key does not fit are None."""
+    if len(set(located)) == len(located):
+        return
     known = [place for place in located if place is not None]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
@@ -266,9 +269,9 @@ def read_together(
     responses: list[dict[str, Any]] = []
     waiting: Waiting = []
     total = 0
-    with engine.reading_beside() as engine:
+    with engine.reading_beside as engine:
         keys = _keys(engine, readings)
-        names = (reading.table_name for reading in readings)
+        names = map(attrgetter("table_name"), readings)
         meters = transaction_meters(engine, names, mode, "Read")
         for reading, (tree, key) in zip(readings, keys, strict=True):
             record = engine.store.get(tree, key)
@@ -289,7 +292,8 @@ def read_together(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
-    add_capacity(answer, mode, meters.values())
+    if meters:
+        add_capacity(answer, mode, meters.values())
     return completed(answer, waiting) if waiting else answer
 
 
