@@ -339,7 +339,7 @@ def test_an_interrupted_read_gives_its_reader_back(database: isotone.Database) -
     put(database, "x")
 
     def interrupted() -> None:
-        chosen = database.engine.reading_beside()
+        chosen = database.engine.reading_beside
         reader = chosen.__enter__()
         assert reader is not database.engine
         database.engine.abandon()  # the block ended without its end

@@ -5,6 +5,8 @@ Rules that every caller keeps:
 - Work happens inside `with engine.reading:` or `with engine.writing:`. Both take the lock and first
   check for changes by other processes. `writing` nests: the outermost block is the transaction, and
   everything inside it is committed together (group commit).
+- Requests read inside `with engine.reading_beside as engine:` or `read_optimistically`. They do not wait while another
+  thread has the lock of a file: they get a reader (`engine/readers.py`) in place of the engine.
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo. Any
   other exception rolls back the outermost block.
 - Background work that can be repeated after a power cut uses `writing_unsynced`, so nobody waits for its commits.
@@ -123,6 +125,9 @@ class Engine:
         self.reading: AbstractContextManager[Any] = (
             self.lock if store.exclusive else _ReadLock(self)
         )
+        self.reading_beside: AbstractContextManager[Engine] = (
+            _Turn(self) if store.exclusive else _ReadingBeside(self)
+        )
         self.read_optimistically: OptimisticRead = (
             self._read_alone if store.exclusive else self._read_beside_writers
         )
@@ -238,12 +243,6 @@ class Engine:
     def _read_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             return read(self, request)
-
-    def reading_beside(self) -> AbstractContextManager[Engine]:
-        """`with engine.reading_beside() as engine:` is `reading`, but does not wait for a writer: if another thread has the
-        lock of a file, the block gets a reader (`engine.readers`), which it must use instead of this engine.
-        """
-        return _ReadingBeside(self)
 
     def _reader_or_turn(self) -> Engine:
         """A reader of this region; if there is none, this engine once its lock is free. Its lock is held."""
@@ -361,6 +360,7 @@ class Engine:
             # From here on, cached state must not answer any request.
             self.outdated = True
             self.reading = _ReadLock(self)
+            self.reading_beside = _ReadingBeside(self)
             self.read_optimistically = self._read_beside_writers
         finally:
             self.lock.release()
@@ -483,7 +483,8 @@ class OptimisticRead(Protocol):
 
     A snapshot costs as much as a lookup, so the first call runs without one. If another process has committed since the
     catalog was read, the result may mix two moments, and `read` is repeated in a snapshot. While other processes keep
-    committing, only the call in the snapshot is made. If no other process can write, the lock alone is enough.
+    committing, the catalog's version is looked up first. If no other process can write, the lock alone is enough.
+    `read` must use the engine that it gets, which may be a reader.
     """
 
     def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
@@ -521,10 +522,29 @@ class _ReadLock:
         self._lock.release()
 
 
-class _ReadingBeside:
-    """`reading` of an engine, or of one of its readers if another thread has the engine's lock."""
+class _Turn:
+    """`reading_beside` of a store that no other process or thread can read: takes the lock."""
 
-    __slots__ = ("_chosen", "_engine")
+    __slots__ = ("_engine", "_lock")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = engine.lock
+
+    def __enter__(self) -> Engine:
+        self._lock.acquire()
+        return self._engine
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class _ReadingBeside:
+    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
+    lock, the block gets a reader, which it must use instead of the engine.
+    """
+
+    __slots__ = ("_engine",)
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -537,14 +557,16 @@ class _ReadingBeside:
         except IsotoneError:
             chosen.lock.release()
             raise
-        self._chosen = chosen
         return chosen
 
     def __exit__(self, *_: object) -> None:
+        # Whoever has the engine's lock got no reader.
+        engine = self._engine
+        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
         try:
-            self._chosen.reading.__exit__(None, None, None)
+            chosen.reading.__exit__(None, None, None)
         finally:
-            self._chosen.lock.release()
+            chosen.lock.release()
 
 
 class _Writing:

@@ -71,6 +71,10 @@ class Readers:
                 self._opened.append(reader)
             return reader
 
+    def in_use(self) -> Engine:
+        """The reader whose lock this thread holds."""
+        return next(each for each in self._opened if each.lock._is_owned())
+
     def abandon(self) -> None:
         """End what this thread left open in a reader, after an unexpected exception."""
         for reader in self._opened:

@@ -220,9 +220,11 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
     return results
 
 
-def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
+def _refuse_duplicates(located: Sequence[tuple[str, bytes] | None]) -> None:
     """Refuse two actions on the same item. Entries whose key does not fit are None."""
-    known = [*filter(None, located)]
+    if len(set(located)) == len(located):
+        return
+    known = [place for place in located if place is not None]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
 
@@ -265,9 +267,9 @@ def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str 
     responses: list[dict[str, Any]] = []
     sizes: list[int] = []
     total = 0
-    with engine.reading_beside() as engine:
+    with engine.reading_beside as engine:
         keys = _keys(engine, readings)
-        names = (reading.table_name for reading in readings)
+        names = map(attrgetter("table_name"), readings)
         meters = transaction_meters(engine, names, mode, "Read")
         for reading, (tree, key) in zip(readings, keys, strict=True):
             record = engine.store.get(tree, key)
@@ -286,7 +288,8 @@ def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str 
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
-    add_capacity(answer, mode, meters.values())
+    if meters:
+        add_capacity(answer, mode, meters.values())
     return answer
 
 
