@@ -223,7 +223,7 @@ def _job_between(
             isinstance(end, str) and engine.known is ENGINES["dynamodb"]
             for end, engine in zip((source, target), found, strict=True)
         ]
-        engines = [engine.recognise() for engine in found]
+        engines = [engine.identify() for engine in found]
         number = segments or (1 if _is_local(*ends) else _SEGMENTS)
         if not engines[0].parallel_scan:
             number = 1

@@ -150,7 +150,7 @@ def import_items(
         )
         if restart:
             job.drop(*job.names)
-        described = _described(source, table, engine_of(target).recognise())
+        described = _described(source, table, engine_of(target).identify())
         plan = _plan(backend, described, table, key, sort_key)
         description, identity = _existing(backend, table) if plan is None else (plan.request, "")
         checks = RowChecks(description)
