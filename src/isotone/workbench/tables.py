@@ -16,9 +16,8 @@ from isotone.tables.description import (
 from isotone.tables.threads import in_threads
 
 _AT_ONCE: Final = 6  # parallel requests to an engine elsewhere
-MOST: Final = (
-    200  # tables that are described at first; the page asks for others when they are opened
-)
+# Tables that are described at first; the page asks for others when they are opened.
+MOST: Final = 200
 
 
 def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:

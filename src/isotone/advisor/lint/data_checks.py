@@ -30,7 +30,7 @@ _DISPLAY_DATES: Final = re.compile(
 )
 _ENOUGH: Final = 20  # items with a key of one form that are needed to judge its values
 _FEW: Final = 10  # distinct values that a component with few values has at most
-_SEVERAL: Final = 3  # different widths that show that a number has no fixed width
+_SEVERAL: Final = 3  # numbers that are needed to judge their widths
 _NARROWEST: Final = 3  # digits; narrower numbers are hours, shards and the like
 # collections that the sampled entries must come from, to represent the whole index
 _SPREAD: Final = 10

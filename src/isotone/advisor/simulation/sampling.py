@@ -44,9 +44,8 @@ _WINDOW: Final = 60.0  # seconds of simulated time
 _PEAK: Final = 20 * 3600 + 1_780_000_000 // 86400 * 86400
 _LEAST_CALLS: Final = 200  # of each action, in the run with all members of the sample
 _CALLS_A_MEMBER: Final = 2.0
-_MAX_RATIO: Final = (
-    2.0  # the most frequent action gets at most so many times the calls of the rarest
-)
+# The most frequent action gets at most so many times the calls of the rarest.
+_MAX_RATIO: Final = 2.0
 _SMALLEST: Final = 10  # members of a population, if it has as many
 _FORMS: Final = 20  # key forms of a population's members in one place; more are not told apart
 _ENOUGH: Final = 600  # touches of a key that make its share of the calls reliable
