@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
-_RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
-_BUSY_INTERVAL = 0.05  # the same, if another process was writing
-_MAPPED = 32 << 20  # bytes of a file that is read once: more would seem to fill the memory
+_RETRY_INTERVAL = 1.0  # seconds before failed background work is retried
+_BUSY_INTERVAL = 0.05  # the same, after another process was writing
+_MAPPED = 32 << 20  # bytes of a file that is read once; more would make the process appear large
 
 log = logging.getLogger("isotone")
 
@@ -74,7 +74,7 @@ CheckProgress = file_check.CheckProgress
 ACTIONS: Final = permissions.ACTIONS
 """The actions of the API."""
 PERMISSIONS: Final = permissions.PERMISSIONS
-"""What a policy may allow or deny: the actions, and parts of them."""
+"""What a policy can allow or deny: the actions, and parts of them."""
 
 
 @shown
@@ -114,7 +114,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         raise UsageError(
             f"stream_shards={stream_shards!r} is not a number of shards; give 1 to {OPEN_SHARDS}"
         )
-    objects = None if s3 is None else _buckets(s3)  # before a file is made
+    objects = None if s3 is None else _buckets(s3)  # before a file is created
     return Database(
         Engine(
             _store(file_name(path), durability, memory_map, busy_timeout),
@@ -208,14 +208,14 @@ def check(
     processes: int | None = None,
     watch: Callable[[CheckProgress], object] | None = None,
 ) -> Checked:
-    """The consistency check of a file, as that of a `Database`, or of some of its tables.
+    """Check the consistency of a database file, or of some of its tables, as `Database.check` does.
 
-    A large file is checked by as many processes as there are cores, at most eight, or by `processes`. `watch` is called with
-    how far it has come.
+    A large file is checked by as many processes as there are cores, at most eight, or by `processes`. `watch` is called
+    with the progress.
 
-    Writes nothing to the file, unless it is of an older format, which is upgraded. Of a file that cannot be opened, because
-    what describes its tables is damaged, it checks what can be read. Raises `UsageError` if there is no file, or an empty one,
-    and for a table that it does not have.
+    Writes nothing to the file, but upgrades one of an older format. If the file cannot be opened, because the
+    descriptions of its tables are damaged, it checks what can be read. Raises `UsageError` if the file is missing or
+    empty, and for a table that it does not have.
     """
     path = _file_behind(file)
     try:
@@ -224,14 +224,14 @@ def check(
         with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
             if not store.trees() and not problems:
-                return Checked([], 0)  # it has been made, and nothing was written to it yet
+                return Checked([], 0)  # it was created, and nothing has been written to it
         return Checked([*problems, f"the tables of {fspath(file)} cannot be opened: {error}"], 0)
     with database, database._unbroken():
         return file_check.check(database.engine, tables=tables, processes=processes, watch=watch)
 
 
 def check_exists(file: str | PathLike[str]) -> None:
-    """Raise `UsageError` unless there is a file that may be a database, for a caller that only reads it."""
+    """Raise `UsageError` unless a file exists that may be a database; for callers that only read."""
     from isotone.storage.file import check_exists as check
 
     check(file_name(file))
@@ -276,7 +276,7 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
 
 
 def file_name(path: str | PathLike[str]) -> str:
-    """A path as text that a file system takes; raises `UsageError` for any other, and for the address of a server."""
+    """A path as text; raises `UsageError` for a text that is no file name, and for the address of a server."""
     name = fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str):
         raise UsageError(f"{path!r} is not a path; give a str or a Path, or {MEMORY!r}")
@@ -290,7 +290,7 @@ def file_name(path: str | PathLike[str]) -> str:
 
 
 def _file_behind(path: str | PathLike[str]) -> str:
-    """The name of a file itself, if a path is a symbolic link to it: its logs are beside it, and it may be replaced."""
+    """The target of a symbolic link to a file: its logs are beside the target, and it may be replaced."""
     name = file_name(path)
     return os.path.realpath(name) if Path(name).is_symlink() else name
 
@@ -311,7 +311,7 @@ def _tables_in(path: str) -> set[str]:
 
 
 def _table_ids(engine: Engine) -> set[str]:
-    """The ids of the tables in all regions of a database."""
+    """The ids of all tables in all regions of a database."""
     return {
         table.schema.id
         for region in list(engine.home.regions.values())
@@ -320,11 +320,11 @@ def _table_ids(engine: Engine) -> set[str]:
 
 
 def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
-    """Whether a database is an earlier state of one with these tables: it has some of them, or none at all."""
+    """Whether a database is an earlier state of one with these tables: it has some of them, or none of its own."""
     try:
         found = _tables_in(path)
     except StorageError:
-        return False  # what cannot be read may be anything
+        return False  # an unreadable file may be anything
     return not found or bool(found & tables())
 
 
@@ -354,9 +354,9 @@ def _store(
 class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
-    Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
-    the database. Each export and each import has a thread of its own, because it may wait for a network. They are started when
-    there is such work, including work that another process left unfinished.
+    Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of the
+    database. Each export and each import has a thread of its own, because it may wait for a network. These threads are
+    started when there is such work, including work that another process left unfinished.
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
@@ -377,7 +377,7 @@ class Database(Native):
         return self._of(self.engine.open_region(name))
 
     def in_region(self, name: str) -> Database:
-        """The tables that a request to a region is for: this database's own, unless the region has its own."""
+        """The database that a request to a region is for: the region's own tables, or else this database."""
         engine = self.engine.regions.get(name)
         if engine is self.engine:
             return self
@@ -389,14 +389,14 @@ class Database(Native):
         if engine is self.engine:
             return self
         known = self._regions.get(engine.region)
-        if known is None or known.engine is not engine:  # one whose creation was undone
+        if known is None or known.engine is not engine:  # its creation was rolled back
             known = self._regions[engine.region] = _Region(engine, self)
         return known
 
     def set_replication(self, *, lag: float = 0.0, paused: bool = False) -> None:
         """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`.
 
-        `isotone.testing.replication` sets both for a block. Time is that of the database's clock.
+        `isotone.testing.replication` sets both for a block. Time is measured by the database's clock.
         """
         if not lag >= 0:
             raise UsageError(f"lag={lag!r} is not a number of seconds; give 0 or more")
@@ -413,7 +413,7 @@ class Database(Native):
     def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
 
-        `region` is the one that it is signed for, as `in_region` takes it.
+        `region` is the region that it is signed for (see `in_region`).
         """
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
@@ -447,7 +447,7 @@ class Database(Native):
     def read_json(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Execute a Query or a Scan as `execute` does; its items stay in JSON, as they are stored."""
+        """Execute a Query or a Scan like `execute`, but return the items as the stored JSON."""
         try:
             return self._api.execute(operation, request, json_items=True)
         except BaseException as error:
@@ -473,15 +473,15 @@ class Database(Native):
         return health(self.engine.home)
 
     def gauges(self) -> dict[str, float]:
-        """The sizes of the file and of its log, and how long writes have waited for other processes."""
+        """Sizes of the file and its log, and how long writes have waited for other processes."""
         return gauges(self.engine.home)
 
     def measure(self, measured: bool = True) -> None:
-        """Count from now on the units that requests consume, and notice how far streams are read; or end that."""
+        """Start (or stop) counting the units that requests consume, and how far streams are read."""
         measure(self.engine.home, measured)
 
     def series(self) -> list[Series]:
-        """What is measured by table: names of Prometheus, with labels."""
+        """What is measured per table, as Prometheus series with labels."""
         return series(self.engine.home)
 
     def take_consumed(self) -> Consumed:
@@ -493,7 +493,7 @@ class Database(Native):
         add_consumed(self.engine.home, consumed)
 
     def allow_waiting(self, allowed: bool) -> None:
-        """Whether requests of this thread may take long.
+        """Set whether requests of this thread may take long.
 
         If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
@@ -502,15 +502,15 @@ class Database(Native):
 
     @property
     def account(self) -> str:
-        """The account in ARNs."""
+        """The account id in ARNs."""
         return self.engine.account
 
     def accesses(
         self, operation: str, body: bytes, region: str = ""
     ) -> Sequence[RequiredPermission]:
-        """What a request to a region needs permission for; raises the service's error for one that cannot be read.
+        """The permissions that a request to a region needs; raises the service's error for a malformed request.
 
-        It creates no region: whether the request may is not known yet. A new one has no tables.
+        It creates no region, because it is not known yet whether the request may. A new region has no tables.
         """
         engine = self.engine.regions.get(region)
         if engine is not None:
@@ -521,7 +521,7 @@ class Database(Native):
         return Api(empty).accesses(operation, body)
 
     def has_policies(self, operation: str, region: str = "") -> bool:
-        """Whether the policy of a table or a stream may forbid a request to a region, which is not created for that."""
+        """Whether the policy of a table or a stream may forbid a request to a region. Creates no region."""
         engine = self.engine.regions.get(region)
         return (self if engine is None else self._of(engine))._api.has_policies(operation)
 
@@ -538,24 +538,24 @@ class Database(Native):
         return self._api.is_long(operation, body)
 
     def client(self) -> Client:
-        """A client with the methods, arguments and answers of boto3's low-level one."""
+        """A client with the methods, arguments and answers of boto3's DynamoDB client."""
         from isotone.client import Client
 
         return Client(self.send, region_name=self.engine.region)
 
     def streams_client(self) -> StreamsClient:
-        """A client with the methods, arguments and answers of boto3's for DynamoDB Streams."""
+        """A client with the methods, arguments and answers of boto3's DynamoDB Streams client."""
         from isotone.client import StreamsClient
 
         return StreamsClient(self.send, region_name=self.engine.region)
 
     def maintain(self) -> float:
-        """Do a slice of background work; returns the seconds after which to call again."""
+        """Do a slice of background work; returns the seconds until the next call is needed."""
         with self._unbroken():
             return min(self._api.maintain(), self._api.transfer())
 
     def start_maintenance(self) -> None:
-        """Do background work from now on, until the database is closed, even if there is none yet.
+        """Start the thread for background work, even if there is none yet; it ends when the database is closed.
 
         A server calls this: other processes may leave work in its file at any time.
         """
@@ -569,7 +569,7 @@ class Database(Native):
             self._start_transfers()
 
     def _maintain(self) -> float:
-        """Do a slice of background work, which gives way to other processes that write."""
+        """Do a slice of background work, which yields to other processes that write."""
         self.engine.file_waits.are_forbidden = True
         try:
             with in_background():
@@ -603,7 +603,7 @@ class Database(Native):
     ) -> int:
         """Copy this database to a file as it is now, as `isotone.backup` does; returns the size of the copy.
 
-        A file is copied while programs write to it. A database in memory waits with writes until it is written.
+        A file is copied while programs write to it. A database in memory delays writes until the copy is written.
         """
         store = self.engine.home.store
         path = getattr(store, "path", None)
@@ -623,11 +623,11 @@ class Database(Native):
 
     @contextmanager
     def frozen(self, tables: Sequence[str]) -> Iterator[frozen_reads.PagesOf]:
-        """These tables as they are now, for a thread that reads them from end to end while others write.
+        """A snapshot of these tables, for a thread that reads them from end to end while others write.
 
-        The block gets a function from a table's name to its items, page by page in the order of a Scan: for each the
-        bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some megabytes. A file's log grows until
-        the block ends; a table in memory cannot be deleted before.
+        The block gets a function that takes a table's name and returns its items, page by page in the order of a Scan:
+        for each item the bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some
+        megabytes. A file's log grows until the block ends; a table in memory cannot be deleted before.
         """
         engine = self.engine
         path = getattr(engine.home.store, "path", None)
@@ -641,10 +641,10 @@ class Database(Native):
             yield pages
 
     def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
-        """Add items that `frozen` has read from a table with the same keys; costs a fifth of putting them.
+        """Add items that `frozen` has read from a table with the same keys; five times as fast as putting them.
 
-        They are in their order, and the table has none of them, and nothing that its items change: no index, expiry, stream,
-        point-in-time recovery or replica. Otherwise it raises `UsageError`.
+        The items must be in their order, and the table must have none of them, and nothing else that puts would change:
+        no index, expiry, stream, point-in-time recovery or replica. Otherwise it raises `UsageError`.
         """
         with self._unbroken(), self.engine.writing:
             frozen_reads.add(self.engine, table, entries)
@@ -680,7 +680,7 @@ class Database(Native):
         return self.engine.rolled_back()
 
     def clear(self) -> None:
-        """Delete everything in the database: it is as a new one. Deletion protection does not prevent it."""
+        """Delete everything in the database, like a new one, even tables with deletion protection."""
         with self._unbroken():
             self.engine.clear()
 
@@ -730,7 +730,7 @@ class Database(Native):
 
 
 class _Region(Database):
-    """The tables of one more region. The database that it belongs to does its background work."""
+    """The tables of one more region. Its database does the background work."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
         self.engine = engine
@@ -776,7 +776,7 @@ class DatabaseBeside(Database):
 
 
 class _BackgroundThread:
-    """A thread that does one kind of work in the background, in slices."""
+    """A thread that does background work of one kind, in slices."""
 
     def __init__(self, engine: Engine, step: Callable[[], float], name: str) -> None:
         self._engine = engine
@@ -813,11 +813,11 @@ class _BackgroundThread:
             return self._step()
         except Exception as error:  # the thread must survive, or all later work would be skipped
             text = f"{type(error).__name__}: {error}"
-            if text not in self._logged:  # it may come each second
+            if text not in self._logged:  # it may recur every second
                 self._logged.add(text)
                 log.exception("background work failed; it will be tried again")
         try:
             self._engine.abandon()
-        except Exception:  # the next transaction begins with the undoing
+        except Exception:  # the next transaction rolls it back first
             log.exception("what the background work left open could not be undone")
         return _RETRY_INTERVAL

@@ -1,8 +1,8 @@
-"""Functions between a caller and an API: one function from a request to its response, for every way in.
+"""Interceptors: functions between a caller and the database, which see every request however it arrives.
 
-A database takes requests as dicts (`execute`), as JSON (`send`) and in groups (`send_many`). An `Interceptor` sees all
-of them as dicts, and decides what is executed and what is answered. Nothing here is loaded or called unless a database
-is intercepted.
+A database takes requests as dicts (`execute`), as JSON (`send`) and in groups (`send_many`). An `Interceptor` gets all
+of them as dicts, and decides what is executed and what is answered. This module is loaded only when a database is
+intercepted.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Interceptor(Protocol):
     """Answers requests, by executing them or in any other way."""
 
     def execute(self, operation: str, request: Request, proceed: Proceed) -> Response:
-        """Answer a caller that expects retries to be done, as a store does; expressions may be trees."""
+        """Answer a caller that does not retry, such as a store; expressions may be trees."""
 
     def send(self, operation: str, request: Request, proceed: Proceed) -> Response:
         """Answer a caller that retries itself, as an SDK does."""
 
 
 class Intercepted:
-    """An API whose requests go through an interceptor: `operations.api.Api`, by its methods.
+    """An API whose requests go through an interceptor. It has the methods of `operations.api.Api`.
 
-    An interceptor takes as long as it wants, whatever its caller waits for.
+    An interceptor may take any time, whatever its caller waits for.
     """
 
     def __init__(self, api: Any, interceptor: Interceptor) -> None:
@@ -52,7 +52,7 @@ class Intercepted:
         try:
             request = read_json(body, dict[str, Any])
         except SerializationException:
-            answer: bytes = self._api.send(operation, body)  # which says what is wrong
+            answer: bytes = self._api.send(operation, body)  # refuses the malformed body
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
@@ -69,7 +69,7 @@ class Intercepted:
         return has
 
     def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
-        """What a request needs permission for, which no interceptor changes."""
+        """The permissions that a request needs; an interceptor does not change them."""
         needed: Sequence[Any] = self._api.accesses(operation, body)
         return needed
 

@@ -1,4 +1,4 @@
-"""Record and replay: an engine's answers in a file, for tests that run without the engine.
+"""Records an engine's answers in a file, and replays them, for tests that run without the engine.
 
     {"isotone tape": 1}
     {"operation": "GetItem", "request": {…}, "response": {…}}
@@ -29,12 +29,12 @@ from isotone.output_paths import OutputPath, check_output
 
 _PART: Final = ".part"
 _HEADER: Final = {"isotone tape": 1}
-# Members that differ in every run, or with observers.
+# Members that differ in every run, or depend on observers.
 _IGNORED: Final = ("ClientRequestToken", "ReturnConsumedCapacity")
 
 
 class TapeWriter:
-    """A tape that is being written. The file gets its name when it is closed."""
+    """A tape that is being written. The file appears under its name when it is closed."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -66,8 +66,8 @@ class TapeWriter:
             if not self._file.closed:
                 self._file.flush()
                 if os.name == "nt":
-                    self._file.close()  # an open file cannot be renamed there
-                check_output(self._output)  # somebody may have put another file there meanwhile
+                    self._file.close()  # Windows cannot rename an open file
+                check_output(self._output)  # again: another file may have appeared there
                 self._unfinished.replace(self._path)
                 self._file.close()
 
@@ -117,7 +117,7 @@ class AsyncRecorder(Native):
 
 
 class Player(Native):
-    """A `Backend` that answers from a tape; raises `UsageError` for a request that is not on it."""
+    """A `Backend` that answers from a tape; raises `UsageError` for a request that was not recorded."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -163,7 +163,7 @@ class Player(Native):
 
     @property
     def unused(self) -> int:
-        """Recorded calls that were not made."""
+        """The number of recorded calls that were not replayed."""
         return sum(map(len, self._answers.values()))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""`isotone check`, `isotone repair` and `isotone version`: finds damage, saves what can be read, lists the versions."""
+"""`isotone check`, `isotone repair` and `isotone version`: finds damage, saves readable data, lists versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isotone.text_table import pluralized
 if TYPE_CHECKING:
     from isotone.backends import embedded
 
-# Errors advise to run a check. In a check it would be advice to do the same again.
+# Errors advise the user to run a check. During a check that advice is left out.
 _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 # check
@@ -96,7 +96,7 @@ isotone check shop.db --quiet && isotone backup shop.db backup.db
 
 # repair
 
-_SHOWN: Final = 20  # losses that are printed where a report has them all
+_SHOWN: Final = 20  # printed losses, if there is a report with all of them
 
 
 def _repair_arguments(parser: argparse.ArgumentParser) -> None:

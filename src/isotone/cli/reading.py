@@ -1,4 +1,4 @@
-"""`isotone query`, `scan`: read page after page until there is enough, and show the cost."""
+"""`isotone query` and `isotone scan`: reads pages until the limit is reached, and shows the cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGE: Final = 1000  # items per request
 
 
 def _reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that query and scan share."""
+    """Add the arguments that query and scan share."""
     parser.add_argument("--index", metavar="NAME", help="read this index")
     how_many = parser.add_mutually_exclusive_group()
     how_many.add_argument(
@@ -66,7 +66,7 @@ def _show(
 
 
 class _PagedReading:
-    """The pages of one request, and their totals."""
+    """The pages of one request, and their total cost."""
 
     def __init__(
         self, connection: Backend, operation: str, request: dict[str, Any], limit: int | None

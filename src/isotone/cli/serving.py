@@ -1,4 +1,4 @@
-"""`isotone serve`, `demo`: a database, or sample tables, over HTTP."""
+"""`isotone serve` and `isotone demo`: serves a database, or sample tables, over HTTP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
 from isotone.cli.output import LiveLine
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.cli.workbench import (
     HIGHEST_PORT,
     add_model,
@@ -115,7 +115,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
-    """The arguments for the address, the log and the output."""
+    """Add the arguments for the address, the log and the output."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument(
         "--port",
@@ -236,7 +236,7 @@ def _lag(text: str) -> float:
 
 
 def _options(arguments: argparse.Namespace) -> ServerOptions:
-    """The options of a server that are arguments, by the same names."""
+    """The options of a server, from the arguments of the same names."""
     names = ServerOptions.__annotations__.keys() & vars(arguments).keys()
     return cast(ServerOptions, {name: getattr(arguments, name) for name in names})
 
@@ -358,7 +358,7 @@ def _pages(arguments: argparse.Namespace, database: Any) -> Pages:
 
 
 def _may_show_pages(arguments: argparse.Namespace) -> bool:
-    """Pages are neither verified nor audited: `isotone workbench` shows such a server, with a user's own key."""
+    """Whether the server shows pages; with users or an audit log it has none, because pages are not verified."""
     return arguments.credentials is None and arguments.audit_log is None
 
 
@@ -376,9 +376,9 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 
 def prepare(arguments: argparse.Namespace) -> None:
-    """Set up the log, refuse options that cannot work, and warn of a server that all other machines may use.
+    """Set up the log, refuse invalid options, and warn of a server that is open to other machines.
 
-    It comes first: nothing is made, and no sample loaded, for a server that cannot listen.
+    Call it first, so that no file is created and no sample is loaded for a server that cannot listen.
     """
     from isotone.authority import is_loopback
     from isotone.server import check_options
@@ -395,14 +395,14 @@ def prepare(arguments: argparse.Namespace) -> None:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
     check_options(arguments.host, arguments.port, **_options(arguments))
     if arguments.insecure and not is_loopback(arguments.host):
-        complain(
+        print_error(
             f"warning: {arguments.host} can be reached from other machines, "
             "and there is no authentication: any access key reads and writes everything"
         )
 
 
 def announcement(what: str, url: str) -> str:
-    """One line: what is served, where, and how to connect to it."""
+    """The line that says what is served, where, and how to connect to it."""
     return (
         f"isotone serves {what} at {url} "
         f'(boto3: endpoint_url="{url}"; AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})'
@@ -499,7 +499,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _program() -> str:
-    """How to start this program: from a checkout's .venv it is not on the path."""
+    """The command that starts this program; a checkout's .venv is not on the path."""
     if shutil.which("isotone"):
         return "isotone"
     started_as = Path(sys.argv[0])

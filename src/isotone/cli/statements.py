@@ -1,7 +1,7 @@
-"""`isotone sql`: run PartiQL statements, and show how each ran and what it cost.
+"""`isotone sql`: runs PartiQL statements, and shows how each ran and what it cost.
 
-The plan is that of `isotone explain`: it is made from the statement and the keys of its table, as the database makes it. So
-it is shown for any server, and without running the statement.
+The plan is the one of `isotone explain`: it is made here from the statement and the keys of its table, as the database
+would make it. So it can be shown for any server, and without running the statement.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from isotone.values.types import AttributeValue, Item
 
 _LIMIT: Final = 100
 _PAGE: Final = 1000  # items per request
-_SHOWN_VALUES: Final = 3  # of a partition key
+_SHOWN_VALUES: Final = 3  # values of a partition key that are shown
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +111,7 @@ def _run_one(
 
 
 class _Execution:
-    """The pages of one statement, and their totals."""
+    """The pages of one statement, and their total cost."""
 
     def __init__(
         self, arguments: argparse.Namespace, text: str, parameters: Sequence[AttributeValue]
@@ -129,7 +129,7 @@ class _Execution:
         self.more = False
 
     def _planned(self, text: str, parameters: Sequence[AttributeValue]) -> _Plan | None:
-        """The plan; None for a statement that only the server can judge."""
+        """The plan; None for a statement that only the server can plan."""
         try:
             return _Plan.of(self._connection, parse_statement(text), parameters)
         except ValidationException:
@@ -172,7 +172,7 @@ class _Execution:
 
 
 class _Plan:
-    """How a statement runs: `str()` has the operation, what it reads or writes, and by which condition."""
+    """How a statement runs. `str()` has the operation, the table or index, and the condition."""
 
     def __init__(self, plan: ReadPlan | WritePlan) -> None:
         self.is_read = isinstance(plan, ReadPlan)
@@ -191,14 +191,15 @@ class _Plan:
     def of(
         cls, connection: Backend, statement: AnyStatement, parameters: Sequence[AttributeValue]
     ) -> _Plan:
-        """The plan of a statement. Reads the description of its table."""
+        """Plan a statement. Reads the description of its table."""
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         if len(parameters) > statement.parameters:
             raise UsageError(
                 f"there are {len(parameters)} --param, but the statement has {statement.parameters} ?"
             )
-        table_of(connection, statement.table)  # which says what tables there are
+        # raises for a missing table, with the names of all tables
+        table_of(connection, statement.table)
         with isotone.connect(connection, check_keys=False) as store:
             shape = store.run(existing_table(statement.table))
         return cls(plan_of_statement(statement, statement.bind([*parameters]), shape))

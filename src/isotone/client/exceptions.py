@@ -1,4 +1,4 @@
-"""The exceptions of a client, for both families of `except` clauses.
+"""The exceptions of a client, which both kinds of `except` clauses catch: Isotone's and botocore's.
 
 A failed call raises an instance of its `isotone.errors` class with botocore's attributes, `response`
 and `operation_name`. If the program has imported botocore, the instance also belongs to
@@ -99,12 +99,12 @@ _FRAME: Final = frozenset({"Error", "ResponseMetadata", "message", "Message"})
 
 
 def _set_text(error: Exception, text: str) -> None:
-    """Skip `super()`: the next class may be one of botocore's, with other arguments."""
+    """Set an exception's text without `super()`: the next class may be botocore's, with other arguments."""
     Exception.__init__(error, text)
 
 
 class _OfBotocore:
-    """An error whose class may be joined with its namesake in botocore, and can then not be imported by its name."""
+    """An error whose class may be joined with its namesake in botocore; pickle cannot import that class by name."""
 
     args: tuple[Any, ...]
 
@@ -203,7 +203,7 @@ def _client_error(code: str, response: dict[str, Any], operation: str) -> Client
 
 
 def _also_botocore(ours: type[E], name: str = "") -> type[E]:
-    """The class, joined with its namesake in botocore if that is loaded."""
+    """The class, joined with its namesake in botocore if botocore is loaded."""
     theirs = _botocore(name or ours.__name__)
     return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type] # botocore is untyped
 

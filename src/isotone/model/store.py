@@ -60,7 +60,7 @@ class Store(Runner, Operations[Waits], Waits):
     @property
     def capabilities(self) -> Capabilities:
         """What the engine can do. If the address does not name the engine, the server is asked once."""
-        return self.engine.recognise()
+        return self.engine.identify()
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None

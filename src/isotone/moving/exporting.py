@@ -1,11 +1,11 @@
-"""Exports a table's items to a file, to standard output, or to a folder as AWS's exports have it.
+"""Exports a table's items to a file, to standard output, or to a folder like that of AWS's exports.
 
     isotone.moving.export_items("shop.db", "Orders", "orders.jsonl.gz")
     isotone.moving.export_items("dynamodb://eu-west-1", "Orders", "exports/", with_table=True)
 
 The table is read in segments, each by a thread of its own; one thread writes. The positions of the segments are saved
-together with the length of the file that has their items (`output_files`), so a killed export repeats and
-loses nothing. An export is not of one moment: items that are written meanwhile may be in it.
+together with the length of the file at that point (`output_files`), so a killed export neither repeats nor loses items.
+An export is no snapshot: items that are written meanwhile may be in it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.table_making import TableDefinition, read_definition
-from isotone.moving.witnesses import same_table
+from isotone.moving.target_checks import same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
@@ -60,8 +60,8 @@ from isotone.values.types import Item
 _SEGMENTS: Final = 8  # of a table that a server reads
 _ITEMS_A_PAGE: Final = 2000
 _ITEMS_A_SENT_PAGE: Final = 500
-_SAMPLE: Final = 2000  # items that decide on the columns of a file
-_SAVE: Final = 2.0  # seconds after which an export is saved
+_SAMPLE: Final = 2000  # items from which a file's columns are chosen
+_SAVE: Final = 2.0  # seconds between two saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class Exported:
 
 
 class _ExportState(msgspec.Struct):
-    """What is saved of an export."""
+    """The saved state of an export."""
 
     table: str
-    identity: str  # of the table, so that a new one of the same name is not taken for it
+    identity: str  # of the table, to detect a new table of the same name
     form: str
     segments: list[Position]
     started: float
@@ -91,7 +91,7 @@ class _ExportState(msgspec.Struct):
     output: Any = None
     items: int = 0
     read_units: float = 0.0
-    is_over: bool = False  # all is written, and the file may have its name already
+    is_over: bool = False  # everything is written, and the file may already have its name
 
 
 def export_items(
@@ -112,15 +112,15 @@ def export_items(
 ) -> Exported:
     """Write the items of a table to a file, a folder, or standard output (`-`).
 
-    The name of the file says its format: `.jsonl`, `.csv`, `.parquet`, `.ion`, with `.gz` or `.zst` if it is to be
-    compressed. `format` decides otherwise; `dynamodb-json` are the lines of AWS's exports. A folder (a name with a
-    slash at its end) gets data files and manifests as from ExportTableToPointInTime, in DynamoDB JSON or Ion.
+    The name of the file determines its format: `.jsonl`, `.csv`, `.parquet`, `.ion`, with `.gz` or `.zst` for
+    compression. `format` overrides it; `dynamodb-json` is the format of AWS's exports. A folder (a name with a slash at
+    its end) gets data files and manifests like those of ExportTableToPointInTime, in DynamoDB JSON or Ion.
 
-    `with_table` writes the table's description beside it (`orders.jsonl.table.json`), by which `import_items` makes the
-    table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
+    `with_table` also writes the table's description (`orders.jsonl.table.json`), from which `import_items` can create
+    the table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
     interrupted export, except one to Parquet or standard output; `restart` begins again. `read_units` is a budget of
-    capacity units a second. `on_complete` is called with the result of a complete export before its state is forgotten: if
-    the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
+    capacity units a second. `on_complete` is called with the result of a complete export before its state is deleted:
+    if the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
 
     Cost: one consistent read of the table, and of 2,000 items more for CSV and Parquet.
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
@@ -156,7 +156,7 @@ async def aexport_items(source: Target, table: str, target: Place, **options: An
 
 
 def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
-    """What an export writes besides the files in a folder, whose names are new; None for nothing."""
+    """The output of an export, except the files in a folder, whose names are new; None if there is none."""
     if fspath(target) == STANDARD:
         if with_table:
             raise UsageError(
@@ -174,7 +174,7 @@ def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
 
 
 def _check_description(path: Path, *, force: bool) -> None:
-    """Raise `UsageError` if a file has the name of the description, and is none."""
+    """Raise `UsageError` if a file has the name of the description, but is none."""
     if force or not path.exists():
         return
     try:
@@ -186,7 +186,7 @@ def _check_description(path: Path, *, force: bool) -> None:
 
 
 class _Export:
-    """One export: what is read, where it is written, and how far it is."""
+    """One export: its source, its target, and its progress."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class _Export:
         )
 
     def _continued(self, table: str, segments: int | None) -> _ExportState:
-        """The entry of an earlier run, if it exported the same table in the same way; or a new one."""
+        """The state of an earlier run that exported the same table in the same way, or else a new one."""
         entry = self._state.get(table, _ExportState)
         form = self._form or ""
         if entry is not None and (entry.identity, entry.form) == (
@@ -268,7 +268,7 @@ class _Export:
         return Exported(done, is_complete, self._state.path if output.is_resumable else None)
 
     def _is_in_place(self) -> bool:
-        """Whether the file of a finished export has its name; a folder is finished once more."""
+        """Whether the file of a finished export already has its name; a folder is always finished again."""
         if self._is_folder or fspath(self._target) == STANDARD:
             return False
         path = Path(self._target)
@@ -320,7 +320,7 @@ class _Export:
         )
 
     def _sample(self) -> tuple[list[Item], bool]:
-        """The first items, and whether they are all."""
+        """The first items, and whether these are all items."""
         segment = Segment(self._entry.table)
         sample: list[Item] = []
         for page in pages(self._backend, segment, self._pace, items_a_page=_ITEMS_A_SENT_PAGE):

@@ -65,7 +65,7 @@ class Runner:
                 if type(step) is Together:
                     failure = self._run_together(step)
                 elif type(step) is IdentifyEngine:
-                    step.engine.recognise()
+                    step.engine.identify()
                     failure = None
                 else:
                     retries = retries or Deadline(self.deadline)
@@ -134,7 +134,7 @@ class AsyncRunner:
                 if type(step) is Together:
                     failure = await self._run_together(step)
                 elif type(step) is IdentifyEngine:
-                    await _in_thread(step.engine.recognise)
+                    await _in_thread(step.engine.identify)
                     failure = None
                 else:
                     retries = retries or Deadline(self.deadline)

@@ -1,7 +1,4 @@
-"""The simulation of a loaded workload: it runs once, and is forecast for each size and division.
-
-It runs when it is first asked for.
-"""
+"""Simulates a loaded workload: it runs once, when it is first needed, and is forecast for each size and division."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _KEYS: Final = 10
 
 
 class Simulations:
-    """What one workload does at any size; None: no workload is loaded."""
+    """Forecasts of one workload at any size; None: no workload is loaded."""
 
     def __init__(self, workload: Workload | None) -> None:
         self._workload = workload
@@ -32,7 +29,7 @@ class Simulations:
         self._done = ("", 0, 0)
 
     async def simulation(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The forecast for `{"size", "shards"}`, or how far the run is."""
+        """The forecast for `{"size", "shards"}`, or the progress of the run."""
         if self._workload is None:
             return {"workload": None}
         size, shards = _size(given.get("size")), _shards(given.get("shards") or {})

@@ -1,7 +1,7 @@
 """Takes a snapshot: copies the items of tables into a new Isotone file.
 
-A database in this process is read as it is at one moment (`Database.frozen`). Any other engine is scanned, consistently,
-several segments at once: each item is as it was when it was read.
+A database in this process is read as of one moment (`Database.frozen`). Any other engine is scanned with consistent
+reads, several segments at once: each item is as of the moment when it was read.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _MAPPED: Final = 32 << 20
 
 Report = Callable[[Progress], object]
 CopiedPage = tuple[int, float]
-"""A number of items, and the units that reading them has cost."""
+"""A number of items, and the units for reading them."""
 
 
 def is_moment(backend: Backend) -> bool:
-    """Whether a snapshot of this engine is of one moment."""
+    """Whether a snapshot of this engine is as of one moment."""
     return hasattr(backend, "frozen")
 
 
 def take(
     backend: Backend, names: Sequence[str], file: Path, report: Report, stop: threading.Event
 ) -> dict[str, SnapshotTable]:
-    """Copy tables into a new file; returns what they were. Raises `Stopped` when `stop` is set."""
+    """Copy tables into a new file; returns their descriptions. Raises `Stopped` when `stop` is set."""
     definitions = [_definition(backend, name) for name in names]
     with open_file(file) as copy:
         copied = copy_tables(backend, {each.name: each for each in definitions}, copy, report, stop)
@@ -53,7 +53,7 @@ def take(
 
 
 def open_file(file: Path) -> embedded.Database:
-    """The database in a file that is written once, or read: a power cut may lose it until it is synced."""
+    """Open a database file that is written once, or read; a power cut may lose it until it is synced."""
     return embedded.open(file, durability="none", memory_map=_MAPPED)
 
 
@@ -64,7 +64,7 @@ def copy_tables(
     report: Report,
     stop: threading.Event,
 ) -> list[tuple[int, int]]:
-    """Make tables with these names in `copy`, with the items of those that are defined so; returns their numbers of items and bytes."""
+    """Create tables in `copy` from these definitions, and copy their items; returns the numbers of items and bytes."""
     meter = Meter(
         "snapshot", "", of_items=sum(each.table.item_count for each in definitions.values())
     )
@@ -84,7 +84,7 @@ def copy_tables(
 
 
 def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
-    """The request that makes a table with these keys, and nothing else: no index, no expiry, no stream."""
+    """The request that creates a table with these keys only: no index, no expiry, no stream."""
     key = definition.table.key
     return {"TableName": name, **key.request, "BillingMode": "PAY_PER_REQUEST"}
 
@@ -105,7 +105,7 @@ def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
 def _copying(
     backend: Backend, names: Sequence[str], copy: embedded.Database, stop: threading.Event
 ) -> Iterator[Callable[[str, str], Iterator[CopiedPage]]]:
-    """A function that copies one of these tables into another one, page by page."""
+    """A function that copies one of these tables to another name, page by page."""
     frozen = getattr(backend, "frozen", None)
     if frozen is None:
         yield lambda source, name: _scanned(backend, source, copy, name, stop)
@@ -127,7 +127,7 @@ def _scanned(
     name: str,
     stop: threading.Event,
 ) -> Iterator[CopiedPage]:
-    """Copy a table, several segments at once."""
+    """Copy a table, several segments in parallel."""
     writer = BatchWriter(copy, name, Pace())
     segments = [Segment(source, number, _SEGMENTS) for number in range(_SEGMENTS)]
     read = partial(pages, backend, pace=Pace(stop=stop), items_a_page=_ITEMS_A_PAGE)

@@ -1,6 +1,6 @@
-"""Faults for programs in any language: a service whose faults are ordered at the path `/faults`.
+"""Faults for programs in any language: a service that takes orders for faults at the path `/faults`.
 
-    GET     the faults that were ordered, each with its count
+    GET     the ordered faults, each with its count
     POST    order one, {"fault": "throttle", "table": "orders", "writes": 5}, or several, in a list
     DELETE  end all faults
 
@@ -43,7 +43,7 @@ class FaultyService:
         if operation.endswith(_PATH):
             return self._control(operation.removesuffix(_PATH), body)
         database = self._database.in_region(region)
-        is_home = database is self._database  # the same faults strike another region
+        is_home = database is self._database  # the same faults strike other regions
         with contextlib.nullcontext() if is_home else self._faults.on(database):
             answer: bytes = database.send(operation, body)
         return answer
@@ -85,7 +85,7 @@ class FaultyService:
         return bool(self._database.has_policies(operation, region))
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Any:
-        """What a request needs permission for."""
+        """The permissions that a request needs."""
         return self._database.accesses(operation, body, region)
 
     def start_maintenance(self) -> None:
@@ -106,7 +106,7 @@ class FaultyService:
         return msgspec.json.encode({"Faults": faults})
 
     def _order(self, body: bytes) -> None:
-        """Order all faults of a request, or none."""
+        """Order all faults of a request, or none if one is wrong."""
         ordered: list[Rule] = []
         try:
             wanted = read_json(body, Order | list[Order])
