@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 from tests.docs.pages import ROOT
 
+from isotone.operations.api import ACTIONS
 from isotone.operations.check_order import Order, OrderBranch
-from isotone.operations.check_orders import ORDERS, OTHERS
+from isotone.operations.check_orders import order_of
 
 PAGE = ROOT / "docs" / "design" / "order-of-checks.md"
-BEGIN = (
-    "<!-- The lists below are written from src/isotone/operations/check_orders.py: make files -->\n"
-)
+BEGIN = "<!-- The lists below are written from the orders and rules of src/isotone/operations: make files -->\n"
 
 
-def section(action: str, order: Order) -> str:
-    """The list of one action."""
-    return f"## {action}\n\n" + "\n".join(_lines(order)) + "\n"
+def section(actions: list[str], order: Order) -> str:
+    """The list of the actions that have one order."""
+    return f"## {', '.join(actions)}\n\n" + "\n".join(_lines(order)) + "\n"
 
 
 def _lines(order: Order) -> Iterator[str]:
@@ -46,8 +45,11 @@ def _of_branch(branch: OrderBranch, order: Order) -> Iterator[str]:
 def text() -> str:
     """The page with the present lists."""
     head = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
-    orders = {**ORDERS, "Every other action": OTHERS}
-    return head + BEGIN + "\n" + "\n".join(section(*each) for each in orders.items())
+    of_text: dict[str, list[str]] = {}
+    for action in ACTIONS:
+        of_text.setdefault("\n".join(_lines(order_of(action))), []).append(action)
+    sections = (section(actions, order_of(actions[0])) for actions in of_text.values())
+    return head + BEGIN + "\n" + "\n".join(sections)
 
 
 if __name__ == "__main__":

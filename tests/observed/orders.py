@@ -1,4 +1,4 @@
-"""Requests with two and three faults, of every action with an order of checks: the answer is that of its first layer.
+"""Requests with two and three faults, of every action: the answer is that of the first layer of its order.
 
     python -m tests.observed.orders [Action…] [--at ADDRESS] [--count N] [--seed N]
 
@@ -8,7 +8,8 @@ another one is: a parameter that makes one useless, or one that cannot be combin
 by any layer.
 
 With an address (`http://…`, `dynamodb://region`), the same requests are sent there, too: where it answers otherwise, its
-order is another one. It must have no table named `tab`.
+order is another one. It must have no table named `tab`. Only the actions on items are sent there (`THERE`): what the
+others change remains.
 """
 
 from __future__ import annotations
@@ -22,19 +23,24 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import msgspec
 from tests.observed.endpoints import Asked, Reply, at
+from tests.oracle.base_requests import BASES_OF, GLOBAL, OF_ITEMS, POLICY
 from tests.oracle.faults import ABSENT, ITEM, STREAMED, Path_
-from tests.oracle.faulty import BASES_OF, Case, Fault, bases, faults, overlaps
+from tests.oracle.faulty import Case, Fault, faults, overlaps
+from tests.oracle.prepared_tables import placed, prepare
+from tests.oracle.scripts import Request
+from tests.oracle.sides import Answer
 
 import isotone
 from isotone.errors import ApiError, SerializationException
 from isotone.operations.api import ACTIONS
 from isotone.operations.check_order import OrderBranch
 from isotone.operations.check_order import RefusedRequest as Refused
-from isotone.operations.check_orders import order_of
+from isotone.operations.check_orders import ORDERS, OTHERS, order_of
 
 TOGETHER: Final = frozenset(
     {
@@ -42,12 +48,41 @@ TOGETHER: Final = frozenset(
         *("KeyConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"),
         *("Expected", "AttributeUpdates", "AttributesToGet", "ConditionalOperator", "Select"),
         *("KeyConditions", "QueryFilter", "ScanFilter", "ExclusiveStartKey", "IndexName"),
-        *("Segment", "TotalSegments", "ConsistentRead"),
+        *("Segment", "TotalSegments", "ConsistentRead", "SearchConditionExpression"),
+        *("Statement", "Parameters"),
     }
 )
-"""Members that make each other right or wrong."""
+"""Members of requests on items that make each other right or wrong."""
 
+IN_GROUPS: Final = tuple(
+    map(
+        frozenset,
+        (
+            {
+                *("BillingMode", "ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput"),
+                *("GlobalSecondaryIndexes", "GlobalSecondaryIndexUpdates", "TableName"),
+                *("BillingModeOverride", "ProvisionedThroughputOverride"),
+                *("VectorIndexes", "VectorIndexUpdates", "ReplicaUpdates"),
+            },
+            {
+                *("KeySchema", "AttributeDefinitions", "LocalSecondaryIndexes"),
+                *("GlobalSecondaryIndexes", "GlobalSecondaryIndexUpdates", "TableName"),
+                *("VectorIndexes", "VectorIndexUpdates"),
+            },
+            {"GlobalTableName", "ReplicationGroup", "ReplicaUpdates"},
+            {"SourceTableArn", "SourceTableName"},
+            {"UseLatestRestorableTime", "RestoreDateTime"},
+        ),
+    )
+)
+"""Members of requests on tables of which one can make a rule on another one right or wrong."""
+
+THERE: Final = tuple(action for action in OF_ITEMS if action != "SearchVectors")
+"""The actions that are sent to an address: all on the items of one table."""
+
+_NOW: Final = 1_767_225_600.0
 _READY: Final = 600.0  # seconds until a table must be active
+_NOTHING: Final = "At least one of "  # changes is required
 _LISTED: Final = re.compile(r"\d+ validation errors? detected: ")
 
 
@@ -65,40 +100,54 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 class Orders:
-    """A database with the table of the requests, which tells the layer of each refusal."""
+    """A database with the tables of the requests, which tells the layer of each refusal."""
 
     def __init__(self) -> None:
-        self._database = isotone.open(":memory:")
-        self._database.execute("CreateTable", STREAMED)
-        self._put()
+        self._buckets = TemporaryDirectory()
+        clock = isotone.ManualClock(_NOW)
+        self._database = isotone.open(":memory:", s3=self._buckets.name, regions=True, clock=clock)
+        self._api = self._database._api  # starts no work in the background
+        away = self._database.region("eu-west-1")._api
+        for name in ("glob", "free"):
+            away.execute("CreateTable", {**GLOBAL, "TableName": name})
+        self._names = prepare(self._ask)
+        group = [{"RegionName": "us-east-1"}, {"RegionName": "eu-west-1"}]
+        self._api.execute(
+            "CreateGlobalTable", {"GlobalTableName": "glob", "ReplicationGroup": group}
+        )
+        policy = {"ResourceArn": self._names["VECTOR_ARN"], "Policy": POLICY}
+        self._api.execute("PutResourcePolicy", policy)
 
     def close(self) -> None:
         self._database.close()
+        self._buckets.cleanup()
 
     def answer(self, action: str, request: Any) -> str | None:
-        """The message of a refusal; None for a success."""
-        try:
-            self._database.send(action, body_of(request))
-        except ApiError as error:
-            return error.message if not isinstance(error, SerializationException) else None
-        self._put()
+        """The message of a refusal; None for a success, which is undone."""
+        with self._database.rolled_back():
+            try:
+                self._api.send(action, self._body(request))
+            except ApiError as error:
+                return error.message if not isinstance(error, SerializationException) else None
         return None
 
     def layer(self, action: str, request: Any) -> int | None:
-        """The place of the layer that finds the first fault of a request."""
-        engine = self._database._api.engine  # what the layers read
-        body = json.dumps(request).encode()
+        """The place of the layer that finds the first fault of a request; after all, that of the action itself."""
         try:
-            refused = Refused(engine, action, ACTIONS[action].request, body)
+            refused = Refused(
+                self._api.engine, action, ACTIONS[action].request, self._body(request)
+            )
         except ApiError:  # what a decoder of its own refuses
             return None
-        found = (place for place, each in enumerate(order_of(action)) if each.fault(refused))
-        return next(found, None)
+        order = order_of(action)
+        found = (place for place, each in enumerate(order) if each.fault(refused))
+        return next(found, len(order))
 
-    def ranked(self, action: str, number: int) -> list[Ranked]:
-        """Every fault of a valid request that a layer finds."""
+    def ranked(self, action: str, number: int, dice: random.Random, most: int) -> list[Ranked]:
+        """Faults of a valid request that are refused: all, or so many of them."""
         found: list[Ranked] = []
-        for fault in faults(action, number):
+        known = faults(action, number)
+        for fault in known if len(known) <= most else dice.sample(known, most):
             request = Case(action, number, (fault,)).request
             message = self.answer(action, request)
             layer = None if message is None else self.layer(action, request)
@@ -106,8 +155,11 @@ class Orders:
                 found.append(Ranked(fault, layer, message))
         return found
 
-    def _put(self) -> None:
-        self._database.execute("PutItem", {"TableName": "tab", "Item": ITEM})
+    def _body(self, request: Any) -> bytes:
+        return body_of(placed(request, self._names))
+
+    def _ask(self, action: str, request: Request) -> Answer:
+        return 200, self._api.execute(action, request)
 
 
 def several(dice: random.Random, known: Sequence[Ranked]) -> tuple[Ranked, ...]:
@@ -138,7 +190,7 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
     except (KeyError, IndexError, TypeError, AttributeError):  # one fault took the other's place
         return None
     message, first = orders.answer(action, request), min(chosen, key=lambda each: each.layer)
-    if _affect_each_other(chosen):
+    if _affect_each_other(action, chosen):
         return None
     layer = None if message is None else orders.layer(action, request)
     if message is None or layer is None or layer > first.layer:
@@ -150,8 +202,17 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
     return f"{case}\n    expected {first.message}\n    answered {message}"
 
 
-def _affect_each_other(chosen: Sequence[Ranked]) -> bool:
-    return sum(not TOGETHER.isdisjoint(each.fault.path) for each in chosen) > 1
+def _affect_each_other(action: str, chosen: Sequence[Ranked]) -> bool:
+    if action in OF_ITEMS:
+        return sum(not TOGETHER.isdisjoint(each.fault.path) for each in chosen) > 1
+    members = len(ORDERS.get(action, OTHERS))  # a broken constraint is one whatever the rest is
+    ruled = [each for each in chosen if each.layer >= members]
+    if len(ruled) > 1 and any(each.message.startswith(_NOTHING) for each in ruled):
+        return True  # another one is a change
+    paths = [each.fault.path for each in ruled]
+    if len({path[0] for path in paths}) < len(paths):
+        return True
+    return any(sum(not group.isdisjoint(path) for path in paths) > 1 for group in IN_GROUPS)
 
 
 def _sentences(message: str) -> set[str]:
@@ -160,11 +221,16 @@ def _sentences(message: str) -> set[str]:
 
 
 def requests(
-    orders: Orders, actions: Sequence[str], count: int, dice: random.Random
+    orders: Orders,
+    actions: Sequence[str],
+    count: int,
+    dice: random.Random,
+    most: int = sys.maxsize,
 ) -> Iterator[tuple[str, int, tuple[Ranked, ...]]]:
-    """So many requests of each action, with their faults."""
+    """So many requests of each action, with their faults: of each valid request `most`, chosen at random."""
     for action in actions:
-        known = [orders.ranked(action, number) for number in range(len(bases(action)))]
+        places = range(len(BASES_OF[action]))
+        known = [orders.ranked(action, number, dice, most) for number in places]
         for _ in range(count):
             number = dice.randrange(len(known))
             chosen = several(dice, known[number])
@@ -217,17 +283,18 @@ class Elsewhere:
 def main(arguments: Sequence[str]) -> int:
     """The command line of this file."""
     parser = argparse.ArgumentParser(prog="python -m tests.observed.orders")
-    parser.add_argument("actions", nargs="*", default=list(BASES_OF))
+    parser.add_argument("actions", nargs="*", help="all, if none is named")
     parser.add_argument("--at", help="also send them to http://… or dynamodb://region")
     parser.add_argument("--count", type=int, default=500, help="requests of each action")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     given = parser.parse_args(arguments)
+    actions = given.actions or list(THERE if given.at else BASES_OF)
+    if given.at and not set(actions) <= set(THERE):
+        parser.error(f"only these are sent to an address: {', '.join(THERE)}")
     print("seed", given.seed, flush=True)
     elsewhere = Elsewhere(at(given.at)) if given.at else None
     orders, sent, found = Orders(), 0, 0
-    for action, number, chosen in requests(
-        orders, given.actions, given.count, random.Random(given.seed)
-    ):
+    for action, number, chosen in requests(orders, actions, given.count, random.Random(given.seed)):
         sent += 1
         fault = wrong(orders, action, number, chosen) or (
             elsewhere and _otherwise(orders, elsewhere, action, number, chosen)

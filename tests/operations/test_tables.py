@@ -438,3 +438,29 @@ def test_a_maximum_is_for_tables_on_demand(
     with pytest.raises(ApiError, match=words):
         ask.table(BillingMode=billing, OnDemandThroughput=maximums, **more)
     ask.table(OnDemandThroughput={"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 5})
+    update = {"TableName": "tab", "OnDemandThroughput": maximums, "BillingMode": billing, **more}
+    assert words in ask.refused("UpdateTable", **update).message
+
+
+def test_a_maximum_of_an_index_is_for_tables_on_demand(ask: Asker) -> None:
+    index = {
+        "IndexName": "by_g",
+        "KeySchema": key_schema("g"),
+        "Projection": {"ProjectionType": "ALL"},
+        "OnDemandThroughput": {"MaxReadRequestUnits": 0},
+    }
+    words = (
+        "One or more parameter values were invalid: Requested MaxReadRequestUnits for "
+        "OnDemandThroughput for index by_g is outside of valid range"
+    )
+    with pytest.raises(ApiError, match=words):
+        ask.table(types={"g": "S"}, GlobalSecondaryIndexes=[index])
+    ask.table()
+    update = {
+        "AttributeDefinitions": [{"AttributeName": "g", "AttributeType": "S"}],
+        "GlobalSecondaryIndexUpdates": [{"Create": index}],
+    }
+    assert ask.refused("UpdateTable", TableName="tab", **update).message == words
+    assert (
+        ask.refused("UpdateTable", TableName="none", **update).code == "ResourceNotFoundException"
+    )

@@ -131,3 +131,36 @@ def test_a_restore_to_a_moment_has_the_vectors_of_that_moment(ask: Transfers) ->
     (other,) = ask("DescribeTable", TableName="vec-one")["Table"]["VectorIndexes"]
     assert (other["IndexName"], other["ItemCount"]) == ("other", 20)
     assert "VectorIndexes" not in ask("DescribeTable", TableName="vec-none")["Table"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"AttributeDefinitions": KEYED[:1]}, "is not defined in attribute definitions"),
+        (
+            {"AttributeDefinitions": [*KEYED, {"AttributeName": "q", "AttributeType": "S"}]},
+            "not used",
+        ),
+        ({"VectorIndexes": []}, "List of VectorIndexes is empty"),
+        ({"VectorIndexes": INDEXES[:1] * 2}, "Duplicate index name: near"),
+    ],
+)
+def test_an_import_keeps_the_rules_of_a_new_table(
+    ask: Transfers, wrong: dict[str, Any], words: str
+) -> None:
+    parameters = {
+        "TableName": "again",
+        "AttributeDefinitions": KEYED,
+        "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "VectorIndexes": INDEXES,
+        **wrong,
+    }
+    refused = ask.refused(
+        "ImportTable",
+        S3BucketSource={"S3Bucket": "exports"},
+        InputFormat="DYNAMODB_JSON",
+        TableCreationParameters=parameters,
+    )
+    assert refused.code == "ValidationException"
+    assert words in refused.message

@@ -60,14 +60,6 @@ class CreateBackupInput(TypedDict, total=False):
 class DescribeBackupInput(TypedDict, total=False):
     BackupArn: Required[Text37]
 
-class ListBackupsInput(TypedDict, total=False):
-    TableName: Text1
-    Limit: Int1
-    TimeRangeLowerBound: datetime
-    TimeRangeUpperBound: datetime
-    ExclusiveStartBackupArn: Text37
-    BackupType: str
-
 class DeleteBackupInput(TypedDict, total=False):
     BackupArn: Required[Text37]
 
@@ -135,6 +127,14 @@ class RestoreTableFromBackupInput(TypedDict, total=False):
     SSESpecificationOverride: SSESpecification
     VectorIndexOverride: Sequence[VectorIndex]
 
+class ListBackupsInput(TypedDict, total=False):
+    TableName: Text1
+    Limit: Int1
+    TimeRangeLowerBound: datetime
+    TimeRangeUpperBound: datetime
+    ExclusiveStartBackupArn: Text37
+    BackupType: str
+
 # Of operations/batches.py
 
 class KeysAndAttributes(TypedDict, total=False):
@@ -165,6 +165,9 @@ class BatchWriteItemInput(TypedDict, total=False):
 
 # Of operations/bulk_puts.py
 
+class CancelBulkOperationInput(TypedDict, total=False):
+    BulkOperationArn: Required[Text37]
+
 class InputS3Configuration(TypedDict, total=False):
     S3BucketOwner: str
     S3Bucket: Required[str]
@@ -194,9 +197,6 @@ class DescribeBulkOperationInput(TypedDict, total=False):
 class ListBulkOperationsInput(TypedDict, total=False):
     MaxResults: Int1
     NextToken: Text1
-
-class CancelBulkOperationInput(TypedDict, total=False):
-    BulkOperationArn: Required[Text37]
 
 # Of operations/contributor_insights.py
 
@@ -627,16 +627,16 @@ class DescribeStreamInput(TypedDict, total=False):
     ExclusiveStartShardId: Text28
     ShardFilter: ShardFilter
 
+class GetRecordsInput(TypedDict, total=False):
+    ShardIterator: Required[Text1]
+    Limit: Int1
+
 class GetShardIteratorInput(TypedDict, total=False):
     StreamArn: Required[Text37]
     ShardId: Required[Text28]
     ShardIteratorType: Required[str]
     SequenceNumber: Text21
     Timestamp: datetime
-
-class GetRecordsInput(TypedDict, total=False):
-    ShardIterator: Required[Text1]
-    Limit: Int1
 
 # Of operations/table_requests.py
 
@@ -668,10 +668,6 @@ class CreateTableInput(TypedDict, total=False):
 
 class DescribeTableInput(TypedDict, total=False):
     TableName: Required[Text1]
-
-class ListTablesInput(TypedDict, total=False):
-    ExclusiveStartTableName: Text3
-    Limit: Int1
 
 class DeleteTableInput(TypedDict, total=False):
     TableName: Required[Text1]
@@ -762,6 +758,10 @@ class UpdateTableInput(TypedDict, total=False):
     OnDemandThroughput: OnDemandThroughput
     WarmThroughput: WarmThroughput
     VectorIndexUpdates: Sequence[VectorIndexUpdate]
+
+class ListTablesInput(TypedDict, total=False):
+    ExclusiveStartTableName: Text3
+    Limit: Int1
 
 # Of operations/tags.py
 

@@ -12,6 +12,7 @@ from isotone import limits
 from isotone.engine import backups, restores, views
 from isotone.engine.backups import Backup
 from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import IndexSchema, Restored, TableSchema
 from isotone.errors import (
     BackupInUseException,
@@ -19,7 +20,7 @@ from isotone.errors import (
     TableInUseException,
     TableNotFoundException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.descriptions import (
     encryption_description,
     key_elements,
@@ -36,7 +37,7 @@ from isotone.operations.request_members import (
     ListedTableName,
     Timestamp,
 )
-from isotone.operations.restored_table import check_overrides, check_target, restored_schema
+from isotone.operations.restored_table import OVERRIDES_FIT, TARGET_IS_FREE, restored_schema
 from isotone.operations.table_lookup import table_arn, table_name
 from isotone.operations.table_requests import (
     GlobalSecondaryIndex,
@@ -95,26 +96,37 @@ class RestoreTableFromBackup(ApiStructure, frozen=True):
 _ARN: Final = re.compile(r"(arn:.+:table/([a-zA-Z0-9_.-]+))/backup/([0-9]+-[0-9a-f]+)")
 
 
-@action("CreateBackup", starts_work=True)
+def _table(engine: Engine, request: CreateBackup) -> StoredTable:
+    name = table_name(request.table_name)
+    table = engine.catalog.tables.get(name)
+    if name in engine.catalog.creating:
+        raise TableInUseException(f"Table is being created: {name}")
+    if table is None:
+        raise TableNotFoundException(f"Table not found: {name}")
+    return table
+
+
+@action(
+    "CreateBackup",
+    starts_work=True,
+    writing=(ActionRule("no such table, or one that is being created", _table),),
+)
 def create_backup(engine: Engine, request: CreateBackup) -> Answer:
     """Back up a table. Writers continue while a large table is being copied."""
-    name = table_name(request.table_name)
-    with engine.writing:
-        table = engine.catalog.tables.get(name)
-        if name in engine.catalog.creating:
-            raise TableInUseException(f"Table is being created: {name}")
-        if table is None:
-            raise TableNotFoundException(f"Table not found: {name}")
-        backup = backups.create(engine, table, request.backup_name)
-        return {"BackupDetails": _details(engine, backup, "CREATING")}
+    backup = backups.create(engine, _table(engine, request), request.backup_name)
+    return {"BackupDetails": _details(engine, backup, "CREATING")}
 
 
-@action("DescribeBackup")
+_BACKUP: Final = ActionRule(
+    "no such backup", lambda engine, request: backup_of_arn(engine, request.backup_arn)
+)
+
+
+@action("DescribeBackup", reading=(_BACKUP,))
 def describe_backup(engine: Engine, request: DescribeBackup) -> Answer:
     """A backup's state and size, and the schema and settings of its table."""
-    with engine.reading:
-        backup = backup_of_arn(engine, request.backup_arn)
-        return {"BackupDescription": _description(engine, backup)}
+    backup = backup_of_arn(engine, request.backup_arn)
+    return {"BackupDescription": _description(engine, backup)}
 
 
 @action("ListBackups")
@@ -142,32 +154,46 @@ def list_backups(engine: Engine, request: ListBackups) -> Answer:
     return answer
 
 
-@action("DeleteBackup")
+def _check_complete(engine: Engine, request: DeleteBackup | RestoreTableFromBackup) -> None:
+    if backup_of_arn(engine, request.backup_arn).view is not None:
+        raise BackupInUseException(f"Backup is being created: {request.backup_arn}")
+
+
+def _check_unread(engine: Engine, request: DeleteBackup) -> None:
+    if views.is_read(engine, backup_of_arn(engine, request.backup_arn).tree):
+        raise BackupInUseException(f"Backup is being restored: {request.backup_arn}")
+
+
+_COMPLETE: Final = ActionRule("a backup that is being created", _check_complete)
+
+
+@action(
+    "DeleteBackup",
+    writing=(_BACKUP, _COMPLETE, ActionRule("a backup that is being restored", _check_unread)),
+)
 def delete_backup(engine: Engine, request: DeleteBackup) -> Answer:
     """Delete a backup that is complete and that no restore is reading."""
-    with engine.writing:
-        backup = backup_of_arn(engine, request.backup_arn)
-        _check_unused(engine, backup, request.backup_arn)
-        description = _description(engine, backup, "DELETED")
-        backups.delete(engine, backup)
+    backup = backup_of_arn(engine, request.backup_arn)
+    description = _description(engine, backup, "DELETED")
+    backups.delete(engine, backup)
     return {"BackupDescription": description}
 
 
-@action("RestoreTableFromBackup", starts_work=True)
+@action(
+    "RestoreTableFromBackup",
+    starts_work=True,
+    before=(OVERRIDES_FIT,),
+    writing=(_BACKUP, _COMPLETE, *TARGET_IS_FREE),
+)
 def restore_table_from_backup(engine: Engine, request: RestoreTableFromBackup) -> Answer:
     """Create a table with the items and indexes of a backup. A large table is filled in the background."""
-    check_overrides(request)
-    with engine.writing:
-        backup = backup_of_arn(engine, request.backup_arn)
-        if backup.view is not None:
-            raise BackupInUseException(f"Backup is being created: {request.backup_arn}")
-        check_target(engine, request.target_table_name)
-        schema = restored_schema(engine, backup.table, request)
-        view = views.open_tree(engine, backup.tree, restores.owner(schema.name))
-        source = table_arn(engine, backup.table.name)
-        restored = Restored(source, backup.created, backup_arn(engine, backup))
-        schema = restores.create(engine, schema, restored, view)
-        return {"TableDescription": table_description(engine, schema)}
+    backup = backup_of_arn(engine, request.backup_arn)
+    schema = restored_schema(engine, backup.table, request)
+    view = views.open_tree(engine, backup.tree, restores.owner(schema.name))
+    source = table_arn(engine, backup.table.name)
+    restored = Restored(source, backup.created, backup_arn(engine, backup))
+    schema = restores.create(engine, schema, restored, view)
+    return {"TableDescription": table_description(engine, schema)}
 
 
 def backup_arn(engine: Engine, backup: Backup) -> str:
@@ -182,13 +208,6 @@ def backup_of_arn(engine: Engine, arn: str) -> Backup:
     if backup is None or backup_arn(engine, backup) != arn:
         raise BackupNotFoundException(f"Backup not found: {arn}")
     return backup
-
-
-def _check_unused(engine: Engine, backup: Backup, arn: str) -> None:
-    if backup.view is not None:
-        raise BackupInUseException(f"Backup is being created: {arn}")
-    if views.is_read(engine, backup.tree):
-        raise BackupInUseException(f"Backup is being restored: {arn}")
 
 
 def _is_listed(backup: Backup, request: ListBackups) -> bool:

@@ -19,11 +19,12 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure, ListedTableName
-from isotone.operations.table_lookup import changed_table
+from isotone.operations.table_lookup import TABLE_CHANGES, changed_table
 from isotone.operations.transfer_requests import (
+    TOKEN_IS_VALID,
     Bucket,
     BucketOwner,
     ClientToken,
@@ -34,11 +35,11 @@ from isotone.operations.transfer_requests import (
     SseAlgorithm,
     SseKey,
     TransferArn,
-    bucket_store,
-    check_compression,
-    check_encryption,
+    buckets_exist,
+    can_decompress,
     failure_members,
     job_arn,
+    key_is_used,
 )
 
 
@@ -98,62 +99,47 @@ class ListBulkOperations(ApiStructure, frozen=True):
 _PAGE = 10
 
 
-@action("StartBulkPutItems", starts_work=True)
-def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
-    """Start to put the items of files into a table, in the background."""
-    _check(request)
-    bucket_store(
-        engine,
-        request.input_s3_configuration.s3_key_prefix,
-        request.output_s3_configuration.s3_key_prefix,
-    )
-    return _BULK_PUTS.begin(
-        engine, request, lambda members: _new_job(engine, request.table_name, members)
-    )
-
-
 def _new_job(engine: Engine, name: str, members: dict[str, Any]) -> LoadJob:
-    _BULK_PUTS.check_running(engine)
     table = changed_table(engine, name)
     now = round(engine.clock.now(), 3)
     identity = transfers.new_id(engine)
     return LoadJob(identity, table.name, table.schema.id, members, now, is_bulk=True)
 
 
-@action("DescribeBulkOperation")
-def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> Answer:
-    """A bulk operation's state, counts and parameters."""
-    return _BULK_PUTS.describe(engine, request.bulk_operation_arn)
+def _operation(engine: Engine, request: CancelBulkOperation) -> LoadJob:
+    return _BULK_PUTS.find(engine, request.bulk_operation_arn)
 
 
-@action("ListBulkOperations")
-def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
-    """The bulk operations of the last 90 days, newest first, a page at a time."""
-    size = request.max_results or _PAGE
-    return _BULK_PUTS.page(engine, size, request.next_token)
+def _check_in_progress(engine: Engine, request: CancelBulkOperation) -> None:
+    if _operation(engine, request).ended is not None:
+        raise ValidationException(
+            f"The bulk operation is not in progress: {request.bulk_operation_arn}"
+        )
 
 
-@action("CancelBulkOperation", starts_work=True)
+@action(
+    "CancelBulkOperation",
+    starts_work=True,
+    writing=(
+        ActionRule("no such bulk operation", _operation),
+        ActionRule("one that is not in progress", _check_in_progress),
+    ),
+)
 def cancel_bulk_operation(engine: Engine, request: CancelBulkOperation) -> Answer:
     """Stop a running bulk operation."""
-    with engine.writing:
-        job = _BULK_PUTS.find(engine, request.bulk_operation_arn)
-        if job.ended is not None:
-            raise ValidationException(
-                f"The bulk operation is not in progress: {request.bulk_operation_arn}"
-            )
-        transfers.save(engine, msgspec.structs.replace(job, status="CANCELLING"))
+    job = _operation(engine, request)
+    transfers.save(engine, msgspec.structs.replace(job, status="CANCELLING"))
     return {"BulkOperationArn": request.bulk_operation_arn, "BulkOperationStatus": "CANCELLING"}
 
 
-def _check(request: StartBulkPutItems) -> None:
-    output = request.output_s3_configuration
-    if output.s3_bucket is None:
+def _check_bucket(request: StartBulkPutItems) -> None:
+    if request.output_s3_configuration.s3_bucket is None:
         raise ValidationException(f"{INVALID}OutputS3Configuration must have an S3Bucket")
-    if not output.output_type:
+
+
+def _check_output_type(request: StartBulkPutItems) -> None:
+    if not request.output_s3_configuration.output_type:
         raise ValidationException(f"{INVALID}OutputType must have at least one value")
-    check_encryption(output.s3_sse_algorithm, output.s3_sse_kms_key_id)
-    check_compression(request.input_s3_configuration.input_compression_type)
 
 
 def _summary(engine: Engine, job: LoadJob) -> dict[str, Any]:
@@ -227,3 +213,43 @@ _BULK_PUTS: Final = JobKind(
     description=_description,
     summary=_summary,
 )
+
+
+@action(
+    "StartBulkPutItems",
+    starts_work=True,
+    before=(
+        ActionRule("no bucket for the output", _check_bucket),
+        ActionRule("no OutputType", _check_output_type),
+        key_is_used(lambda request: request.output_s3_configuration),
+        can_decompress(lambda request: request.input_s3_configuration.input_compression_type),
+    ),
+    writing=(
+        buckets_exist(
+            lambda request: request.input_s3_configuration.s3_key_prefix,
+            lambda request: request.output_s3_configuration.s3_key_prefix,
+        ),
+        *_BULK_PUTS.of_new(TABLE_CHANGES),
+    ),
+)
+def start_bulk_put_items(engine: Engine, request: StartBulkPutItems) -> Answer:
+    """Start to put the items of files into a table, in the background."""
+    return _BULK_PUTS.begin(
+        engine, request, lambda members: _new_job(engine, request.table_name, members)
+    )
+
+
+@action(
+    "DescribeBulkOperation",
+    reading=(_BULK_PUTS.is_known(lambda request: request.bulk_operation_arn),),
+)
+def describe_bulk_operation(engine: Engine, request: DescribeBulkOperation) -> Answer:
+    """A bulk operation's state, counts and parameters."""
+    return _BULK_PUTS.describe(engine, request.bulk_operation_arn)
+
+
+@action("ListBulkOperations", before=(TOKEN_IS_VALID,))
+def list_bulk_operations(engine: Engine, request: ListBulkOperations) -> Answer:
+    """The bulk operations of the last 90 days, newest first, a page at a time."""
+    size = request.max_results or _PAGE
+    return _BULK_PUTS.page(engine, size, request.next_token)

@@ -1,6 +1,7 @@
 """The order of validation checks of each action, as data: which fault the service reports first.
 
-`check_order` walks an order after a refusal. The page `docs/design/order-of-checks.md` is generated from this file.
+`check_order` walks an order after a refusal. The rules of an action (`action.ActionRule`) follow the layers of its members
+here. The page `docs/design/order-of-checks.md` shows all of them.
 `python -m tests.observed.orders` sends pairs and triples of faults: the answer must always be that of the first layer.
 
 In 2026 AWS moved the actions on single items, Query, Scan and BatchGetItem to newer checks: a fault is counted like a
@@ -17,8 +18,10 @@ from isotone.operations import batch_checks as batches
 from isotone.operations import member_checks as members
 from isotone.operations import read_checks as reads
 from isotone.operations import request_checks as requests
+from isotone.operations import statements, streams, vector_search
 from isotone.operations import value_checks as values
-from isotone.operations.check_order import Layer, Order, OrderBranch
+from isotone.operations.action import ACTIONS, ActionRule
+from isotone.operations.check_order import Check, Layer, Order, OrderBranch, RefusedRequest
 from isotone.operations.item_requests import PUT_OR_DELETE, READ, UPDATE
 from isotone.operations.member_checks import member
 from isotone.operations.query_and_scan import QUERY, SCAN
@@ -556,10 +559,28 @@ SEARCH_VECTORS: Final[Order] = (
     ),
     Layer("a wrong TableName", members.bare(members.one_of_table_name)),
     Layer("a wrong ReturnConsumedCapacity", members.bare(member("ReturnConsumedCapacity"))),
+    Layer(
+        "placeholders without an expression",
+        lambda asked: vector_search.check_parameters(asked.request),
+    ),
+    Layer("TopK out of range", lambda asked: vector_search.check_top_k(asked.request)),
+    Layer(
+        "SearchConditionExpression", requests.compiled("search_condition_expression", sized=True)
+    ),
+    Layer("ProjectionExpression", requests.compiled("projection_expression", sized=True)),
+    Layer(
+        "unused placeholders",
+        requests.placeholders_are_used("search_condition_expression", "projection_expression"),
+    ),
+    Layer(
+        "a SearchVector of other values than numbers",
+        lambda asked: vector_search.floats_of(asked.request.search_vector),
+    ),
+    _TABLE,
 )
 
 
-# Tables
+# Members of all other actions
 
 CREATE_TABLE: Final[Order] = (
     Layer("no TableName", members.control_name_is_there),
@@ -569,7 +590,59 @@ OTHERS: Final[Order] = (
     Layer("broken constraints, all in one list", members.all_members),
     Layer("the name of the table", members.control_name),
 )
-"""The order of an action without an order of its own."""
+"""The order of the members of an action without an order of its own; its rules follow."""
+
+
+# Streams
+
+_STREAM: Final = Layer(
+    "no such stream",
+    lambda asked: streams.stream_of_arn(asked.engine, asked.request.stream_arn, streams.NO_STREAM),
+)
+GET_SHARD_ITERATOR: Final[Order] = (
+    *OTHERS,
+    _STREAM,
+    Layer(
+        "no such shard",
+        lambda asked: streams.shard_of(
+            asked.engine,
+            streams.stream_of_arn(asked.engine, asked.request.stream_arn),
+            asked.request.shard_id,
+        ),
+    ),
+)
+
+
+# PartiQL
+
+EXECUTE_STATEMENT: Final[Order] = (
+    *OTHERS,
+    Layer(
+        "Parameters: types, numbers, depth",
+        lambda asked: statements.parameters_of(asked.request),
+    ),
+    Layer(
+        "the text, and the index of a SELECT (see above, 2 and 3)",
+        lambda asked: statements.parsed(asked.request, asked.engine),
+    ),
+    Layer(
+        "the number of parameters, types of operands",
+        lambda asked: statements.parsed(asked.request).bind(
+            statements.parameters_of(asked.request)
+        ),
+    ),
+)
+EXECUTE_TRANSACTION: Final[Order] = (
+    *OTHERS,
+    Layer(
+        "Parameters of all statements: types, numbers, depth",
+        lambda asked: [*map(statements.parameters_of, asked.request.transact_statements)],
+    ),
+    Layer(
+        "each statement in turn: its text, the number of parameters, types of operands, RETURNING, an index",
+        lambda asked: statements.statements_of(asked.request),
+    ),
+)
 
 ORDERS: Final[dict[str, Order]] = {
     "PutItem": PUT_ITEM,
@@ -584,9 +657,32 @@ ORDERS: Final[dict[str, Order]] = {
     "TransactWriteItems": TRANSACT_WRITE_ITEMS,
     "SearchVectors": SEARCH_VECTORS,
     "CreateTable": CREATE_TABLE,
+    "GetShardIterator": GET_SHARD_ITERATOR,
+    "ExecuteStatement": EXECUTE_STATEMENT,
+    "ExecuteTransaction": EXECUTE_TRANSACTION,
 }
 
 
 def order_of(action: str) -> Order:
-    """The order in which an action's faults are reported."""
-    return ORDERS.get(action, OTHERS)
+    """The order in which an action's faults are reported: that of its members, then its rules."""
+    known = ACTIONS[action]
+    return (
+        *ORDERS.get(action, OTHERS),
+        *(Layer(rule.says, _of_request(rule)) for rule in known.before),
+        *(Layer(rule.says, _of_tables(rule)) for rule in known.within),
+    )
+
+
+def _of_request(rule: ActionRule) -> Check:
+    def check(asked: RefusedRequest) -> None:
+        rule.check(asked.request)
+
+    return check
+
+
+def _of_tables(rule: ActionRule) -> Check:
+    def check(asked: RefusedRequest) -> None:
+        with asked.engine.reading:
+            rule.check(asked.engine, asked.request)
+
+    return check

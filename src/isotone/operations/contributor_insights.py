@@ -14,9 +14,10 @@ from msgspec import Meta
 
 from isotone import limits
 from isotone.engine.engine import Engine
+from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import Insights, KeySchema, TableSchema
 from isotone.errors import ResourceNotFoundException, ValidationException
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.request_members import (
     ApiStructure,
     ContributorInsightsAction,
@@ -24,7 +25,12 @@ from isotone.operations.request_members import (
     IndexName,
     ListedTableName,
 )
-from isotone.operations.table_lookup import changed_table, described_table
+from isotone.operations.table_lookup import (
+    TABLE_CHANGES,
+    TABLE_IS_KNOWN,
+    changed_table,
+    described_table,
+)
 
 
 class UpdateContributorInsights(ApiStructure, frozen=True, kw_only=True):
@@ -54,28 +60,33 @@ class ListContributorInsights(ApiStructure, frozen=True):
 _MODE: Final[ContributorInsightsMode] = "ACCESSED_AND_THROTTLED_KEYS"
 
 
-@action("UpdateContributorInsights")
+_INDEX: Final = ActionRule(
+    "no such global index",
+    lambda engine, request: _keys(
+        described_table(engine, request.table_name).schema, request.index_name
+    ),
+)
+
+
+@action("UpdateContributorInsights", writing=(TABLE_CHANGES, _INDEX))
 def update_contributor_insights(engine: Engine, request: UpdateContributorInsights) -> Answer:
     """Enable or disable the insights of a table or a global index."""
     enabled = request.contributor_insights_action == "ENABLE"
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        _keys(schema, request.index_name)
-        place = request.index_name or ""
-        previous = schema.insights.get(place)
-        mode = request.contributor_insights_mode or (_MODE if previous is None else previous.mode)
-        changed = Insights(enabled, mode, round(engine.clock.now(), 3))
-        insights = {**schema.insights, place: changed}
-        engine.catalog.save(msgspec.structs.replace(schema, insights=insights))
+    schema = changed_table(engine, request.table_name).schema
+    place = request.index_name or ""
+    previous = schema.insights.get(place)
+    mode = request.contributor_insights_mode or (_MODE if previous is None else previous.mode)
+    changed = Insights(enabled, mode, round(engine.clock.now(), 3))
+    insights = {**schema.insights, place: changed}
+    engine.catalog.save(msgspec.structs.replace(schema, insights=insights))
     status = "ENABLING" if enabled else "DISABLING"
     return {**_summary(schema.name, place, changed), "ContributorInsightsStatus": status}
 
 
-@action("DescribeContributorInsights")
+@action("DescribeContributorInsights", reading=(TABLE_IS_KNOWN, _INDEX))
 def describe_contributor_insights(engine: Engine, request: DescribeContributorInsights) -> Answer:
     """Whether the insights of a table or a global index are enabled, and the names of their rules."""
-    with engine.reading:
-        schema = described_table(engine, request.table_name).schema
+    schema = described_table(engine, request.table_name).schema
     keys = _keys(schema, request.index_name)
     place = request.index_name or ""
     insights = schema.insights.get(place)
@@ -88,24 +99,36 @@ def describe_contributor_insights(engine: Engine, request: DescribeContributorIn
     }
 
 
-@action("ListContributorInsights")
+def _check_most(request: ListContributorInsights) -> None:
+    if request.max_results is not None and request.max_results < 1:
+        raise ValidationException(f"MaxResults must be at least 1, it is {request.max_results}")
+
+
+def _listed(engine: Engine, request: ListContributorInsights) -> list[StoredTable]:
+    """The tables whose insights are listed."""
+    if request.table_name is not None:
+        return [described_table(engine, request.table_name)]
+    return sorted(engine.catalog, key=lambda table: table.name)
+
+
+@action(
+    "ListContributorInsights",
+    before=(
+        ActionRule("MaxResults below 1", _check_most),
+        ActionRule("an invalid NextToken", lambda request: _position(request.next_token)),
+    ),
+    reading=(ActionRule("no such table", _listed),),
+)
 def list_contributor_insights(engine: Engine, request: ListContributorInsights) -> Answer:
     """The tables and indexes whose insights were ever enabled or disabled, a page at a time."""
     most = limits.LIST_INSIGHTS if request.max_results is None else request.max_results
-    if most < 1:
-        raise ValidationException(f"MaxResults must be at least 1, it is {most}")
     after = _position(request.next_token)
-    with engine.reading:
-        if request.table_name is not None:
-            tables = [described_table(engine, request.table_name)]
-        else:
-            tables = sorted(engine.catalog, key=lambda table: table.name)
-        found = [
-            (table.name, place, insights)
-            for table in tables
-            for place, insights in sorted(table.schema.insights.items())
-            if (not place or table.schema.index(place)) and [table.name, place] > after
-        ]
+    found = [
+        (table.name, place, insights)
+        for table in _listed(engine, request)
+        for place, insights in sorted(table.schema.insights.items())
+        if (not place or table.schema.index(place)) and [table.name, place] > after
+    ]
     answer: dict[str, Any] = {
         "ContributorInsightsSummaries": [_summary(*each) for each in found[:most]]
     }

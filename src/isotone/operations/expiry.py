@@ -15,9 +15,14 @@ from isotone.engine.engine import Engine
 from isotone.engine.table_schema import TableSchema, TimeToLive
 from isotone.errors import ValidationException
 from isotone.operations import replicas
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.request_members import ApiStructure, ControlTableName, Flag
-from isotone.operations.table_lookup import changed_table, described_table
+from isotone.operations.table_lookup import (
+    TABLE_CHANGES,
+    TABLE_IS_KNOWN,
+    changed_table,
+    described_table,
+)
 
 
 class TimeToLiveSpecification(ApiStructure, frozen=True):
@@ -40,29 +45,49 @@ class DescribeTimeToLive(ApiStructure, frozen=True):
     table_name: ControlTableName
 
 
-@action("DescribeTimeToLive")
+@action("DescribeTimeToLive", reading=(TABLE_IS_KNOWN,))
 def describe_time_to_live(engine: Engine, request: DescribeTimeToLive) -> Answer:
     """Whether items of a table expire, and by which attribute."""
-    with engine.reading:
-        ttl = described_table(engine, request.table_name).schema.ttl
+    ttl = described_table(engine, request.table_name).schema.ttl
     described: dict[str, Any] = {"TimeToLiveStatus": "DISABLED" if ttl is None else "ENABLED"}
     if ttl is not None:
         described["AttributeName"] = ttl.attribute
     return {"TimeToLiveDescription": described}
 
 
-@action("UpdateTimeToLive", starts_work=True)
+def _check_time_to_live(engine: Engine, request: UpdateTimeToLive) -> None:
+    ttl = changed_table(engine, request.table_name).schema.ttl
+    wanted = request.time_to_live_specification
+    if ttl is None and not wanted.enabled:
+        raise ValidationException("TimeToLive is already disabled")
+    if ttl is not None and ttl.attribute != wanted.attribute_name:
+        raise ValidationException(
+            f"TimeToLive is active on a different AttributeName: current AttributeName is {ttl.attribute}"
+        )
+    if ttl is not None and wanted.enabled:
+        raise ValidationException("TimeToLive is already enabled")
+
+
+@action(
+    "UpdateTimeToLive",
+    starts_work=True,
+    writing=(
+        TABLE_CHANGES,
+        ActionRule(
+            "TimeToLive that is already disabled, is on another attribute, or is already enabled",
+            _check_time_to_live,
+        ),
+    ),
+)
 def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> Answer:
     """Turn the expiry of a table's items on or off, in each region of a global table."""
     wanted = request.time_to_live_specification
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        _check_time_to_live(schema.ttl, wanted)
-        _set_time_to_live(engine, schema, wanted)
-        if replicas.follows(schema):
-            for region, replica in replicas.others(engine, schema):
-                with region.writing:
-                    _set_time_to_live(region, replica, wanted)
+    schema = changed_table(engine, request.table_name).schema
+    _set_time_to_live(engine, schema, wanted)
+    if replicas.follows(schema):
+        for region, replica in replicas.others(engine, schema):
+            with region.writing:
+                _set_time_to_live(region, replica, wanted)
     specification = {"AttributeName": wanted.attribute_name, "Enabled": wanted.enabled}
     return {"TimeToLiveSpecification": specification}
 
@@ -73,17 +98,6 @@ def _set_time_to_live(engine: Engine, schema: TableSchema, wanted: TimeToLiveSpe
     elif schema.ttl is not None:
         engine.catalog.save(msgspec.structs.replace(schema, ttl=None))
         backfill.drop(engine, schema.ttl.tree)
-
-
-def _check_time_to_live(ttl: TimeToLive | None, wanted: TimeToLiveSpecification) -> None:
-    if ttl is None and not wanted.enabled:
-        raise ValidationException("TimeToLive is already disabled")
-    if ttl is not None and ttl.attribute != wanted.attribute_name:
-        raise ValidationException(
-            f"TimeToLive is active on a different AttributeName: current AttributeName is {ttl.attribute}"
-        )
-    if ttl is not None and wanted.enabled:
-        raise ValidationException("TimeToLive is already enabled")
 
 
 def _enable(engine: Engine, schema: TableSchema, attribute: str) -> None:

@@ -21,7 +21,7 @@ from isotone.errors import (
     TableNotFoundException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.export_files import OWNER, manifest_key, selection_of
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
@@ -32,6 +32,8 @@ from isotone.operations.request_members import (
 )
 from isotone.operations.table_lookup import table_arn, table_name
 from isotone.operations.transfer_requests import (
+    TABLE_IS_NAMED,
+    TOKEN_IS_VALID,
     Bucket,
     BucketOwner,
     ClientToken,
@@ -42,10 +44,11 @@ from isotone.operations.transfer_requests import (
     SseKey,
     TableArn,
     TransferArn,
-    bucket_store,
-    check_encryption,
+    buckets_exist,
     failure_members,
     job_arn,
+    key_is_used,
+    members_of,
 )
 
 
@@ -98,77 +101,76 @@ class ListExports(ApiStructure, frozen=True):
     next_token: str | None = None
 
 
-@action("ExportTableToPointInTime", starts_work=True)
-def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInTime) -> Answer:
-    """Export a table as of a moment, or the changes of a period. The files are written in the background."""
-    name = table_name(request.table_arn, "tableArn")
-    _check(request)
-    bucket_store(engine, request.s3_prefix)
-    return _EXPORTS.begin(
-        engine, request, lambda members: _new_export(engine, name, request, members)
-    )
+def _is_incremental(request: ExportTableToPointInTime) -> bool:
+    return request.export_type == "INCREMENTAL_EXPORT"
 
 
-@action("DescribeExport")
-def describe_export(engine: Engine, request: DescribeExport) -> Answer:
-    """An export's state, counts and parameters."""
-    return _EXPORTS.describe(engine, request.export_arn)
-
-
-@action("ListExports")
-def list_exports(engine: Engine, request: ListExports) -> Answer:
-    """The exports of the last 90 days, newest first, a page at a time."""
-    size = request.max_results or limits.TRANSFER_PAGE
-    return _EXPORTS.page(engine, size, request.next_token, request.table_arn)
-
-
-def _check(request: ExportTableToPointInTime) -> None:
-    """Check the members that do not need the table."""
-    is_incremental = request.export_type == "INCREMENTAL_EXPORT"
-    if is_incremental and request.incremental_export_specification is None:
+def _check_period(request: ExportTableToPointInTime) -> None:
+    given = request.incremental_export_specification is not None
+    if _is_incremental(request) and not given:
         raise ValidationException(
             f"{INVALID}IncrementalExportSpecification is required for INCREMENTAL_EXPORT"
         )
-    if not is_incremental and request.incremental_export_specification is not None:
+    if given and not _is_incremental(request):
         raise ValidationException(
             f"{INVALID}IncrementalExportSpecification is only supported for INCREMENTAL_EXPORT"
         )
-    if is_incremental and request.export_time is not None:
+
+
+def _check_time(request: ExportTableToPointInTime) -> None:
+    if _is_incremental(request) and request.export_time is not None:
         raise ValidationException(f"{INVALID}ExportTime is only supported for FULL_EXPORT")
-    if is_incremental and request.filter_specification is not None:
+
+
+def _check_filter(request: ExportTableToPointInTime) -> None:
+    if _is_incremental(request) and request.filter_specification is not None:
         raise ValidationException(f"{INVALID}FilterSpecification is only supported for FULL_EXPORT")
-    check_encryption(request.s3_sse_algorithm, request.s3_sse_kms_key_id)
 
 
-def _table(engine: Engine, name: str) -> StoredTable:
+def _name(request: ExportTableToPointInTime) -> str:
+    return table_name(request.table_arn, "tableArn")
+
+
+def _table(engine: Engine, request: ExportTableToPointInTime) -> StoredTable:
+    name = _name(request)
     table = engine.catalog.tables.get(name)
     if table is None:
         raise TableNotFoundException(f"Table not found: {table_arn(engine, name)}")
     return table
 
 
-def _new_export(
-    engine: Engine, name: str, request: ExportTableToPointInTime, members: dict[str, Any]
-) -> Export:
-    _EXPORTS.check_running(engine)
-    table = _table(engine, name)
-    selection_of(table, members.get("FilterSpecification"))
-    recovery = table.schema.recovery
-    if recovery is None:
+def _check_selection(engine: Engine, request: ExportTableToPointInTime) -> None:
+    selection_of(_table(engine, request), members_of(request.filter_specification))
+
+
+def _recovery(engine: Engine, request: ExportTableToPointInTime) -> Recovery:
+    table = _table(engine, request)
+    if table.schema.recovery is None:
         raise PointInTimeRecoveryUnavailableException(
             f"Point in time recovery is not enabled for table '{table.name}'"
         )
+    return table.schema.recovery
+
+
+def _moments(engine: Engine, request: ExportTableToPointInTime) -> tuple[int, ...]:
+    """The moment of an export; of an incremental one the first, and the first after it."""
+    recovery, period = _recovery(engine, request), request.incremental_export_specification
+    if period is None:
+        return (_moment(engine, recovery, request.export_time),)
+    return _bounds(engine, recovery, period)
+
+
+def _new_export(
+    engine: Engine, request: ExportTableToPointInTime, members: dict[str, Any]
+) -> Export:
+    table, moments = _table(engine, request), _moments(engine, request)
     identity = transfers.new_id(engine)
     owner = f"{OWNER}:{identity}"
-    period = request.incremental_export_specification
-    moments: tuple[int, ...]
-    if period is None:
-        moments = (_moment(engine, recovery, request.export_time),)
+    if len(moments) == 1:
         # A given moment counts as over: changes that still happen within it are not exported.
         given = None if request.export_time is None else moments[0]
         view = views.open_table(engine, table, owner, given)
     else:
-        moments = _moments(engine, recovery, period)
         # A view's bounds are positions: the last change before the period, and the last change in it.
         view = views.open_changes(engine, table, owner, moments[0] - 1, moments[1] - 1)
     now = round(engine.clock.now(), 3)
@@ -186,10 +188,9 @@ def _moment(engine: Engine, recovery: Recovery, wanted: float | None) -> int:
     return moment
 
 
-def _moments(
+def _bounds(
     engine: Engine, recovery: Recovery, period: IncrementalExportSpecification
 ) -> tuple[int, int]:
-    """The first moment of an incremental export, and the first moment after it."""
     if period.export_from_time is None:
         raise ValidationException(f"{INVALID}ExportFromTime is required for INCREMENTAL_EXPORT")
     first = _moment(engine, recovery, period.export_from_time)
@@ -258,3 +259,49 @@ _EXPORTS: Final = JobKind(
     description=_description,
     summary=_summary,
 )
+
+
+@action(
+    "ExportTableToPointInTime",
+    starts_work=True,
+    before=(
+        ActionRule("an invalid TableArn", _name),
+        ActionRule(
+            "IncrementalExportSpecification without its ExportType, or not with it", _check_period
+        ),
+        ActionRule("ExportTime of an incremental export", _check_time),
+        ActionRule("FilterSpecification of an incremental export", _check_filter),
+        key_is_used(lambda request: request),
+    ),
+    writing=(
+        buckets_exist(lambda request: request.s3_prefix),
+        *_EXPORTS.of_new(
+            ActionRule("no such table", _table),
+            ActionRule("an invalid FilterSpecification", _check_selection),
+            ActionRule("a table without point-in-time recovery", _recovery),
+            ActionRule("times that cannot be exported", _moments),
+        ),
+    ),
+)
+def export_table_to_point_in_time(engine: Engine, request: ExportTableToPointInTime) -> Answer:
+    """Export a table as of a moment, or the changes of a period. The files are written in the background."""
+    return _EXPORTS.begin(engine, request, lambda members: _new_export(engine, request, members))
+
+
+@action("DescribeExport", reading=(_EXPORTS.is_known(lambda request: request.export_arn),))
+def describe_export(engine: Engine, request: DescribeExport) -> Answer:
+    """An export's state, counts and parameters."""
+    return _EXPORTS.describe(engine, request.export_arn)
+
+
+@action(
+    "ListExports",
+    before=(
+        TABLE_IS_NAMED,
+        TOKEN_IS_VALID,
+    ),
+)
+def list_exports(engine: Engine, request: ListExports) -> Answer:
+    """The exports of the last 90 days, newest first, a page at a time."""
+    size = request.max_results or limits.TRANSFER_PAGE
+    return _EXPORTS.page(engine, size, request.next_token, request.table_arn)

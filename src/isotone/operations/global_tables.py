@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,7 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations import replicas
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure, EntityName, PositiveInteger
 from isotone.operations.table_lookup import partition_of
@@ -76,86 +76,151 @@ class ListGlobalTables(ApiStructure, frozen=True):
 _PAGE: Final = 100
 
 
-@action("CreateGlobalTable", starts_work=True)
-def create_global_table(engine: Engine, request: CreateGlobalTable) -> Answer:
-    """Join the tables that have the same name in some regions; they must be equal and empty."""
-    name = request.global_table_name
+Member: TypeAlias = tuple[Engine, StoredTable]
+
+
+def _check_regions(request: CreateGlobalTable) -> None:
     regions = [replica.region_name for replica in request.replication_group]
     if not regions or None in regions or len(set(regions)) < len(regions):
         raise ValidationException(
             f"{INVALID}ReplicationGroup must have each RegionName once, and at least one"
         )
-    with engine.writing:
-        members = [_member(engine, name, region or "") for region in regions]
-        for _, table in members:
-            if table.schema.replication is not None:
-                raise GlobalTableAlreadyExistsException(
-                    f"Global table with name: '{name}' already exists."
+
+
+def _members(engine: Engine, request: CreateGlobalTable) -> list[Member]:
+    return [
+        _member(engine, request.global_table_name, replica.region_name or "")
+        for replica in request.replication_group
+    ]
+
+
+def _check_free(engine: Engine, request: CreateGlobalTable) -> None:
+    for _, table in _members(engine, request):
+        if table.schema.replication is not None:
+            raise GlobalTableAlreadyExistsException(
+                f"Global table with name: '{request.global_table_name}' already exists."
+            )
+
+
+def _check_equal(engine: Engine, request: CreateGlobalTable) -> None:
+    members = _members(engine, request)
+    for member in members:
+        _check_joining(*member, members[0][1].schema)
+
+
+_UNFIT: Final = "each region in turn: a table that is not empty, without such a stream, or with other keys or indexes"
+
+
+@action(
+    "CreateGlobalTable",
+    starts_work=True,
+    before=(ActionRule("no region, or one twice", _check_regions),),
+    writing=(
+        ActionRule("a region without the table", _members),
+        ActionRule("a table that is in a global table", _check_free),
+        ActionRule(_UNFIT, _check_equal),
+    ),
+)
+def create_global_table(engine: Engine, request: CreateGlobalTable) -> Answer:
+    """Join the tables that have the same name in some regions; they must be equal and empty."""
+    members = _members(engine, request)
+    created = round(engine.clock.now(), 3)
+    group = Replication(LEGACY, tuple(member.region for member, _ in members), created)
+    first, table = members[0]
+    replicas.regroup(first, table.schema, group)
+    name = request.global_table_name
+    return {"GlobalTableDescription": _description(engine, name, group, "CREATING")}
+
+
+def _check_updates(request: UpdateGlobalTable) -> None:
+    if not request.replica_updates:
+        raise ValidationException(f"{INVALID}ReplicaUpdates must not be empty")
+
+
+def _group(engine: Engine, name: str) -> Replication:
+    group = find_group(engine, name)[1].replication
+    assert group is not None
+    return group
+
+
+def _joining_and_leaving(
+    engine: Engine, request: UpdateGlobalTable
+) -> tuple[list[Member], list[str]]:
+    """The tables that join, and the regions that leave."""
+    name = request.global_table_name
+    group = _group(engine, name)
+    joining, leaving = [], []
+    for update in request.replica_updates:
+        if (update.create is None) == (update.delete is None):
+            raise ValidationException(
+                f"{INVALID}Each of ReplicaUpdates must have one of Create and Delete"
+            )
+        if update.create is not None:
+            region = update.create.region_name
+            if region in group.regions:
+                raise ReplicaAlreadyExistsException(
+                    f"Global table with name: '{name}' already has a replica in '{region}'."
                 )
-        for member in members:
-            _check_joining(*member, members[0][1].schema)
-        created = round(engine.clock.now(), 3)
-        group = Replication(LEGACY, tuple(member.region for member, _ in members), created)
-        first, table = members[0]
-        replicas.regroup(first, table.schema, group)
-        return {"GlobalTableDescription": _description(engine, name, group, "CREATING")}
+            joining.append(_member(engine, name, region))
+        if update.delete is not None:
+            region = update.delete.region_name
+            if region not in group.regions:
+                raise ReplicaNotFoundException(
+                    f"Global table with name: '{name}' has no replica in '{region}'."
+                )
+            leaving.append(region)
+    return joining, leaving
 
 
-@action("UpdateGlobalTable", starts_work=True)
+def _check_joined(engine: Engine, request: UpdateGlobalTable) -> None:
+    _, schema = find_group(engine, request.global_table_name)
+    for joined in _joining_and_leaving(engine, request)[0]:
+        _check_joining(*joined, schema)
+
+
+GROUP_EXISTS: Final = ActionRule(
+    "no such global table",
+    lambda engine, request: find_group(engine, request.global_table_name),
+)
+"""The rule on the global table of a request."""
+
+
+@action(
+    "UpdateGlobalTable",
+    starts_work=True,
+    before=(ActionRule("no update", _check_updates),),
+    writing=(
+        GROUP_EXISTS,
+        ActionRule(
+            "each update in turn: neither Create nor Delete, or both; a region that is there, or is not",
+            _joining_and_leaving,
+        ),
+        ActionRule(_UNFIT, _check_joined),
+    ),
+)
 def update_global_table(engine: Engine, request: UpdateGlobalTable) -> Answer:
     """Let regions join and leave; a table that leaves stays in its region, alone."""
     name = request.global_table_name
-    if not request.replica_updates:
-        raise ValidationException(f"{INVALID}ReplicaUpdates must not be empty")
-    with engine.writing:
-        member, schema = find_group(engine, name)
-        group = schema.replication
-        assert group is not None
-        joining, leaving = [], []
-        for update in request.replica_updates:
-            if (update.create is None) == (update.delete is None):
-                raise ValidationException(
-                    f"{INVALID}Each of ReplicaUpdates must have one of Create and Delete"
-                )
-            if update.create is not None:
-                region = update.create.region_name
-                if region in group.regions:
-                    raise ReplicaAlreadyExistsException(
-                        f"Global table with name: '{name}' already has a replica in '{region}'."
-                    )
-                joining.append(_member(engine, name, region))
-            if update.delete is not None:
-                region = update.delete.region_name
-                if region not in group.regions:
-                    raise ReplicaNotFoundException(
-                        f"Global table with name: '{name}' has no replica in '{region}'."
-                    )
-                leaving.append(region)
-        for joined in joining:
-            _check_joining(*joined, schema)
-        kept = [region for region in group.regions if region not in leaving]
-        kept += [joined.region for joined, _ in joining]
-        after = msgspec.structs.replace(group, regions=tuple(kept))
-        for region in leaving:
-            gone, table = _member(engine, name, region)
-            replicas.end_membership(gone, table.schema)
-        if kept:
-            member = engine.regions[kept[0]]
-            replicas.regroup(member, member.catalog.tables[name].schema, after)
-        return {"GlobalTableDescription": _description(engine, name, after, "UPDATING")}
+    group = _group(engine, name)
+    joining, leaving = _joining_and_leaving(engine, request)
+    kept = [region for region in group.regions if region not in leaving]
+    kept += [joined.region for joined, _ in joining]
+    after = msgspec.structs.replace(group, regions=tuple(kept))
+    for region in leaving:
+        gone, table = _member(engine, name, region)
+        replicas.end_membership(gone, table.schema)
+    if kept:
+        member = engine.regions[kept[0]]
+        replicas.regroup(member, member.catalog.tables[name].schema, after)
+    return {"GlobalTableDescription": _description(engine, name, after, "UPDATING")}
 
 
-@action("DescribeGlobalTable")
+@action("DescribeGlobalTable", reading=(GROUP_EXISTS,))
 def describe_global_table(engine: Engine, request: DescribeGlobalTable) -> Answer:
     """The regions of a global table."""
-    with engine.reading:
-        _, schema = find_group(engine, request.global_table_name)
-        assert schema.replication is not None
-        return {
-            "GlobalTableDescription": _description(
-                engine, schema.name, schema.replication, "ACTIVE"
-            )
-        }
+    name = request.global_table_name
+    described = _description(engine, name, _group(engine, name), "ACTIVE")
+    return {"GlobalTableDescription": described}
 
 
 @action("ListGlobalTables")

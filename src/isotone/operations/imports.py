@@ -16,10 +16,9 @@ from isotone.engine.transfers import LoadJob
 from isotone.errors import (
     ImportConflictException,
     ImportNotFoundException,
-    ResourceInUseException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure, BillingMode, EntityName
 from isotone.operations.table_lookup import table_arn
@@ -32,10 +31,11 @@ from isotone.operations.table_requests import (
     ProvisionedThroughput,
     SSESpecification,
     VectorIndex,
-    check_create_table,
 )
-from isotone.operations.tables import new_schema
+from isotone.operations.tables import NEW_TABLE, check_table_is_new, new_schema
 from isotone.operations.transfer_requests import (
+    TABLE_IS_NAMED,
+    TOKEN_IS_VALID,
     Bucket,
     BucketOwner,
     ClientToken,
@@ -45,8 +45,8 @@ from isotone.operations.transfer_requests import (
     Prefix,
     TableArn,
     TransferArn,
-    bucket_store,
-    check_compression,
+    buckets_exist,
+    can_decompress,
     failure_members,
     job_arn,
 )
@@ -117,29 +117,23 @@ class ListImports(ApiStructure, frozen=True):
     next_token: Annotated[str, Meta(min_length=112, max_length=1024)] | None = None
 
 
-@action("ImportTable", starts_work=True)
-def import_table(engine: Engine, request: ImportTable) -> Answer:
-    """Create a table, and fill it in the background. It becomes usable when the import has ended."""
-    wanted = CreateTable(
-        **{
-            name: getattr(request.table_creation_parameters, name)
-            for name in request.table_creation_parameters.__struct_fields__
-        }
-    )
-    check_create_table(wanted)
-    _check(request)
-    bucket_store(engine, request.s3_bucket_source.s3_key_prefix)
-    name = request.table_creation_parameters.table_name
-    return _IMPORTS.begin(
-        engine, request, lambda members: _new_import(engine, name, wanted, members)
-    )
+def _wanted(request: ImportTable) -> CreateTable:
+    """The request that creates the table."""
+    parameters = request.table_creation_parameters
+    return CreateTable(**{name: getattr(parameters, name) for name in parameters.__struct_fields__})
 
 
-def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[str, Any]) -> LoadJob:
+def _of_table(rule: ActionRule) -> ActionRule:
+    return ActionRule(rule.says, lambda request: rule.check(_wanted(request)))
+
+
+def _check_free(engine: Engine, request: ImportTable) -> None:
+    check_table_is_new(engine, request.table_creation_parameters.table_name)
+
+
+def _new_import(engine: Engine, request: ImportTable, members: dict[str, Any]) -> LoadJob:
     """Create the table, which becomes usable when its import has ended."""
-    if engine.catalog.find(name) is not None:
-        raise ResourceInUseException(f"Table already exists: {name}")
-    _IMPORTS.check_running(engine)
+    wanted, name = _wanted(request), request.table_creation_parameters.table_name
     identity = transfers.new_id(engine)
     schema = backfill.before_loading(new_schema(engine, name, wanted), identity)
     table = engine.catalog.save(schema)
@@ -148,24 +142,10 @@ def _new_import(engine: Engine, name: str, wanted: CreateTable, members: dict[st
     return LoadJob(identity, name, schema.id, members, round(engine.clock.now(), 3))
 
 
-@action("DescribeImport")
-def describe_import(engine: Engine, request: DescribeImport) -> Answer:
-    """An import's state, counts and parameters."""
-    return _IMPORTS.describe(engine, request.import_arn)
-
-
-@action("ListImports")
-def list_imports(engine: Engine, request: ListImports) -> Answer:
-    """The imports of the last 90 days, newest first, a page at a time."""
-    size = request.page_size or limits.TRANSFER_PAGE
-    return _IMPORTS.page(engine, size, request.next_token, request.table_arn)
-
-
-def _check(request: ImportTable) -> None:
+def _check_options(request: ImportTable) -> None:
     options = request.input_format_options
     if options is not None and options.csv is not None and request.input_format != "CSV":
         raise ValidationException(f"{INVALID}Csv options are only supported for InputFormat CSV")
-    check_compression(request.input_compression_type)
 
 
 def _log_group(engine: Engine) -> str:
@@ -215,3 +195,40 @@ _IMPORTS: Final = JobKind(
     description=_description,
     summary=_summary,
 )
+
+
+@action(
+    "ImportTable",
+    starts_work=True,
+    before=(
+        *map(_of_table, NEW_TABLE),
+        ActionRule("options of another InputFormat", _check_options),
+        can_decompress(lambda request: request.input_compression_type),
+    ),
+    writing=(
+        buckets_exist(lambda request: request.s3_bucket_source.s3_key_prefix),
+        *_IMPORTS.of_new(ActionRule("a table that exists", _check_free)),
+    ),
+)
+def import_table(engine: Engine, request: ImportTable) -> Answer:
+    """Create a table, and fill it in the background. It becomes usable when the import has ended."""
+    return _IMPORTS.begin(engine, request, lambda members: _new_import(engine, request, members))
+
+
+@action("DescribeImport", reading=(_IMPORTS.is_known(lambda request: request.import_arn),))
+def describe_import(engine: Engine, request: DescribeImport) -> Answer:
+    """An import's state, counts and parameters."""
+    return _IMPORTS.describe(engine, request.import_arn)
+
+
+@action(
+    "ListImports",
+    before=(
+        TABLE_IS_NAMED,
+        TOKEN_IS_VALID,
+    ),
+)
+def list_imports(engine: Engine, request: ListImports) -> Answer:
+    """The imports of the last 90 days, newest first, a page at a time."""
+    size = request.page_size or limits.TRANSFER_PAGE
+    return _IMPORTS.page(engine, size, request.next_token, request.table_arn)

@@ -15,13 +15,18 @@ from msgspec import Meta
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import KinesisDestination, TableSchema
 from isotone.errors import ValidationException
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.request_members import (
     ApiStructure,
     ApproximateCreationDateTimePrecision,
     ListedTableName,
 )
-from isotone.operations.table_lookup import changed_table, described_table
+from isotone.operations.table_lookup import (
+    TABLE_CHANGES,
+    TABLE_IS_KNOWN,
+    changed_table,
+    described_table,
+)
 
 KinesisStreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 
@@ -66,75 +71,120 @@ _STREAM_ARN: Final = re.compile(r"arn:[a-z-]+:kinesis:[a-z0-9-]+:[0-9]+:stream/[
 _STATE: Final = "Table is not in a valid state to enable Kinesis Streaming Destination: "
 
 
-@action("EnableKinesisStreamingDestination")
+def _check_arn(
+    request: EnableKinesisStreamingDestination | UpdateKinesisStreamingDestination,
+) -> None:
+    if not _STREAM_ARN.fullmatch(request.stream_arn):
+        raise ValidationException(
+            f"Invalid StreamArn: {request.stream_arn} is not that of a Kinesis data stream"
+        )
+
+
+def _check_none_is_active(engine: Engine, request: EnableKinesisStreamingDestination) -> None:
+    schema = changed_table(engine, request.table_name).schema
+    if any(each.is_active for each in schema.kinesis):
+        raise ValidationException(
+            f"{_STATE}EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED "
+            "to perform ENABLE operation."
+        )
+
+
+def _check_precision(request: UpdateKinesisStreamingDestination) -> None:
+    if _precision(request.update_kinesis_streaming_configuration) is None:
+        raise ValidationException(
+            "Invalid Request: UpdateKinesisStreamingConfiguration must have "
+            "ApproximateCreationDateTimePrecision"
+        )
+
+
+def _check_other_precision(engine: Engine, request: UpdateKinesisStreamingDestination) -> None:
+    schema = changed_table(engine, request.table_name).schema
+    precision = _precision(request.update_kinesis_streaming_configuration)
+    if _active(schema, request.stream_arn, "UPDATE").precision == precision:
+        raise ValidationException(
+            f"Invalid Request: Precision is already set to the desired value of {precision} "
+            f"for tableId: {schema.id}, kdsArn: {request.stream_arn}"
+        )
+
+
+def _is_active(operation: str) -> ActionRule:
+    return ActionRule(
+        "no active destination with this ARN",
+        lambda engine, request: _active(
+            changed_table(engine, request.table_name).schema, request.stream_arn, operation
+        ),
+    )
+
+
+_ARN: Final = ActionRule("a StreamArn that is not that of a Kinesis data stream", _check_arn)
+
+
+@action(
+    "EnableKinesisStreamingDestination",
+    before=(_ARN,),
+    writing=(TABLE_CHANGES, ActionRule("an active destination", _check_none_is_active)),
+)
 def enable_kinesis_streaming_destination(
     engine: Engine, request: EnableKinesisStreamingDestination
 ) -> Answer:
     """Record a data stream as the table's only active destination."""
-    arn = _checked(request.stream_arn)
+    arn = request.stream_arn
     precision = _precision(request.enable_kinesis_streaming_configuration)
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        if any(each.is_active for each in schema.kinesis):
-            raise ValidationException(
-                f"{_STATE}EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED "
-                "to perform ENABLE operation."
-            )
-        destination = KinesisDestination(arn, is_active=True, precision=precision or "MILLISECOND")
-        _save(engine, schema, destination)
+    schema = changed_table(engine, request.table_name).schema
+    destination = KinesisDestination(arn, is_active=True, precision=precision or "MILLISECOND")
+    _save(engine, schema, destination)
     return {
         **_changed(schema, arn, "ENABLING"),
         "EnableKinesisStreamingConfiguration": _configuration(precision),
     }
 
 
-@action("DisableKinesisStreamingDestination")
+@action(
+    "DisableKinesisStreamingDestination",
+    before=(_ARN,),
+    writing=(TABLE_CHANGES, _is_active("DISABLE")),
+)
 def disable_kinesis_streaming_destination(
     engine: Engine, request: DisableKinesisStreamingDestination
 ) -> Answer:
     """Disable a destination; it is still described."""
-    arn = _checked(request.stream_arn)
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        destination = _active(schema, arn, "DISABLE")
-        _save(engine, schema, msgspec.structs.replace(destination, is_active=False))
-    return _changed(schema, arn, "DISABLING")
+    schema = changed_table(engine, request.table_name).schema
+    destination = _active(schema, request.stream_arn, "DISABLE")
+    _save(engine, schema, msgspec.structs.replace(destination, is_active=False))
+    return _changed(schema, request.stream_arn, "DISABLING")
 
 
-@action("UpdateKinesisStreamingDestination")
+@action(
+    "UpdateKinesisStreamingDestination",
+    before=(_ARN, ActionRule("no precision", _check_precision)),
+    writing=(
+        TABLE_CHANGES,
+        _is_active("UPDATE"),
+        ActionRule("the precision that it has", _check_other_precision),
+    ),
+)
 def update_kinesis_streaming_destination(
     engine: Engine, request: UpdateKinesisStreamingDestination
 ) -> Answer:
     """Change how exact the times of an active destination are."""
-    arn = _checked(request.stream_arn)
+    arn = request.stream_arn
     precision = _precision(request.update_kinesis_streaming_configuration)
-    if precision is None:
-        raise ValidationException(
-            "Invalid Request: UpdateKinesisStreamingConfiguration must have "
-            "ApproximateCreationDateTimePrecision"
-        )
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        destination = _active(schema, arn, "UPDATE")
-        if destination.precision == precision:
-            raise ValidationException(
-                f"Invalid Request: Precision is already set to the desired value of {precision} "
-                f"for tableId: {schema.id}, kdsArn: {arn}"
-            )
-        _save(engine, schema, msgspec.structs.replace(destination, precision=precision))
+    assert precision is not None  # a rule
+    schema = changed_table(engine, request.table_name).schema
+    destination = _active(schema, arn, "UPDATE")
+    _save(engine, schema, msgspec.structs.replace(destination, precision=precision))
     return {
         **_changed(schema, arn, "UPDATING"),
         "UpdateKinesisStreamingConfiguration": _configuration(precision),
     }
 
 
-@action("DescribeKinesisStreamingDestination")
+@action("DescribeKinesisStreamingDestination", reading=(TABLE_IS_KNOWN,))
 def describe_kinesis_streaming_destination(
     engine: Engine, request: DescribeKinesisStreamingDestination
 ) -> Answer:
     """The data streams of a table: the active one, and those that were disabled."""
-    with engine.reading:
-        schema = described_table(engine, request.table_name).schema
+    schema = described_table(engine, request.table_name).schema
     destinations = [
         {
             "StreamArn": each.arn,
@@ -144,12 +194,6 @@ def describe_kinesis_streaming_destination(
         for each in schema.kinesis
     ]
     return {"TableName": schema.name, "KinesisDataStreamDestinations": destinations}
-
-
-def _checked(arn: str) -> str:
-    if not _STREAM_ARN.fullmatch(arn):
-        raise ValidationException(f"Invalid StreamArn: {arn} is not that of a Kinesis data stream")
-    return arn
 
 
 def _precision(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -19,7 +19,7 @@ from isotone.errors import (
     TableNotFoundException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.descriptions import table_description
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
@@ -30,7 +30,7 @@ from isotone.operations.request_members import (
     ListedTableName,
     Timestamp,
 )
-from isotone.operations.restored_table import check_overrides, check_target, restored_schema
+from isotone.operations.restored_table import OVERRIDES_FIT, TARGET_IS_FREE, restored_schema
 from isotone.operations.table_lookup import table_arn, table_name
 from isotone.operations.table_requests import (
     GlobalSecondaryIndex,
@@ -79,24 +79,35 @@ class RestoreTableToPointInTime(ApiStructure, frozen=True, kw_only=True):
     vector_index_override: list[VectorIndex] | None = None
 
 
-@action("UpdateContinuousBackups", starts_work=True)
+def _check_created(engine: Engine, request: UpdateContinuousBackups) -> None:
+    name = table_name(request.table_name)
+    if name in engine.catalog.creating:
+        raise ContinuousBackupsUnavailableException(
+            f"Backups are being enabled for the table: {name}. Please retry later"
+        )
+
+
+_TABLE: Final = ActionRule(
+    "no such table", lambda engine, request: _table(engine, table_name(request.table_name))
+)
+
+
+@action(
+    "UpdateContinuousBackups",
+    starts_work=True,
+    writing=(ActionRule("a table that is being created", _check_created), _TABLE),
+)
 def update_continuous_backups(engine: Engine, request: UpdateContinuousBackups) -> Answer:
     """Enable or disable point-in-time recovery, which reaches back to when it was last enabled."""
     wanted = request.point_in_time_recovery_specification
-    name = table_name(request.table_name)
-    with engine.writing:
-        if name in engine.catalog.creating:
-            raise ContinuousBackupsUnavailableException(
-                f"Backups are being enabled for the table: {name}. Please retry later"
-            )
-        table = _table(engine, name)
-        if wanted.point_in_time_recovery_enabled:
-            days = wanted.recovery_period_in_days or limits.RECOVERY_DAYS
-            table = _enable(engine, table.schema, days)
-        elif table.schema.recovery is not None:
-            table = engine.catalog.save(msgspec.structs.replace(table.schema, recovery=None))
-            history.end_if_unused(engine, table)
-        return {"ContinuousBackupsDescription": _description(engine, table.schema)}
+    table = _table(engine, table_name(request.table_name))
+    if wanted.point_in_time_recovery_enabled:
+        days = wanted.recovery_period_in_days or limits.RECOVERY_DAYS
+        table = _enable(engine, table.schema, days)
+    elif table.schema.recovery is not None:
+        table = engine.catalog.save(msgspec.structs.replace(table.schema, recovery=None))
+        history.end_if_unused(engine, table)
+    return {"ContinuousBackupsDescription": _description(engine, table.schema)}
 
 
 def _enable(engine: Engine, schema: TableSchema, days: int) -> StoredTable:
@@ -108,46 +119,28 @@ def _enable(engine: Engine, schema: TableSchema, days: int) -> StoredTable:
     return engine.catalog.save(msgspec.structs.replace(schema, recovery=Recovery(days, since)))
 
 
-@action("DescribeContinuousBackups")
+@action("DescribeContinuousBackups", reading=(_TABLE,))
 def describe_continuous_backups(engine: Engine, request: DescribeContinuousBackups) -> Answer:
     """Whether point-in-time recovery is enabled, and the first and last moments that it covers."""
-    with engine.reading:
-        table = _table(engine, table_name(request.table_name))
-        return {"ContinuousBackupsDescription": _description(engine, table.schema)}
+    table = _table(engine, table_name(request.table_name))
+    return {"ContinuousBackupsDescription": _description(engine, table.schema)}
 
 
-@action("RestoreTableToPointInTime", starts_work=True)
-def restore_table_to_point_in_time(engine: Engine, request: RestoreTableToPointInTime) -> Answer:
-    """Create a table with the items that the source had at a moment, and the source's current indexes."""
-    _check_restore(request)
-    check_overrides(request)
-    name = table_name(request.source_table_name or request.source_table_arn or "")
-    with engine.writing:
-        source = _table(engine, name)
-        recovery = source.schema.recovery
-        if recovery is None:
-            raise PointInTimeRecoveryUnavailableException(
-                f"Point in time recovery is not enabled for table '{name}'"
-            )
-        moment = _moment(engine, recovery, request)
-        check_target(engine, request.target_table_name)
-        schema = restored_schema(engine, source.schema, request)
-        view = views.open_table(engine, source, restores.owner(schema.name), moment)
-        reached = history.milliseconds(engine.clock.now()) if moment is None else moment
-        restored = Restored(table_arn(engine, name), reached / 1000)
-        schema = restores.create(engine, schema, restored, view)
-        return {"TableDescription": table_description(engine, schema)}
-
-
-def _check_restore(request: RestoreTableToPointInTime) -> None:
+def _check_source(request: RestoreTableToPointInTime) -> None:
     if request.source_table_name is None and request.source_table_arn is None:
         raise ValidationException(
             f"{INVALID}One of SourceTableName or SourceTableArn must be specified"
         )
+
+
+def _check_time(request: RestoreTableToPointInTime) -> None:
     if (request.restore_date_time is None) == (not request.use_latest_restorable_time):
         raise ValidationException(
             f"{INVALID}Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified"
         )
+
+
+def _check_indexes(request: RestoreTableToPointInTime) -> None:
     for index in request.global_secondary_index_override or ():
         if index.warm_throughput is not None:
             raise ValidationException(
@@ -156,8 +149,26 @@ def _check_restore(request: RestoreTableToPointInTime) -> None:
             )
 
 
-def _moment(engine: Engine, recovery: Recovery, request: RestoreTableToPointInTime) -> int | None:
+def _name(request: RestoreTableToPointInTime) -> str:
+    return table_name(request.source_table_name or request.source_table_arn or "")
+
+
+def _source(engine: Engine, request: RestoreTableToPointInTime) -> StoredTable:
+    return _table(engine, _name(request))
+
+
+def _recovery(engine: Engine, request: RestoreTableToPointInTime) -> Recovery:
+    recovery = _source(engine, request).schema.recovery
+    if recovery is None:
+        raise PointInTimeRecoveryUnavailableException(
+            f"Point in time recovery is not enabled for table '{_name(request)}'"
+        )
+    return recovery
+
+
+def _moment(engine: Engine, request: RestoreTableToPointInTime) -> int | None:
     """The moment (ms) to restore to; None for the latest."""
+    recovery = _recovery(engine, request)
     if request.restore_date_time is None:
         return None
     now = history.milliseconds(engine.clock.now())
@@ -167,6 +178,34 @@ def _moment(engine: Engine, recovery: Recovery, request: RestoreTableToPointInTi
             "RestoreDateTime must be between EarliestRestorableDateTime and LatestRestorableDateTime"
         )
     return moment
+
+
+@action(
+    "RestoreTableToPointInTime",
+    starts_work=True,
+    before=(
+        ActionRule("no source", _check_source),
+        ActionRule("no time, or two", _check_time),
+        ActionRule("WarmThroughput of an index", _check_indexes),
+        OVERRIDES_FIT,
+        ActionRule("an invalid ARN of the source", _name),
+    ),
+    writing=(
+        ActionRule("no such source", _source),
+        ActionRule("a source without point-in-time recovery", _recovery),
+        ActionRule("a time that cannot be restored", _moment),
+        *TARGET_IS_FREE,
+    ),
+)
+def restore_table_to_point_in_time(engine: Engine, request: RestoreTableToPointInTime) -> Answer:
+    """Create a table with the items that the source had at a moment, and the source's current indexes."""
+    source, moment = _source(engine, request), _moment(engine, request)
+    schema = restored_schema(engine, source.schema, request)
+    view = views.open_table(engine, source, restores.owner(schema.name), moment)
+    reached = history.milliseconds(engine.clock.now()) if moment is None else moment
+    restored = Restored(table_arn(engine, source.name), reached / 1000)
+    schema = restores.create(engine, schema, restored, view)
+    return {"TableDescription": table_description(engine, schema)}
 
 
 def _table(engine: Engine, name: str) -> StoredTable:

@@ -8,7 +8,7 @@ Settings are checked, recorded and described. They change no throughput, because
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -24,9 +24,9 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.descriptions import table_class_summary, with_table_class
-from isotone.operations.global_tables import find_group
+from isotone.operations.global_tables import GROUP_EXISTS, find_group
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
     ApiStructure,
@@ -39,7 +39,13 @@ from isotone.operations.request_members import (
     PositiveLong,
     TableClass,
 )
-from isotone.operations.table_lookup import changed_table, described_table, partition_of
+from isotone.operations.table_lookup import (
+    TABLE_CHANGES,
+    TABLE_IS_KNOWN,
+    changed_table,
+    described_table,
+    partition_of,
+)
 
 Integer: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Direction: TypeAlias = Literal["Read", "Write"]
@@ -183,72 +189,103 @@ _MOST_TARGET: Final = 90
 # Actions
 
 
-@action("DescribeTableReplicaAutoScaling")
+@action("DescribeTableReplicaAutoScaling", reading=(TABLE_IS_KNOWN,))
 def describe_table_replica_auto_scaling(
     engine: Engine, request: DescribeTableReplicaAutoScaling
 ) -> Answer:
     """The scaling of a table in each of its regions."""
-    with engine.reading:
-        return _scaling_answer(engine, described_table(engine, request.table_name).schema, "ACTIVE")
+    return _scaling_answer(engine, described_table(engine, request.table_name).schema, "ACTIVE")
 
 
-@action("UpdateTableReplicaAutoScaling")
+def _check_replicas(engine: Engine, request: UpdateTableReplicaAutoScaling) -> None:
+    schema = changed_table(engine, request.table_name).schema
+    present = {member.region for member, _ in replication.members(engine, schema)}
+    for each in request.replica_updates or ():
+        if each.region_name not in present:
+            raise ValidationException(
+                f"Replica not found: table {schema.name} has none in {each.region_name}"
+            )
+
+
+def _scaled(engine: Engine, request: UpdateTableReplicaAutoScaling) -> dict[Engine, TableSchema]:
+    """The table of each region after a change of scaling."""
+    schema = changed_table(engine, request.table_name).schema
+    replicas = {each.region_name: each for each in request.replica_updates or ()}
+    return {
+        member: _with_settings(_with_settings(old, request), replicas.get(member.region))
+        for member, old in replication.members(engine, schema)
+    }
+
+
+@action(
+    "UpdateTableReplicaAutoScaling",
+    writing=(
+        TABLE_CHANGES,
+        ActionRule("a region without a replica", _check_replicas),
+        ActionRule(
+            "each region in turn, the table before its indexes: an on-demand table, no such index, "
+            "a target out of bounds, bounds that are missing or crossed",
+            _scaled,
+        ),
+    ),
+)
 def update_table_replica_auto_scaling(
     engine: Engine, request: UpdateTableReplicaAutoScaling
 ) -> Answer:
     """Change the scaling of writes in all regions, and of reads in some."""
-    with engine.writing:
-        schema = changed_table(engine, request.table_name).schema
-        members = dict(replication.members(engine, schema))
-        replicas = {each.region_name: each for each in request.replica_updates or ()}
-        for region in _without_replica(members, replicas):
-            raise ValidationException(
-                f"Replica not found: table {schema.name} has none in {region}"
-            )
-        changed = {
-            member: _with_settings(_with_settings(old, request), replicas.get(member.region))
-            for member, old in members.items()
-        }
-        _save(changed)
-        return _scaling_answer(engine, changed[engine], "UPDATING")
+    changed = _scaled(engine, request)
+    _save(changed)
+    return _scaling_answer(engine, changed[engine], "UPDATING")
 
 
-@action("DescribeGlobalTableSettings")
+@action("DescribeGlobalTableSettings", reading=(GROUP_EXISTS,))
 def describe_global_table_settings(engine: Engine, request: DescribeGlobalTableSettings) -> Answer:
     """The settings of a global table in each region."""
-    with engine.reading:
-        return _settings_answer(engine, request.global_table_name, "ACTIVE")
+    return _settings_answer(engine, request.global_table_name, "ACTIVE")
 
 
-@action("UpdateGlobalTableSettings")
+def _check_members(engine: Engine, request: UpdateGlobalTableSettings) -> None:
+    name = request.global_table_name
+    present = {member.region for member, _ in replication.members(*find_group(engine, name))}
+    for each in request.replica_settings_update or ():
+        if each.region_name not in present:
+            raise ReplicaNotFoundException(
+                f"Global table with name: '{name}' has no replica in '{each.region_name}'."
+            )
+
+
+def _settled(engine: Engine, request: UpdateGlobalTableSettings) -> dict[Engine, TableSchema]:
+    """The table of each region after a change of settings."""
+    replicas = {each.region_name: each for each in request.replica_settings_update or ()}
+    changed = {}
+    for member, schema in replication.members(*find_group(engine, request.global_table_name)):
+        replica = replicas.get(member.region)
+        schema = _with_billing(member, schema, request.global_table_billing_mode)
+        schema = _with_settings(_with_settings(schema, request), replica)
+        _check_capacity(schema)
+        changed[member] = _with_class(member, schema, replica)
+    return changed
+
+
+@action(
+    "UpdateGlobalTableSettings",
+    writing=(
+        GROUP_EXISTS,
+        ActionRule("a region without a replica", _check_members),
+        ActionRule(
+            "each region in turn, the table before its indexes: no such index, units or scaling of an "
+            "on-demand table, a target out of bounds, bounds; then missing units of a provisioned one",
+            _settled,
+        ),
+    ),
+)
 def update_global_table_settings(engine: Engine, request: UpdateGlobalTableSettings) -> Answer:
     """Change the billing and the writes of all regions, and the reads of some."""
-    name = request.global_table_name
-    with engine.writing:
-        members = dict(replication.members(*find_group(engine, name)))
-        replicas = {each.region_name: each for each in request.replica_settings_update or ()}
-        for region in _without_replica(members, replicas):
-            raise ReplicaNotFoundException(
-                f"Global table with name: '{name}' has no replica in '{region}'."
-            )
-        changed = {}
-        for member, schema in members.items():
-            replica = replicas.get(member.region)
-            schema = _with_billing(member, schema, request.global_table_billing_mode)
-            schema = _with_settings(_with_settings(schema, request), replica)
-            _check_capacity(schema)
-            changed[member] = _with_class(member, schema, replica)
-        _save(changed)
-        return _settings_answer(engine, name, "UPDATING")
+    _save(_settled(engine, request))
+    return _settings_answer(engine, request.global_table_name, "UPDATING")
 
 
 # Changes
-
-
-def _without_replica(members: Iterable[Engine], wanted: Iterable[str]) -> list[str]:
-    """The wanted regions that have no replica."""
-    present = {member.region for member in members}
-    return [region for region in wanted if region not in present]
 
 
 def _save(changed: Mapping[Engine, TableSchema]) -> None:

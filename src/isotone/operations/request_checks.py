@@ -177,6 +177,7 @@ _COMPILE: Final[Mapping[str, Callable[[Binding, Any], object]]] = {
     "projection_expression": Binding.projection,
     "filter_expression": compiled_filter,
     "key_condition_expression": _key_condition,
+    "search_condition_expression": Binding.search_condition,
 }
 
 

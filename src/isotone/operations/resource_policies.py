@@ -24,7 +24,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.request_members import (
     NAME_PATTERN,
     ApiStructure,
@@ -77,41 +77,51 @@ _RESOURCE_ARN: Final = re.compile(
 )
 
 
-@action("PutResourcePolicy")
+_RESOURCE: Final = ActionRule(
+    "a ResourceArn that is not that of a table or a stream, or of none that is there",
+    lambda engine, request: _resource(engine, request.resource_arn),
+)
+_REVISION: Final = ActionRule(
+    "an ExpectedRevisionId that is another one",
+    lambda engine, request: _check_revision(
+        _resource(engine, request.resource_arn), request.expected_revision_id
+    ),
+)
+
+
+@action(
+    "PutResourcePolicy",
+    before=(ActionRule("a malformed Policy", lambda request: check_policy(request.policy)),),
+    writing=(_RESOURCE, _REVISION),
+)
 def put_resource_policy(engine: Engine, request: PutResourcePolicy) -> Answer:
     """Attach a policy, or replace the current one; an unchanged policy keeps its revision."""
-    check_policy(request.policy)
-    with engine.writing:
-        resource = _resource(engine, request.resource_arn)
-        present = _policy(resource)
-        _check_revision(resource, present, request.expected_revision_id)
-        if present is None or not _is_equal(present.document, request.policy):
-            present = new_policy(engine, request.policy, present)
-            _save(engine, resource, present)
-        return {"RevisionId": present.revision}
+    resource = _resource(engine, request.resource_arn)
+    present = _policy(resource)
+    if present is None or not _is_equal(present.document, request.policy):
+        present = new_policy(engine, request.policy, present)
+        _save(engine, resource, present)
+    return {"RevisionId": present.revision}
 
 
-@action("GetResourcePolicy")
+@action("GetResourcePolicy", reading=(_RESOURCE,))
 def get_resource_policy(engine: Engine, request: GetResourcePolicy) -> Answer:
     """The policy as it was attached, and its revision."""
-    with engine.reading:
-        policy = _policy(_resource(engine, request.resource_arn))
+    policy = _policy(_resource(engine, request.resource_arn))
     if policy is None:
         raise PolicyNotFoundException(f"{_NOT_FOUND}{request.resource_arn}")
     return {"Policy": policy.document, "RevisionId": policy.revision}
 
 
-@action("DeleteResourcePolicy")
+@action("DeleteResourcePolicy", writing=(_RESOURCE, _REVISION))
 def delete_resource_policy(engine: Engine, request: DeleteResourcePolicy) -> Answer:
     """Remove a policy, and return its revision. Without an expected revision, a missing policy is no error."""
-    with engine.writing:
-        resource = _resource(engine, request.resource_arn)
-        policy = _policy(resource)
-        _check_revision(resource, policy, request.expected_revision_id)
-        if policy is None:
-            return {}
-        _save(engine, resource, None)
-        return {"RevisionId": policy.revision}
+    resource = _resource(engine, request.resource_arn)
+    policy = _policy(resource)
+    if policy is None:
+        return {}
+    _save(engine, resource, None)
+    return {"RevisionId": policy.revision}
 
 
 def policy_document(engine: Engine, arn: str) -> str | None:
@@ -135,9 +145,8 @@ def new_policy(engine: Engine, document: str, previous: Policy | None = None) ->
     return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
 
 
-def _check_revision(
-    resource: StoredTable | Stream, policy: Policy | None, expected: str | None
-) -> None:
+def _check_revision(resource: StoredTable | Stream, expected: str | None) -> None:
+    policy = _policy(resource)
     if expected is None or expected == (_NO_POLICY if policy is None else policy.revision):
         return
     name = resource.name if isinstance(resource, StoredTable) else resource.table

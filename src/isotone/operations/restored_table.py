@@ -27,6 +27,7 @@ from isotone.errors import (
     TableInUseException,
     ValidationException,
 )
+from isotone.operations.action import ActionRule
 from isotone.operations.descriptions import key_elements, projection, vector_settings
 from isotone.operations.item_validation import INVALID
 from isotone.operations.table_requests import (
@@ -68,8 +69,7 @@ class Overrides(Protocol):
     def sse_specification_override(self) -> SSESpecification | None: ...
 
 
-def check_overrides(request: Overrides) -> None:
-    """Check what does not need the source: billing and throughput must fit together."""
+def _check_overrides(request: Overrides) -> None:
     if (
         request.billing_mode_override == "PAY_PER_REQUEST"
         and request.provisioned_throughput_override is not None
@@ -80,17 +80,30 @@ def check_overrides(request: Overrides) -> None:
         )
 
 
-def check_target(engine: Engine, name: str) -> None:
-    """Check that the table to create does not exist, and that not too many restores are running."""
+def _check_target(engine: Engine, request: Overrides) -> None:
+    name = request.target_table_name
     if name in engine.catalog.tables:
         raise TableAlreadyExistsException(f"Table already exists: {name}")
     if name in engine.catalog.creating:
         raise TableInUseException(f"Table is being created: {name}")
+
+
+def _check_running(engine: Engine, _: Overrides) -> None:
     if len(engine.catalog.creating) >= limits.CONCURRENT_RESTORES:
         raise LimitExceededException(
             "Subscriber limit exceeded: "
             f"Only {limits.CONCURRENT_RESTORES} tables can be restored simultaneously"
         )
+
+
+OVERRIDES_FIT: Final = ActionRule("throughput for an on-demand table", _check_overrides)
+"""The rule on overrides that does not need the source."""
+
+TARGET_IS_FREE: Final = (
+    ActionRule("a target that exists or is being created", _check_target),
+    ActionRule("too many restores at a time", _check_running),
+)
+"""The rules on the table to create."""
 
 
 def restored_schema(engine: Engine, source: TableSchema, request: Overrides) -> TableSchema:

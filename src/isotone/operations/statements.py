@@ -122,21 +122,15 @@ class ExecuteTransaction(ApiStructure, frozen=True):
 Requested = ExecuteStatement | BatchStatementRequest | ParameterizedStatement
 
 
-def _parameters(request: Requested) -> list[AttributeValue]:
+def parameters_of(request: Requested) -> list[AttributeValue]:
     """The parameters in normal form. A malformed one is reported before the statement is parsed."""
     return [parameter(value) for value in request.parameters or ()]
 
 
-def _bound(
-    request: Requested, parameters: list[AttributeValue], engine: Engine | None = None
-) -> tuple[AnyStatement, Values]:
-    """The statement of a request, and the values of its parameters in normal form.
-
-    With an engine, the index of a SELECT is checked before its columns.
-    """
+def parsed(request: Requested, engine: Engine | None = None) -> AnyStatement:
+    """The statement of a request; with an engine, the index of a SELECT is checked before its columns."""
     before_columns = None if engine is None else partial(_look_at_index, engine)
-    statement = parse_statement(request.statement, before_columns)
-    return statement, statement.bind(parameters)
+    return parse_statement(request.statement, before_columns)
 
 
 def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
@@ -150,7 +144,9 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 @action("ExecuteStatement", grouped=True)
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
     """Run one statement: read a page, or write one item."""
-    statement, values = _bound(request, _parameters(request), engine)
+    parameters = parameters_of(request)
+    statement = parsed(request, engine)
+    values = statement.bind(parameters)
     match statement:
         case Exists():
             raise ValidationException(messages.EXISTS_ALONE)
@@ -214,7 +210,9 @@ class _BatchedStatement:
 
     def parse(self) -> None:
         """Parse the parameters and the statement."""
-        statement, self.values = _bound(self.request, _parameters(self.request))
+        parameters = parameters_of(self.request)
+        statement = parsed(self.request)
+        self.values = statement.bind(parameters)
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         self.statement = statement
@@ -353,7 +351,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
 
 def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Values]]:
     """The statements of a transaction with their parameter values. An error names its statement."""
-    parameters = [_parameters(statement) for statement in request.transact_statements]
+    parameters = [parameters_of(statement) for statement in request.transact_statements]
     return [
         _transactional(place, *each)
         for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
@@ -372,7 +370,8 @@ def _transactional(
 ) -> tuple[AnyStatement, Values]:
     """A statement of a transaction. An error names its statement."""
     try:
-        statement, values = _bound(request, parameters)
+        statement = parsed(request)
+        values = statement.bind(parameters)
         if (
             isinstance(statement, UpdateStatement | DeleteStatement)
             and statement.returning is not None

@@ -37,7 +37,7 @@ from isotone.errors import (
     TrimmedDataAccessException,
     ValidationException,
 )
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.descriptions import key_elements
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
@@ -101,23 +101,37 @@ class GetRecords(ApiStructure, frozen=True):
 
 
 STREAM_NOT_FOUND: Final = "Requested resource not found: Stream: {arn} not found"
+NO_STREAM: Final = "Requested resource not found: Stream does not exist"
 _NO_SHARD: Final = "Requested resource not found: Shard does not exist"
 _EVENT_NAMES: Final = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE", EXPIRE: "REMOVE"}
 _TIME_TO_LIVE: Final = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
 _SEQUENCE_BASE: Final = 10**20  # added so that all numbers have 21 digits, like the service's
 
 
-@action("ListStreams")
+def _at_most(most: int, sentence: str) -> ActionRule:
+    def check(request: ListStreams | DescribeStream | GetRecords) -> None:
+        if request.limit is not None and request.limit > most:
+            raise ValidationException(f"{INVALID}Limit {sentence} {most}")
+
+    return ActionRule(f"a Limit above {most:,}", check)
+
+
+def _check_start(request: ListStreams) -> None:
+    if request.exclusive_start_stream_arn is not None:
+        _parts_of(request.exclusive_start_stream_arn)
+
+
+@action(
+    "ListStreams",
+    before=(
+        _at_most(limits.LIST_STREAMS, "cannot be greater than the maximum allowed size:"),
+        ActionRule("an ExclusiveStartStreamArn that is not that of a stream", _check_start),
+    ),
+)
 def list_streams(engine: Engine, request: ListStreams) -> Answer:
     """The streams of one table or of all, including deleted tables, a page at a time."""
     limit = request.limit or limits.LIST_STREAMS
-    if limit > limits.LIST_STREAMS:
-        raise ValidationException(
-            f"{INVALID}Limit cannot be greater than the maximum allowed size: {limits.LIST_STREAMS}"
-        )
     after = request.exclusive_start_stream_arn or ""
-    if after:
-        _parts_of(after)
     with engine.reading_beside as engine:
         by_arn = {
             stream_arn(engine, stream): stream
@@ -135,22 +149,35 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
     return answer
 
 
-@action("DescribeStream")
-def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
-    """A stream's settings and its shards, oldest first, a page at a time."""
-    limit = request.limit or limits.DESCRIBED_SHARDS
-    if limit > limits.DESCRIBED_SHARDS:
-        raise ValidationException(
-            f"{INVALID}Limit cannot be greater than the maximum: {limits.DESCRIBED_SHARDS}"
-        )
+def _check_filter_type(request: DescribeStream) -> None:
     if request.shard_filter is not None and request.shard_filter.type is None:
         raise detected(problem("'null'", "shardFilter.type", "Member must be CHILD_SHARDS"))
+
+
+def _check_filter_shard(request: DescribeStream) -> None:
     if request.shard_filter is not None and request.shard_filter.shard_id is None:
         raise ValidationException(f"{INVALID}ShardId must be passed for a ShardFilter of this type")
+
+
+def _check_filter_alone(request: DescribeStream) -> None:
     if request.shard_filter is not None and request.exclusive_start_shard_id is not None:
         raise ValidationException(
             "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
         )
+
+
+@action(
+    "DescribeStream",
+    before=(
+        _at_most(limits.DESCRIBED_SHARDS, "cannot be greater than the maximum:"),
+        ActionRule("a ShardFilter without Type", _check_filter_type),
+        ActionRule("a ShardFilter without ShardId", _check_filter_shard),
+        ActionRule("ShardFilter together with ExclusiveStartShardId", _check_filter_alone),
+    ),
+)
+def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
+    """A stream's settings and its shards, oldest first, a page at a time."""
+    limit = request.limit or limits.DESCRIBED_SHARDS
     with engine.reading_beside as engine:
         stream = stream_of_arn(engine, request.stream_arn)
         shards = streams.shards(engine, stream)
@@ -194,22 +221,26 @@ def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
     arn = request.stream_arn
     with engine.reading_beside as engine:
-        stream = stream_of_arn(engine, arn, "Requested resource not found: Stream does not exist")
-        shards = streams.shards(engine, stream)
-        shard = next((shard for shard in shards if shard.id == request.shard_id), None)
-        if shard is None:
-            raise ResourceNotFoundException(_NO_SHARD)
+        stream = stream_of_arn(engine, arn, NO_STREAM)
+        shard = shard_of(engine, stream, request.shard_id)
         sequence = _start(engine, stream, shard, request)
     return {"ShardIterator": _text_of(Iterator(arn, shard.number, sequence, _now(engine)))}
 
 
-@action("GetRecords")
+def shard_of(engine: Engine, stream: Stream, shard_id: str) -> StreamShard:
+    """The shard of a stream with an id."""
+    for shard in streams.shards(engine, stream):
+        if shard.id == shard_id:
+            return shard
+    raise ResourceNotFoundException(_NO_SHARD)
+
+
+@action(
+    "GetRecords",
+    before=(_at_most(limits.STREAM_RECORDS, "should be less than or equal to"),),
+)
 def get_records(engine: Engine, request: GetRecords) -> Answer:
     """The records of a shard from a position on, and the position after them."""
-    if request.limit is not None and request.limit > limits.STREAM_RECORDS:
-        raise ValidationException(
-            f"{INVALID}Limit should be less than or equal to {limits.STREAM_RECORDS}"
-        )
     iterator = _iterator_in(request.shard_iterator)
     if _now(engine) - iterator.made > limits.ITERATOR_LIFETIME * 1000:
         raise ExpiredIteratorException(

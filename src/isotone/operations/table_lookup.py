@@ -16,6 +16,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
+from isotone.operations.action import ActionRule
 from isotone.operations.request_grammar import NAME_CONSTRAINTS
 from isotone.operations.request_members import NAME_PATTERN
 from isotone.operations.request_validation import detected, problem
@@ -106,6 +107,18 @@ def changed_table(engine: Engine, name: str) -> StoredTable:
     if table.schema.is_creating:
         raise ResourceInUseException(f"{IN_USE}Table is being created: {table.name}")
     return table
+
+
+TABLE_IS_KNOWN: Final = ActionRule(
+    "no such table", lambda engine, request: described_table(engine, request.table_name)
+)
+"""The rule on the table of a control-plane request."""
+
+TABLE_CHANGES: Final = ActionRule(
+    "no such table, or one that is being created",
+    lambda engine, request: changed_table(engine, request.table_name),
+)
+"""The rule on the table that a control-plane request changes."""
 
 
 def table_of_arn(engine: Engine, arn: str) -> StoredTable:

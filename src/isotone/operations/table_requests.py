@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from isotone import limits
 from isotone.errors import LimitExceededException, ValidationException
+from isotone.operations.action import ActionRule, Rules
 from isotone.operations.item_validation import INVALID
 from isotone.operations.java_order import hashed
 from isotone.operations.legacy import refuse_repeated_names
@@ -35,7 +36,7 @@ from isotone.operations.request_members import (
     Tag,
     VectorDistanceFunction,
 )
-from isotone.operations.tags import check_tag_count, check_tags
+from isotone.operations.tags import TAGS_ARE_VALID, check_tag_count
 
 NonKeyAttributes = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(min_length=1, max_length=20)
@@ -356,20 +357,6 @@ _NO_UPDATE: Final[tuple[object, ...]] = (
 )
 
 
-def check_create_table(request: CreateTable) -> None:
-    """Check that a new table's throughput, keys and indexes fit together."""
-    _check_billing(request)
-    _check_bounds(request.provisioned_throughput)
-    _check_maximums(request.on_demand_throughput, request.billing_mode != "PAY_PER_REQUEST")
-    _check_definitions(request.key_schema, request.attribute_definitions)
-    check_key_schema(request.key_schema)
-    _check_lists(request)
-    check_local_indexes(request)
-    check_global_indexes(request)
-    check_tags(request.tags or ())
-    check_tag_count(len(request.tags or ()))
-
-
 def _check_billing(request: CreateTable) -> None:
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     if on_demand and request.provisioned_throughput is not None:
@@ -396,8 +383,10 @@ def _check_bounds(throughput: ProvisionedThroughput | None, index: str | None = 
             raise ValidationException(f"Given value {units} for {name} is out of bounds{where}")
 
 
-def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> None:
-    """Refuse a maximum of an on-demand table that is neither positive nor -1, which removes it."""
+def check_maximums(
+    maximums: OnDemandThroughput | None, provisioned: bool, of: str = "table"
+) -> None:
+    """Refuse a maximum of an on-demand table or index that is neither positive nor -1, which removes it."""
     if maximums is None:
         return
     for name, units in (
@@ -413,13 +402,12 @@ def _check_maximums(maximums: OnDemandThroughput | None, provisioned: bool) -> N
             )
         if units < 1 and units != -1:
             raise ValidationException(
-                f"{INVALID}Requested {name} for OnDemandThroughput for table "
+                f"{INVALID}Requested {name} for OnDemandThroughput for {of} "
                 "is outside of valid range"
             )
 
 
-def check_new_stream(stream: StreamSpecification | None) -> None:
-    """Check that a new table has a view type exactly if it has a stream."""
+def _check_new_stream(stream: StreamSpecification | None) -> None:
     if stream is None or stream.stream_enabled == (stream.stream_view_type is not None):
         return
     raise ValidationException(
@@ -445,22 +433,12 @@ def _check_changed_stream(stream: StreamSpecification | None) -> None:
     )
 
 
-def check_update_table(request: UpdateTable) -> None:
-    """Check that an update contains a change, and only one per index."""
+def _check_change(request: UpdateTable) -> None:
     if all(getattr(request, name) in _NO_UPDATE for name in _UPDATES):
         raise ValidationException(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
         )
-    _check_new_billing(request)
-    _check_bounds(request.provisioned_throughput)
-    _check_changed_stream(request.stream_specification)
-    created = _created_indexes(request.global_secondary_index_updates or [])
-    for index in created:
-        check_defined(index.key_schema, request.attribute_definitions)
-        check_key_schema(index.key_schema, parts_of_index=True)
-        check_projection(index.projection)
-    check_projected_count(_named(created))
 
 
 def _check_new_billing(request: UpdateTable) -> None:
@@ -476,12 +454,9 @@ def _check_new_billing(request: UpdateTable) -> None:
         )
 
 
-def _created_indexes(
-    updates: list[GlobalSecondaryIndexUpdate],
-) -> list[CreateGlobalSecondaryIndexAction]:
-    """The indexes to create, at most one; no index may be named twice."""
+def _check_updates(request: UpdateTable) -> None:
     named: set[str] = set()
-    for update in updates:
+    for update in request.global_secondary_index_updates or ():
         action = _action(update)
         if action.index_name in named:
             raise ValidationException(
@@ -490,10 +465,24 @@ def _created_indexes(
             )
         named.add(action.index_name)
         _check_bounds(getattr(action, "provisioned_throughput", None), action.index_name)
-    created = [update.create for update in updates if update.create is not None]
-    if len(created) + sum(update.delete is not None for update in updates) > 1:
+
+
+def _created(request: UpdateTable) -> list[CreateGlobalSecondaryIndexAction]:
+    updates = request.global_secondary_index_updates or ()
+    return [update.create for update in updates if update.create is not None]
+
+
+def _check_one_update(request: UpdateTable) -> None:
+    updates = request.global_secondary_index_updates or ()
+    if len(_created(request)) + sum(update.delete is not None for update in updates) > 1:
         raise LimitExceededException(ONE_AT_A_TIME)
-    return created
+
+
+def _check_created(request: UpdateTable) -> None:
+    for index in _created(request):
+        check_defined(index.key_schema, request.attribute_definitions)
+        check_key_schema(index.key_schema, parts_of_index=True)
+        check_projection(index.projection)
 
 
 def _action(update: GlobalSecondaryIndexUpdate) -> IndexAction:
@@ -585,24 +574,26 @@ def _check_lists(request: CreateTable) -> None:
         raise ValidationException(f"{INVALID}List of GlobalSecondaryIndexes is empty")
 
 
-def check_local_indexes(request: CreateTable) -> None:
-    """Check that local indexes share the table's partition key and have their own sort key."""
-    indexes = request.local_secondary_indexes
-    if indexes is None:
-        return
-    if len(request.key_schema) < 2:
+def _check_range_key(request: CreateTable) -> None:
+    if request.local_secondary_indexes and len(request.key_schema) < 2:
         raise ValidationException(
             f"{INVALID}Table KeySchema does not have a range key, "
             "which is required when specifying a LocalSecondaryIndex"
         )
+
+
+def _check_local_indexes(request: CreateTable) -> None:
     seen: set[str] = set()
-    for index in indexes:
+    for index in request.local_secondary_indexes or ():
         check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema)
         _check_local_key(index, request.key_schema[0].attribute_name)
         check_unique_name(index.index_name, seen)
         check_projection(index.projection)
-    if len(indexes) > limits.LOCAL_INDEXES:
+
+
+def _check_local_count(request: CreateTable) -> None:
+    if len(request.local_secondary_indexes or ()) > limits.LOCAL_INDEXES:
         raise ValidationException(
             f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}"
         )
@@ -622,23 +613,28 @@ def _check_local_key(index: LocalSecondaryIndex, table_hash_key: str) -> None:
         )
 
 
-def check_global_indexes(request: CreateTable) -> None:
-    """Check that global indexes have names, keys and throughput that fit the table."""
-    indexes = request.global_secondary_indexes
-    if indexes is None:
-        return
+def _check_global_indexes(request: CreateTable) -> None:
     seen = {index.index_name for index in request.local_secondary_indexes or ()}
-    for index in indexes:
+    for index in request.global_secondary_indexes or ():
         check_defined(index.key_schema, request.attribute_definitions)
         check_key_schema(index.key_schema, parts_of_index=True)
         check_unique_name(index.index_name, seen)
         check_projection(index.projection)
-        _check_throughput(index, request.billing_mode == "PAY_PER_REQUEST")
-    if len(indexes) > limits.GLOBAL_INDEXES:
+        on_demand = request.billing_mode == "PAY_PER_REQUEST"
+        _check_throughput(index, on_demand)
+        check_maximums(index.on_demand_throughput, not on_demand, f"index {index.index_name}")
+
+
+def _check_global_count(request: CreateTable) -> None:
+    if len(request.global_secondary_indexes or ()) > limits.GLOBAL_INDEXES:
         raise ValidationException(
             f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}"
         )
-    check_projected_count(_named((*(request.local_secondary_indexes or ()), *indexes)))
+
+
+def _check_names(request: CreateTable) -> None:
+    local, global_ = request.local_secondary_indexes, request.global_secondary_indexes
+    check_projected_count(_named((*(local or ()), *(global_ or ()))))
 
 
 def _check_throughput(index: GlobalSecondaryIndex, on_demand: bool) -> None:
@@ -708,8 +704,7 @@ def check_projected_count(named: int) -> None:
         )
 
 
-def check_attributes(request: CreateTable) -> None:
-    """Check that every defined attribute is part of some key."""
+def _check_all_are_used(request: CreateTable) -> None:
     local = request.local_secondary_indexes or ()
     global_ = request.global_secondary_indexes or ()
     of_indexes = [each.key_schema for each in (*local, *global_)]
@@ -732,3 +727,71 @@ def check_attributes(request: CreateTable) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     return f"[{', '.join(names)}]"
+
+
+# The orders of the rules
+
+TABLE_RULES: Final[Rules] = (
+    ActionRule("a BillingMode that contradicts the throughput", _check_billing),
+    ActionRule(
+        "throughput out of bounds", lambda request: _check_bounds(request.provisioned_throughput)
+    ),
+    ActionRule(
+        "OnDemandThroughput of a provisioned table, or out of bounds",
+        lambda request: check_maximums(
+            request.on_demand_throughput, request.billing_mode != "PAY_PER_REQUEST"
+        ),
+    ),
+    ActionRule(
+        "an attribute that is defined twice, or attributes of the key that are not defined",
+        lambda request: _check_definitions(request.key_schema, request.attribute_definitions),
+    ),
+    ActionRule("KeySchema", lambda request: check_key_schema(request.key_schema)),
+    ActionRule("an empty list of indexes", _check_lists),
+    ActionRule("local indexes of a table without a sort key", _check_range_key),
+    ActionRule(
+        "each local index in turn: definitions, key, a name that is taken, projection",
+        _check_local_indexes,
+    ),
+    ActionRule("too many local indexes", _check_local_count),
+    ActionRule(
+        "each global index in turn: definitions, key, a name that is taken, projection, throughput",
+        _check_global_indexes,
+    ),
+    ActionRule("too many global indexes", _check_global_count),
+    ActionRule("too many projected names", _check_names),
+    TAGS_ARE_VALID,
+    ActionRule("too many tags", lambda request: check_tag_count(len(request.tags or ()))),
+)
+"""The rules on the throughput, the keys and the indexes of a new table."""
+
+ALL_ARE_USED: Final = ActionRule("a defined attribute that no key uses", _check_all_are_used)
+"""The rule on the attributes of a new table, after those on its vector indexes."""
+
+NEW_STREAM: Final = ActionRule(
+    "a stream without a view type, or a view type without a stream",
+    lambda request: _check_new_stream(request.stream_specification),
+)
+"""The rule on the stream of a new table."""
+
+UPDATE_RULES: Final[Rules] = (
+    ActionRule("no change", _check_change),
+    ActionRule("a BillingMode that contradicts the throughput", _check_new_billing),
+    ActionRule(
+        "throughput out of bounds", lambda request: _check_bounds(request.provisioned_throughput)
+    ),
+    ActionRule(
+        "a stream without a view type, or a view type without a stream",
+        lambda request: _check_changed_stream(request.stream_specification),
+    ),
+    ActionRule(
+        "each index update in turn: no action or several, an index that is named twice, bounds",
+        _check_updates,
+    ),
+    ActionRule("more than one index that is created or deleted", _check_one_update),
+    ActionRule("a new index: definitions, key, projection", _check_created),
+    ActionRule(
+        "too many projected names", lambda request: check_projected_count(_named(_created(request)))
+    ),
+)
+"""The rules on an update that do not need the table."""

@@ -34,14 +34,25 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations import replicas, vector_indexes, warm_throughput
-from isotone.operations.action import Answer, action
+from isotone.operations.action import ActionRule, Answer, Rules, action
 from isotone.operations.descriptions import table_description, with_table_class
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure
 from isotone.operations.resource_policies import check_policy, new_policy
-from isotone.operations.table_lookup import IN_USE, changed_table, described_table, table_name
+from isotone.operations.table_lookup import (
+    IN_USE,
+    TABLE_CHANGES,
+    TABLE_IS_KNOWN,
+    changed_table,
+    described_table,
+    table_name,
+)
 from isotone.operations.table_requests import (
+    ALL_ARE_USED,
+    NEW_STREAM,
     ONE_AT_A_TIME,
+    TABLE_RULES,
+    UPDATE_RULES,
     AttributeDefinition,
     CreateGlobalSecondaryIndexAction,
     CreateTable,
@@ -54,46 +65,64 @@ from isotone.operations.table_requests import (
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTable,
-    check_attributes,
-    check_create_table,
-    check_new_stream,
+    check_maximums,
     check_projected_count,
-    check_update_table,
 )
 
 
-@action("CreateTable", starts_work=True)
-def create_table(engine: Engine, request: CreateTable) -> Answer:
-    """Create a table with its indexes; it is ready when the response is sent."""
-    check_create_table(request)
-    vector_indexes.check_created(request)
-    check_attributes(request)
-    check_new_stream(request.stream_specification)
+def _check_policy(request: CreateTable) -> None:
     if request.resource_policy is not None:
         check_policy(request.resource_policy)
-    name = table_name(request.table_name)
-    with engine.writing:
-        if engine.catalog.find(name) is not None:
-            raise ResourceInUseException(f"Table already exists: {name}")
-        schema = new_schema(engine, name, request)
-        check_projected_count(schema.projected_count)
-        if request.resource_policy is not None:
-            policy = new_policy(engine, request.resource_policy)
-            schema = msgspec.structs.replace(schema, policy=policy)
-        if request.stream_specification is not None:
-            schema = _with_stream(engine, schema, request.stream_specification)
-        table = engine.catalog.save(schema)
-        for tree in table.trees:
-            engine.store.create_tree(tree)
-        return {"TableDescription": table_description(engine, schema, "CREATING")}
 
 
-@action("DescribeTable")
+def check_table_is_new(engine: Engine, name: str) -> None:
+    """Check that no table has the name of a new one."""
+    if engine.catalog.find(name) is not None:
+        raise ResourceInUseException(f"Table already exists: {name}")
+
+
+NEW_TABLE: Final[Rules] = (*TABLE_RULES, *vector_indexes.CREATED, ALL_ARE_USED)
+"""The rules on the definition of a new table."""
+
+
+@action(
+    "CreateTable",
+    starts_work=True,
+    before=(
+        *NEW_TABLE,
+        NEW_STREAM,
+        ActionRule("a malformed ResourcePolicy", _check_policy),
+        ActionRule(
+            "an ARN that is not that of a table", lambda request: table_name(request.table_name)
+        ),
+    ),
+    writing=(
+        ActionRule(
+            "a table that exists",
+            lambda engine, request: check_table_is_new(engine, table_name(request.table_name)),
+        ),
+    ),
+)
+def create_table(engine: Engine, request: CreateTable) -> Answer:
+    """Create a table with its indexes; it is ready when the response is sent."""
+    schema = new_schema(engine, table_name(request.table_name), request)
+    check_projected_count(schema.projected_count)
+    if request.resource_policy is not None:
+        policy = new_policy(engine, request.resource_policy)
+        schema = msgspec.structs.replace(schema, policy=policy)
+    if request.stream_specification is not None:
+        schema = _with_stream(engine, schema, request.stream_specification)
+    table = engine.catalog.save(schema)
+    for tree in table.trees:
+        engine.store.create_tree(tree)
+    return {"TableDescription": table_description(engine, schema, "CREATING")}
+
+
+@action("DescribeTable", reading=(TABLE_IS_KNOWN,))
 def describe_table(engine: Engine, request: DescribeTable) -> Answer:
     """A table's keys, indexes and settings, with exact counts."""
-    with engine.reading_beside as engine:
-        table = described_table(engine, request.table_name)
-        return {"Table": table_description(engine, table.schema)}
+    table = described_table(engine, request.table_name)
+    return {"Table": table_description(engine, table.schema)}
 
 
 @action("ListTables")
@@ -122,25 +151,31 @@ _NOT_OF_DELETED: Final = (
 )
 
 
-@action("DeleteTable", starts_work=True)
+def _check_unprotected(engine: Engine, request: DeleteTable) -> None:
+    if changed_table(engine, request.table_name).schema.deletion_protection:
+        raise ValidationException(
+            "Resource cannot be deleted as it is currently protected against deletion. "
+            "Disable deletion protection first."
+        )
+
+
+@action(
+    "DeleteTable",
+    starts_work=True,
+    writing=(TABLE_CHANGES, ActionRule("a protected table", _check_unprotected)),
+)
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
     """Delete a table with everything in it. Its stream can be read for another day.
 
     With point-in-time recovery, its items remain as a system backup. Replicas in other regions stay.
     """
-    with engine.writing:
-        table = changed_table(engine, request.table_name)
-        if table.schema.deletion_protection:
-            raise ValidationException(
-                "Resource cannot be deleted as it is currently protected against deletion. "
-                "Disable deletion protection first."
-            )
-        description = table_description(engine, table.schema, "DELETING")
-        for member in _NOT_OF_DELETED:
-            description.pop(member, None)
-        _remove(engine, table)
-        replicas.leave_group(engine, table.schema)
-        return {"TableDescription": description}
+    table = changed_table(engine, request.table_name)
+    description = table_description(engine, table.schema, "DELETING")
+    for member in _NOT_OF_DELETED:
+        description.pop(member, None)
+    _remove(engine, table)
+    replicas.leave_group(engine, table.schema)
+    return {"TableDescription": description}
 
 
 def _remove(engine: Engine, table: StoredTable) -> None:
@@ -159,24 +194,42 @@ def _remove(engine: Engine, table: StoredTable) -> None:
             backfill.drop(engine, tree)
 
 
-@action("UpdateTable", starts_work=True)
+def _check_maximums(engine: Engine, request: UpdateTable) -> None:
+    schema = changed_table(engine, request.table_name).schema
+    provisioned = (request.billing_mode or schema.billing) == "PROVISIONED"
+    check_maximums(request.on_demand_throughput, provisioned)
+    for each in request.global_secondary_index_updates or ():
+        index = each.create or each.update
+        if index is not None:
+            check_maximums(index.on_demand_throughput, provisioned, f"index {index.index_name}")
+
+
+@action(
+    "UpdateTable",
+    starts_work=True,
+    before=(*UPDATE_RULES, *vector_indexes.UPDATED),
+    writing=(
+        TABLE_CHANGES,
+        ActionRule(
+            "OnDemandThroughput of a provisioned table or index, or out of bounds",
+            _check_maximums,
+        ),
+    ),
+)
 def update_table(engine: Engine, request: UpdateTable) -> Answer:
     """Change capacity, billing and protection; add or drop global indexes while the table is in use."""
-    check_update_table(request)
-    vector_indexes.check_updates(request)
-    with engine.writing:
-        before = changed_table(engine, request.table_name).schema
-        shown = _update(engine, before, request)
-        if replicas.follows(before):
-            for region, replica in replicas.others(engine, before):
-                with region.writing:
-                    _update(region, replica, replicas.followed(request))
-        if replicas.are_updated(request):
-            after = replicas.update(engine, engine.catalog.tables[before.name].schema, request)
-            for region in map(engine.regions.__getitem__, replicas.deleted_regions(request)):
-                _remove(region, region.catalog.tables[before.name])
-            shown = table_description(engine, after, "UPDATING")
-        return {"TableDescription": shown}
+    before = changed_table(engine, request.table_name).schema
+    shown = _update(engine, before, request)
+    if replicas.follows(before):
+        for region, replica in replicas.others(engine, before):
+            with region.writing:
+                _update(region, replica, replicas.followed(request))
+    if replicas.are_updated(request):
+        after = replicas.update(engine, engine.catalog.tables[before.name].schema, request)
+        for region in map(engine.regions.__getitem__, replicas.deleted_regions(request)):
+            _remove(region, region.catalog.tables[before.name])
+        shown = table_description(engine, after, "UPDATING")
+    return {"TableDescription": shown}
 
 
 def _update(engine: Engine, before: TableSchema, request: UpdateTable) -> dict[str, Any]:

@@ -24,8 +24,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.transfers import Export, Job
 from isotone.errors import ApiError, LimitExceededException, ValidationException
 from isotone.exchange import compression
-from isotone.exchange.objects import ObjectStore
-from isotone.operations.action import Answer
+from isotone.operations.action import ActionRule, Answer, Rules
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_lookup import table_arn, table_name
@@ -51,30 +50,42 @@ _NO_BUCKETS: Final = (
 )
 
 
-def bucket_store(engine: Engine, *prefixes: str | None) -> ObjectStore:
-    """The store of buckets. Raises ValidationException if there is none, or if a prefix leaves its bucket."""
-    if engine.objects is None:
-        raise ValidationException(_NO_BUCKETS)
-    for prefix in prefixes:
-        if ".." in (prefix or "").split("/") or "\0" in (prefix or ""):
+def buckets_exist(*prefixes: Callable[[Any], str | None]) -> ActionRule:
+    """The rule that there are buckets, and that no prefix of a request leaves its own."""
+
+    def check(engine: Engine, request: Any) -> None:
+        if engine.objects is None:
+            raise ValidationException(_NO_BUCKETS)
+        for prefix in (read(request) or "" for read in prefixes):
+            if ".." in prefix.split("/") or "\0" in prefix:
+                raise ValidationException(
+                    f"The prefix {prefix!r} leaves its bucket: write it without '..'"
+                )
+
+    return ActionRule("no buckets, or a prefix that leaves its own", check)
+
+
+def can_decompress(wanted: Callable[[Any], InputCompression | None]) -> ActionRule:
+    """The rule that this Python can read the compression of a request."""
+
+    def check(request: Any) -> None:
+        if not compression.can_read(wanted(request) or "NONE"):
+            raise ValidationException(compression.NO_ZSTD)
+
+    return ActionRule("a compression that this Python cannot read", check)
+
+
+def key_is_used(encrypted: Callable[[Any], Any]) -> ActionRule:
+    """The rule that only files that are encrypted with a key have one."""
+
+    def check(request: Any) -> None:
+        files = encrypted(request)
+        if files.s3_sse_kms_key_id is not None and files.s3_sse_algorithm != "KMS":
             raise ValidationException(
-                f"The prefix {prefix!r} leaves its bucket: write it without '..'"
+                f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
             )
-    return engine.objects
 
-
-def check_compression(wanted: InputCompression | None) -> None:
-    """Refuse a compression that this Python cannot read."""
-    if not compression.can_read(wanted or "NONE"):
-        raise ValidationException(compression.NO_ZSTD)
-
-
-def check_encryption(algorithm: SseAlgorithm | None, key: str | None) -> None:
-    """Refuse an encryption key for files that are not encrypted with it."""
-    if key is not None and algorithm != "KMS":
-        raise ValidationException(
-            f"{INVALID}S3SseKmsKeyId is only supported for S3SseAlgorithm KMS"
-        )
+    return ActionRule("S3SseKmsKeyId without KMS", check)
 
 
 def members_of(value: Any) -> Any:
@@ -120,13 +131,37 @@ class JobKind(Generic[AnyJob]):
                 transfers.begin(engine, job)
             return {self.described: self.description(engine, job)}
 
-    def check_running(self, engine: Engine) -> None:
-        """Refuse another job while the allowed number is running."""
+    def of_new(self, *rules: ActionRule) -> Rules:
+        """Rules on requests that begin a job: that of their token first, then that jobs are few, then `rules`.
+
+        A request that repeats an earlier one need not keep them.
+        """
+
+        def unless_repeated(rule: ActionRule) -> ActionRule:
+            def check(engine: Engine, request: ApiStructure) -> None:
+                if self._repeated(engine, members_of(request)) is None:
+                    rule.check(engine, request)
+
+            return ActionRule(rule.says, check)
+
+        token = ActionRule("a ClientToken that was used for another request", lambda *_: None)
+        running = ActionRule(
+            "too many jobs at a time", lambda engine, request: self._check_running(engine)
+        )
+        return tuple(map(unless_repeated, (token, running, *rules)))
+
+    def _check_running(self, engine: Engine) -> None:
         if sum(job.ended is None for job in self._known(engine)) >= self.most:
             noun = self.name.replace("-", " ")
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {self.most} {noun}s can run simultaneously"
             )
+
+    def is_known(self, arn: Callable[[Any], str]) -> ActionRule:
+        """The rule that there is a job with the ARN of a request."""
+        return ActionRule(
+            f"no such {self.name}", lambda engine, request: self.find(engine, arn(request))
+        )
 
     def find(self, engine: Engine, arn: str) -> AnyJob:
         """The job with an ARN. Raises `missing` if there is none."""
@@ -137,8 +172,7 @@ class JobKind(Generic[AnyJob]):
 
     def describe(self, engine: Engine, arn: str) -> Answer:
         """The answer that describes the job with an ARN."""
-        with engine.reading:
-            return {self.described: self.description(engine, self.find(engine, arn))}
+        return {self.described: self.description(engine, self.find(engine, arn))}
 
     def page(
         self, engine: Engine, size: int, token: str | None, table: str | None = None
@@ -197,6 +231,18 @@ def _name(job: Job) -> str:
         return "export"
     return "bulk-operation" if job.is_bulk else "import"
 
+
+TABLE_IS_NAMED: Final = ActionRule(
+    "an invalid TableArn",
+    lambda request: request.table_arn is None or table_name(request.table_arn, "tableArn"),
+)
+"""The rule on the table whose jobs are listed."""
+
+TOKEN_IS_VALID: Final = ActionRule(
+    "an invalid NextToken",
+    lambda request: request.next_token is None or _id_in(request.next_token),
+)
+"""The rule on the place at which a list goes on."""
 
 _WIDTH: Final = 56  # characters; 112 in hexadecimal, the minimum of ListImports
 

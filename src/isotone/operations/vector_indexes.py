@@ -1,12 +1,13 @@
 """Vector indexes in CreateTable and UpdateTable: validation rules, and schemas.
 
 AttributeDefinitions has the types of the attributes in a search schema, but must not contain the vector attribute.
-`check_created` and `check_updates` are the rules that need only the request.
+`CREATED` and `UPDATED` are the rules that need only the request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -20,6 +21,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
+from isotone.operations.action import ActionRule, Rules
 from isotone.operations.item_validation import INVALID
 from isotone.operations.table_lookup import IN_USE
 from isotone.operations.table_requests import (
@@ -36,33 +38,40 @@ from isotone.operations.table_requests import (
 ON_DEMAND_ONLY = f"{INVALID}Vector indexes are only supported for PAY_PER_REQUEST tables"
 
 
-def check_created(request: CreateTable) -> None:
-    """Check that the vector indexes of a new table fit the table and each other."""
-    indexes = request.vector_indexes
-    if indexes is None:
-        return
-    if not indexes:
+def _check_some(request: CreateTable) -> None:
+    if request.vector_indexes == []:
         raise ValidationException(f"{INVALID}List of VectorIndexes is empty")
+
+
+def _check_each(request: CreateTable) -> None:
     local = request.local_secondary_indexes or ()
     seen = {index.index_name for index in (*local, *(request.global_secondary_indexes or ()))}
-    for index in indexes:
+    for index in request.vector_indexes or ():
         _check_definition(index, request.attribute_definitions)
         check_unique_name(index.index_name, seen)
-    if request.billing_mode != "PAY_PER_REQUEST":
+
+
+def _check_billing(request: CreateTable) -> None:
+    if request.vector_indexes and request.billing_mode != "PAY_PER_REQUEST":
         raise ValidationException(ON_DEMAND_ONLY)
-    if len(indexes) > limits.VECTOR_INDEXES:
+
+
+def _check_count(request: CreateTable) -> None:
+    if len(request.vector_indexes or ()) > limits.VECTOR_INDEXES:
         raise ValidationException(
             f"{INVALID}VectorIndex count exceeds the per-table limit of {limits.VECTOR_INDEXES}"
         )
+
+
+def _check_equal_dimensions(request: CreateTable) -> None:
+    indexes = request.vector_indexes or ()
     _check_dimensions(
         (index.vector_attribute.attribute_name, index.dimensions) for index in indexes
     )
 
 
-def check_updates(request: UpdateTable) -> None:
-    """Check that at most one index is created or deleted, and that its definition is valid."""
-    updates = request.vector_index_updates or ()
-    for update in updates:
+def _check_updates(request: UpdateTable) -> None:
+    for update in request.vector_index_updates or ():
         if (update.create is None) == (update.delete is None):
             verb = "may not" if update.create else "must not"
             which = "Only one" if update.create else "One"
@@ -71,9 +80,35 @@ def check_updates(request: UpdateTable) -> None:
             )
         if update.create is not None:
             _check_definition(update.create, request.attribute_definitions or ())
+
+
+def _check_one_update(request: UpdateTable) -> None:
+    updates = request.vector_index_updates or ()
     others = request.global_secondary_index_updates or ()
     if updates and len(updates) + sum(other.update is None for other in others) > 1:
         raise LimitExceededException(ONE_AT_A_TIME)
+
+
+CREATED: Final[Rules] = (
+    ActionRule("an empty list of vector indexes", _check_some),
+    ActionRule(
+        "each vector index in turn: SearchSchema, dimensions, projection, definitions, a taken name",
+        _check_each,
+    ),
+    ActionRule("vector indexes of a table that is not on demand", _check_billing),
+    ActionRule("too many vector indexes", _check_count),
+    ActionRule("vector indexes with other dimensions of one attribute", _check_equal_dimensions),
+)
+"""The rules on the vector indexes of a new table."""
+
+UPDATED: Final[Rules] = (
+    ActionRule(
+        "each vector index update in turn: neither Create nor Delete, or both; its definition",
+        _check_updates,
+    ),
+    ActionRule("more than one update of indexes", _check_one_update),
+)
+"""The rules on vector index updates."""
 
 
 def _check_definition(index: VectorIndex, definitions: Iterable[AttributeDefinition]) -> None:

@@ -63,7 +63,7 @@ _NO_FLOATS: Final = (
 )
 _PLAIN: Final = r"-?[0-9]{1,19}(?:\.[0-9]{1,18})?"
 _are_plain: Final = re.compile(f"{_PLAIN}(?:,{_PLAIN})*").fullmatch
-_check: Final = checker(
+check_parameters: Final = checker(
     ExpressionParameters(
         expressions=("search_condition_expression", "projection_expression"),
         with_values=("search_condition_expression",),
@@ -71,15 +71,20 @@ _check: Final = checker(
 )
 
 
-@action("SearchVectors")
-def search_vectors(engine: Engine, request: SearchVectors) -> Answer:
-    """Find the items whose vectors are nearest to a vector. Reads the partition of the index once."""
-    _check(request)
+def check_top_k(request: SearchVectors) -> None:
+    """Check that not too many results are asked for."""
     if request.top_k > limits.SEARCH_RESULTS:
         raise ValidationException(
             f"Provided TopK value '{request.top_k}' is out of valid range. "
             f"The value must be between 1 and {limits.SEARCH_RESULTS} inclusive"
         )
+
+
+@action("SearchVectors")
+def search_vectors(engine: Engine, request: SearchVectors) -> Answer:
+    """Find the items whose vectors are nearest to a vector. Reads the partition of the index once."""
+    check_parameters(request)
+    check_top_k(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     condition = binding.search_condition(request.search_condition_expression)
     projection = binding.projection(request.projection_expression)
