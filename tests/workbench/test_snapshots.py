@@ -18,13 +18,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.between import Between
 from tests.moving.tables import NAME, create, fill, items, key_of, order
 from tests.oracle import wanted
 from tests.workbench.page import Browserless
 
 import isotone
 from isotone import moving
-from isotone.backends.interface import Backend
 from isotone.backends.opening import open_backend
 from isotone.server import running_server
 from isotone.tables import threads
@@ -44,16 +44,6 @@ def database() -> Iterator[isotone.Database]:
         create(database)
         fill(database, ORDERS)
         yield database
-
-
-class Elsewhere:
-    """An engine that is asked for one request at a time, and has no snapshot of one moment."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        return self._backend.execute(operation, request, deadline)
 
 
 @pytest.fixture
@@ -331,14 +321,12 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
 def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
     begun, gate = threading.Event(), threading.Event()
 
-    class Slow:
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "Scan":
-                begun.set()
-                gate.wait(30)
-            return database.execute(operation, request, deadline)
+    def wait(operation: str, _: Any) -> None:
+        if operation == "Scan":
+            begun.set()
+            gate.wait(30)
 
-    backend: Any = Slow()
+    backend: Any = Between(database, wait)
     pages = Workbench(backend, target="slow", remote=True, snapshots=tmp_path)
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
@@ -479,14 +467,12 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
     """Nor is a snapshot deleted while items are put back from it; and the job can be stopped."""
     begun, gate = threading.Event(), threading.Event()
 
-    class Slow(Elsewhere):
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "UpdateItem":
-                begun.set()
-                gate.wait(30)
-            return super().execute(operation, request, deadline)
+    def wait(operation: str, _: Any) -> None:
+        if operation == "UpdateItem":
+            begun.set()
+            gate.wait(30)
 
-    pages = Workbench(Slow(database), target="slow", remote=True, snapshots=tmp_path)
+    pages = Workbench(Between(database, wait), target="slow", remote=True, snapshots=tmp_path)
     numbers = range(100, 120)  # more than are written at the same time
     for number in numbers:
         database.execute("PutItem", {"TableName": NAME, "Item": order(number)})
@@ -541,7 +527,7 @@ def test_the_newest_snapshot_is_the_first_one(serve):
 def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
     """The address of Amazon's service is that of every account."""
 
-    class Account(Elsewhere):
+    class Account(Between):
         def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if "ResourceArn" in request:
                 return {}
@@ -551,7 +537,7 @@ def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
                 answer["Table"]["TableArn"] = arn
             return answer
 
-    for backend in (Elsewhere(database), Account(database)):
+    for backend in (Between(database), Account(database)):
         pages = Workbench(backend, target="dynamodb://us-east-1", snapshots=tmp_path)
         with running_server(database, pages=pages) as url:
             take(Browserless(url))
@@ -588,13 +574,11 @@ def test_a_table_that_is_made_again_has_its_settings_when_that_is_stopped(databa
     expiry = {"AttributeName": "expires", "Enabled": True}
     database.execute("UpdateTimeToLive", {"TableName": NAME, "TimeToLiveSpecification": expiry})
 
-    class Stopping(Elsewhere):
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "PutItem":
-                page.call("comparison_stop", {"id": found["id"]})
-            return super().execute(operation, request, deadline)
+    def stop(operation: str, _: Any) -> None:
+        if operation == "PutItem":
+            page.call("comparison_stop", {"id": found["id"]})
 
-    pages = Workbench(Stopping(database), target="x", remote=True, snapshots=tmp_path)
+    pages = Workbench(Between(database, stop), target="x", remote=True, snapshots=tmp_path)
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
         identity = take(page)
