@@ -52,6 +52,7 @@ class ManualClock:
         self.set(now)
 
     def now(self) -> float:
+        """The seconds since the Unix epoch that were set."""
         return self._now
 
     def monotonic(self) -> float:
