@@ -94,6 +94,23 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     add_address(parser, port=8000)
+    _words_of_dynamodb_local(parser)
+
+
+def _words_of_dynamodb_local(parser: argparse.ArgumentParser) -> None:
+    """Options under the names that a command line of DynamoDB Local has."""
+    add = parser.add_argument_group("words of DynamoDB Local").add_argument
+    add("-inMemory", dest="memory", action="store_true", help="--memory")
+    add(
+        "-port",
+        dest="port",
+        metavar="PORT",
+        type=port_number,
+        default=argparse.SUPPRESS,
+        help="--port",
+    )
+    add("-dbPath", metavar="DIR", help="the file is DIR/isotone.db")
+    add("-sharedDb", action="store_true", help="nothing: all access keys share the tables")
 
 
 def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -221,6 +238,10 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    if arguments.dbPath is not None:
+        if arguments.file:
+            raise UsageError("-dbPath cannot be combined with FILE; use one of them")
+        arguments.file = str(Path(arguments.dbPath) / "isotone.db")
     if arguments.memory and arguments.file:
         raise UsageError("--memory cannot be combined with FILE; use one of them")
     if arguments.faults and arguments.credentials:
@@ -229,6 +250,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         )
     from isotone.backends import embedded
     from isotone.server import serve
+    from isotone.server.service_manager import notify
 
     nodes = _nodes(arguments.localnodes)
     prepare(arguments)
@@ -254,6 +276,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         )
 
     def ready(url: str) -> None:
+        notify(b"READY=1")
         if not arguments.quiet:
             print(announcement(what, url), flush=True)
             if pages is not None:
