@@ -348,6 +348,11 @@ class Entity:
 
     __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
 
+    def _repr_html_(self) -> str:
+        from isotone.model.reading.showing import table_html
+
+        return table_html([self], type(self).__name__)
+
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in visible(self).items())
         return f"{type(self).__name__}({inner})"
