@@ -114,6 +114,35 @@ def test_every_public_name_has_a_docstring(entry: reference.Entry) -> None:
         assert bare == []
 
 
+# What a call gives, and no program makes.
+GIVEN = """
+AdjacencyEdge Attachment BulkProgress Change CollectionDrawing Condition Context DiffReport EdgeWrites EngineWarning
+Event Explanation Exported Family FeedPage FeedPost FindingCount Followers HeadroomNotice HeadroomWarning Imported
+Inferred KeyDifference LeaseBlock LintReport LockHolder Merge Message MockDynamoDB Neighbor Page Point PointPage
+Progress Query QueueCounts QueueEntry Read RewriteExample RewriteFailure Rewritten RunningWorker Scan ScoreEvent
+Snapshot SortedSetMember Standing Standings Stats Stopped Summary TableDifference Transaction Undone UniqueWrites
+Verification WorkerDeadLetter WorkerProgress WorkerSettings
+"""
+STORE_WITHOUT_EXAMPLE = {"capabilities", "close", "run", "run_batches"}
+
+
+def has_example(thing: Any) -> bool:
+    """Whether a docstring has a block of code, or a call between backticks."""
+    text = inspect.getdoc(thing) or ""
+    blocks = map(reference.is_code, re.split(r"\n\s*\n", text))
+    return any(blocks) or re.search(r"`[^`]*\([^`]*`", text) is not None
+
+
+@pytest.mark.parametrize("entry", MADE_FOR_PROGRAMS, ids=lambda entry: entry.name)
+def test_what_programs_call_has_an_example(entry: reference.Entry) -> None:
+    assert has_example(entry.object) or entry.name.rpartition(".")[2] in GIVEN.split()
+
+
+@pytest.mark.parametrize(("name", "member"), [*reference.members(isotone.Store)])
+def test_every_operation_of_a_store_has_an_example(name: str, member: Any) -> None:
+    assert has_example(member) != (name in STORE_WITHOUT_EXAMPLE)
+
+
 def test_an_example_of_a_docstring_is_a_block() -> None:
     text = reference.markdown("Puts it.\n\nRaises nothing.\n\nstore.put(order)\n\nstore.get(Order)")
     assert text == (

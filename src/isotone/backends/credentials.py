@@ -15,7 +15,11 @@ from isotone.errors import NoCredentials, UsageError
 
 
 class Credentials(NamedTuple):
-    """An access key; `token` belongs to temporary ones."""
+    """An access key; `token` belongs to temporary ones.
+
+    >>> isotone.Credentials("AKIA...", "secret").token is None
+    True
+    """
 
     access_key: str
     secret_key: str

@@ -87,6 +87,11 @@ class Entity:
 
     A class without `table=` that extends an entity is a kind of that entity: it shares its table and keys, and reads of
     the base return each item as an instance of its kind.
+
+        class Order(Entity, table=shop):
+            customer: Attr[str] = field()
+            number: Attr[int] = field(max=99_999)
+            primary = Key("CUSTOMER", customer).sort("ORDER", number)
     """
 
     __schema__: ClassVar[EntitySchema]

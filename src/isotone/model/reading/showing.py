@@ -41,6 +41,8 @@ def show(
 
     `by` is the key whose attributes are shown, by default the primary one. Raises `UsageError` for anything but
     entities, such as a query that has not been read.
+
+        isotone.show(store.all(query), Order.number, Order.status)
     """
     print(table_text(_entities(entities), fields, by), file=file)
 
