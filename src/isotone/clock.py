@@ -26,7 +26,11 @@ def monotonic_of(clock: Clock) -> Callable[[], float]:
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The time of the machine.
+
+    >>> isotone.SystemClock().now() > 1_700_000_000
+    True
+    """
 
     __slots__ = ()
 
@@ -52,6 +56,7 @@ class ManualClock:
         self.set(now)
 
     def now(self) -> float:
+        """The seconds since the Unix epoch that were set."""
         return self._now
 
     def monotonic(self) -> float:

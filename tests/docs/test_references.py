@@ -13,6 +13,7 @@ from tests.docs.pages import PAGES, ROOT, Page, page
 import isotone
 import isotone.testing
 from isotone import errors
+from isotone.backends import proxies
 from isotone.cli.program import COMMANDS, parser_of
 from isotone.client import exceptions
 from isotone.model.finding_kinds import FINDING_KINDS, Kind
@@ -158,6 +159,17 @@ def test_the_tree_of_errors_is_that_of_the_classes() -> None:
 def test_every_public_name_is_documented() -> None:
     text, names = page("docs/api.md").text, [n for n in isotone.__all__ if n[0] != "_"]
     assert [name for name in names if not re.search(rf"`isotone\.{name}\b", text)] == []
+
+
+def test_every_environment_variable_is_documented() -> None:
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/isotone").rglob("*.py")
+    )
+    form = r'environ(?:ment)?(?:\.get\(|\[)\s*"([A-Z_]+)"|"([A-Z_]+)" (?:not )?in os\.environ'
+    read = {"".join(names) for names in re.findall(form, source)} | {*proxies._NAMES[::2]}
+    assert len(read) > 15
+    section = page("docs/api.md").section("Environment variables")
+    assert [name for name in sorted(read) if f"`{name}" not in section] == []
 
 
 @pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)

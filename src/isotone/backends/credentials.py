@@ -15,7 +15,11 @@ from isotone.errors import NoCredentials, UsageError
 
 
 class Credentials(NamedTuple):
-    """An access key; a temporary one has a `token`."""
+    """An access key; a temporary one has a `token`.
+
+    >>> isotone.Credentials("AKIA...", "secret").token is None
+    True
+    """
 
     access_key: str
     secret_key: str

@@ -109,6 +109,10 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
+
+        >>> with isotone.open(":memory:", durability="process") as database:
+        ...     database.client().list_tables()["TableNames"]
+        []
     """
     if type(stream_shards) is not int or not 1 <= stream_shards <= OPEN_SHARDS:
         raise UsageError(
@@ -168,6 +172,8 @@ def backup(
     The copy is checked, and gets its name only when it is complete and on the disk. `force` replaces an existing
     target, `compact` leaves out free pages, and `update` changes an earlier backup to the present state, writing
     only what differs. `progress` is called with the bytes done and those in all.
+
+        isotone.backup("shop.db", "shop-2026-02-01.db")
     """
     from isotone.storage import file_copies
 
@@ -193,6 +199,8 @@ def restore(
     """Make a database file of a backup, which is checked first; returns its size.
 
     With `force`, an existing file gets the content of the backup in one transaction, also while programs use it.
+
+        isotone.restore("shop-2026-02-01.db", "shop.db")
     """
     from isotone.storage import file_copies
 
@@ -247,6 +255,8 @@ def repair(
 
     The result has the `items` that each table got, what was `lost`, and the `problems` that are left, normally none.
     `progress` is called with the pages done and those in all.
+
+        isotone.repair("shop.db", "repaired.db")
     """
     from isotone.engine import repair as repairing
 
@@ -259,6 +269,8 @@ def compact(
     """Give the free pages of a database file back to the disk; returns its size before and after.
 
     Reads continue meanwhile, writes wait. Raises `StorageBusy` if another process is in the way.
+
+        before, after = isotone.compact("shop.db")
     """
     from isotone.storage import file_copies
 
@@ -357,6 +369,11 @@ class Database(Native):
     Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of the
     database. Each export and each import has a thread of its own, because it may wait for a network. These threads are
     started when there is such work, including work that another process left unfinished.
+
+        >>> database = isotone.open(":memory:")
+        >>> database.execute("ListTables", {})
+        {'TableNames': []}
+        >>> database.close()
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:

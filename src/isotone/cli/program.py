@@ -86,6 +86,8 @@ COMMANDS: Final = {
     "compact": CommandEntry("backups", "give a file's free space back to the disk"),
     "check": CommandEntry("checking", "verify a file: structure, indexes, counts"),
     "repair": CommandEntry("checking", "save what a damaged file has into a new one"),
+    "doctor": CommandEntry("doctor", "print what a bug report needs"),
+    "completion": CommandEntry("completion", "print the script that completes words in a shell"),
     "version": CommandEntry("checking", "print versions"),
 }
 
@@ -126,7 +128,7 @@ def _print_overview() -> int:
 
 def overview() -> str:
     """The text of `isotone --help`."""
-    lines = [f"  {name:<10}{entry.summary}" for name, entry in COMMANDS.items()]
+    lines = [f"  {name:<11}{entry.summary}" for name, entry in COMMANDS.items()]
     return "\n".join([_INTRODUCTION, "commands:", *lines, "", _FIRST_STEPS])
 
 

@@ -112,6 +112,23 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     add_address(parser, port=8000)
+    _words_of_dynamodb_local(parser)
+
+
+def _words_of_dynamodb_local(parser: argparse.ArgumentParser) -> None:
+    """Options under the names that a command line of DynamoDB Local has."""
+    add = parser.add_argument_group("words of DynamoDB Local").add_argument
+    add("-inMemory", dest="memory", action="store_true", help="--memory")
+    add(
+        "-port",
+        dest="port",
+        metavar="PORT",
+        type=port_number,
+        default=argparse.SUPPRESS,
+        help="--port",
+    )
+    add("-dbPath", metavar="DIR", help="the file is DIR/isotone.db")
+    add("-sharedDb", action="store_true", help="nothing: all access keys share the tables")
 
 
 def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -256,6 +273,10 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    if arguments.dbPath is not None:
+        if arguments.file:
+            raise UsageError("-dbPath cannot be combined with FILE; use one of them")
+        arguments.file = str(Path(arguments.dbPath) / "isotone.db")
     if arguments.memory and arguments.file:
         raise UsageError("--memory cannot be combined with FILE; use one of them")
     if arguments.faults and arguments.credentials:
@@ -264,6 +285,8 @@ def _serve(arguments: argparse.Namespace) -> int:
         )
     if arguments.workers > 1 and (arguments.file or MEMORY) == MEMORY:
         raise UsageError("--workers needs a FILE: a database in memory belongs to one process")
+    from isotone.server.service_manager import notify
+
     nodes = _nodes(arguments.localnodes)
     prepare(arguments)
     check_model(arguments.model, arguments.workload)
@@ -271,6 +294,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     shows = not arguments.no_workbench and _may_show_pages(arguments)
 
     def ready(url: str) -> None:
+        notify(b"READY=1")
         if not arguments.quiet:
             print(announcement("memory" if path == MEMORY else path, url), flush=True)
             if shows:

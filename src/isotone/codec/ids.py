@@ -318,7 +318,11 @@ _UUIDS: Final = Uuid7s()
 
 
 def uuid7() -> UUID:
-    """The next UUID of version 7 of this process, about 1.5 µs."""
+    """The next UUID of version 7 of this process, about 1.5 µs.
+
+    >>> uuid7() < uuid7()
+    True
+    """
     return _UUIDS.new()
 
 

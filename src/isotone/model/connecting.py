@@ -100,6 +100,9 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
     """Connect to an async store, as `connect` does; also accepts an aioboto3 client.
 
     A file is read and written in worker threads, so the event loop does not wait for the disk.
+
+        async with isotone.aconnect("http://localhost:8000") as store:
+            await store.put(order)
     """
     _check(options)
     backend, close = _taped_async(target, options)

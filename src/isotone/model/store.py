@@ -39,7 +39,12 @@ R = TypeVar("R")
 
 @show_signatures
 class Store(Runner, Operations[Waits], Waits):
-    """A store whose operations block; created by `connect`."""
+    """A store whose operations block; created by `connect`.
+
+    >>> with isotone.connect(":memory:") as other:
+    ...     other.create_tables(Order.__schema__.table)
+    ['shop']
+    """
 
     def __init__(
         self,
@@ -91,7 +96,11 @@ class Store(Runner, Operations[Waits], Waits):
 
 @show_signatures
 class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
-    """A store whose operations are awaited; created by `aconnect`. Works in any event loop."""
+    """A store whose operations are awaited; created by `aconnect`. Works in any event loop.
+
+    async with isotone.aconnect("shop.db") as store:
+        page = await store.page(query, size=25)
+    """
 
     def __init__(
         self,

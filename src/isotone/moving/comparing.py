@@ -163,6 +163,8 @@ def diff(
     Cost: both tables are read once, consistently; and once more if they differ. Compare when nobody writes: keys that
     are written meanwhile may count as different, though those shown were read again.
     Raises `UsageError` for a table that exists on neither side.
+
+        assert diff("shop.db", "dynamodb://eu-west-1").is_equal
     """
     check_number("segments", segments, "segments")
     stop = stop or threading.Event()
@@ -186,7 +188,10 @@ def diff(
 
 
 async def adiff(source: Target, target: Target, tables: Any = None, **options: Any) -> DiffReport:
-    """`diff` in a thread, for async programs."""
+    """`diff` in a thread, for async programs.
+
+    assert (await adiff("shop.db", "http://localhost:8000")).is_equal
+    """
     return await run_async(diff, source, target, tables, **options)
 
 

@@ -142,6 +142,8 @@ def copy(
     Cost: the source is read once with consistent reads, the target written once; a cut-over reads both again.
     Raises `UsageError` for tables that do not exist or do not fit, `InProgress` if another process is at the same copy,
     `ChangesLost` if the stream has dropped changes.
+
+        done = copy("shop.db", "dynamodb://eu-west-1", ["Orders"])
     """
     stop = stop or threading.Event()
     ends = {"the source": file_of(source), "the target": file_of(target)}
@@ -168,7 +170,10 @@ def copy(
 async def acopy(
     source: Target, target: Target, tables: Tables | None = None, **options: Any
 ) -> Copied:
-    """`copy` in a thread, for async programs. If it is cancelled, it ends after the current pages."""
+    """`copy` in a thread, for async programs. If it is cancelled, it ends after the current pages.
+
+    done = await acopy("shop.db", "http://localhost:8000")
+    """
     return await run_async(copy, source, target, tables, **options)
 
 

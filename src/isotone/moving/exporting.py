@@ -125,6 +125,8 @@ def export_items(
     Cost: one consistent read of the table, and of 2,000 items more for CSV and Parquet.
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
     the same export.
+
+        export_items("shop.db", "Orders", "orders.jsonl.gz")
     """
     check_number("segments", segments, "segments")
     check_outputs(
@@ -151,7 +153,10 @@ def export_items(
 
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
-    """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
+    """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued.
+
+    await aexport_items("http://localhost:8000", "Orders", "orders.jsonl")
+    """
     return await run_async(export_items, source, table, target, **options)
 
 

@@ -132,6 +132,8 @@ def import_items(
     Cost: one write for each row, in batches.
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
     the same import.
+
+        import_items("orders.jsonl.gz", "shop.db", "Orders")
     """
     check_number("workers", workers, "threads")
     check_place(source, format)  # before a file is created
@@ -190,7 +192,10 @@ def import_items(
 
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
-    """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
+    """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued.
+
+    await aimport_items("orders.jsonl", "http://localhost:8000", "Orders")
+    """
     return await run_async(import_items, source, target, table, **options)
 
 

@@ -113,6 +113,7 @@ class ServerConnection(asyncio.Protocol):
         "_fault",
         "_finishing",
         "_gate",
+        "_head_only",
         "_headers",
         "_held",
         "_in_head",
@@ -190,6 +191,7 @@ class ServerConnection(asyncio.Protocol):
         self._blocked = False
         self._turn_ends = 0.0
         self._finishing = False  # the next answer is the last one
+        self._head_only = False  # the last answer is that to a HEAD: it has no body
         self._deaf = False
         self._parser = httptools.HttpRequestParser(self)
 
@@ -327,6 +329,10 @@ class ServerConnection(asyncio.Protocol):
             return
         urls, headers, chunks = self._url, self._headers, self._body
         method = parser.get_method()
+        if (
+            method == b"HEAD"
+        ):  # answered like a GET, and last: an answer without its body needs no bookkeeping then
+            method, self._head_only = b"GET", True
         url = urls[0] if len(urls) == 1 else b"".join(urls)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         request: _Request | None = None
@@ -338,7 +344,7 @@ class ServerConnection(asyncio.Protocol):
                 request = self._read(method, url, headers, spelled, body)
             else:
                 request = self._read_soon(Received(method, url, headers, spelled, body))
-        keep_alive = parser.should_keep_alive()
+        keep_alive = parser.should_keep_alive() and not self._head_only
         urls.clear()
         headers.clear()
         chunks.clear()
@@ -531,6 +537,8 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
         if self._transport.is_closing():
             return
+        if self._head_only and not keep_alive:
+            response = response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
         self._transport.write(response)
         if not keep_alive:
             self._end()

@@ -314,8 +314,7 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
         return _OF_OPERATORS[path]
     if method == b"OPTIONS" and cors:
         return PlainResponse(200, b"", cors, _preflight(headers))
-    body = b"" if method == b"HEAD" else NOT_FOUND.body
-    return NOT_FOUND._replace(cors=cors, body=body)
+    return NOT_FOUND._replace(cors=cors)
 
 
 def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:

@@ -67,7 +67,14 @@ _END: Final[dict[Side, Attr[str]]] = {"left": AdjacencyEdge.left, "right": Adjac
 
 
 class Adjacency(Structure[S]):
-    """The edges of one relation. Nodes are texts, or entities of the class given for their side."""
+    """The edges of one relation. Nodes are texts, or entities of the class given for their side.
+
+    >>> takes = Adjacency(store, "takes")
+    >>> created = takes.create_table()
+    >>> edge = takes.link("ann", "algebra")
+    >>> [edge.right for edge in takes.rights("ann")], [edge.left for edge in takes.lefts("algebra")]
+    (['algebra'], ['ann'])
+    """
 
     def __init__(
         self,

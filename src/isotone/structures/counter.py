@@ -177,6 +177,11 @@ class Counter(_AnyCounter[S]):
     """A number that many writers add to.
 
     With `expires`, it starts again at 0 that long after its first addition; later additions do not extend it.
+
+        >>> likes = Counter(store, "likes")
+        >>> created = likes.create_table()
+        >>> likes.add(3), likes.add(), likes.value()
+        (3, 4, 4)
     """
 
     def __init__(
@@ -206,6 +211,12 @@ class ShardedCounter(_AnyCounter[S]):
     """A counter for more writes than one item accepts; a read adds up its shards.
 
     The number of shards may grow, but must not shrink. A `Counter` can be changed to a `ShardedCounter`.
+
+        >>> orders = ShardedCounter(store, "orders", 20)
+        >>> created = orders.create_table()
+        >>> orders.add(3); orders.add()
+        >>> orders.value()
+        4
     """
 
     def __init__(

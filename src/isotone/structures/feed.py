@@ -68,6 +68,12 @@ class Feed(Structure[S]):
     - `backfill`: how many of an author's posts a new follower gets at once.
     - `hide_unfollowed`: hide posts of authors whom the reader no longer follows. False keeps delivered posts.
     - `lag`: seconds by which a post may be delivered late and `read_newer` still finds it.
+
+        >>> feed = Feed(store, "site")
+        >>> feed.create_table()
+        >>> post = feed.post("ann", "Good morning")
+        >>> [post.content for post in feed.read("ann")]
+        ['Good morning']
     """
 
     def __init__(

@@ -84,6 +84,11 @@ class Idempotency(Structure[S]):
     - `remember`: seconds for which a result is kept.
     - `skew`: seconds by which the machines' clocks may differ. An attempt that died is replaced that long
       after its lease.
+
+        >>> payments = Idempotency(store, "payments")
+        >>> created = payments.create_table()
+        >>> [payments.once("order:157", lambda: "receipt 7") for attempt in range(2)]
+        ['receipt 7', 'receipt 7']
     """
 
     def __init__(

@@ -72,6 +72,11 @@ class Lock(Structure[S]):
     - `skew`: seconds by which the machines' clocks may differ. A lease is taken over that long after its end.
     - `trust_clocks`: False if clocks may differ by more. Then a lock is taken over only if its item has
       not changed for a whole lease, by this machine's monotonic time: steps of the clock do not count.
+
+        >>> created = Lock(store, "report").create_table()
+        >>> with Lock(store, "report") as lock:
+        ...     lock.fence
+        1
     """
 
     def __init__(

@@ -88,6 +88,14 @@ class Queue(Structure[S]):
     - `shards`: partitions over which the queue is spread; the same for all users of the queue.
     - `priorities`: levels of priority that may be given to `put`.
     - `remember`: seconds for which the tokens of `put` are kept.
+
+        >>> mails = Queue(store, "mails")
+        >>> created = mails.create_table()
+        >>> put = mails.put({"to": "ann"})
+        >>> for message in mails.consume(idle=0):
+        ...     with mails.handling(message):
+        ...         message.body["to"]
+        'ann'
     """
 
     def __init__(

@@ -72,6 +72,12 @@ class SortedSet(Structure[S]):
     `ranked`: ranks and counts by score take a few reads, but each change of a score is a transaction.
     `shards`: the number of partitions of the members. `expires`: when the whole set expires; with True,
     `expire` and `persist` set it. All three belong to the set: use the same values everywhere.
+
+        >>> trending = SortedSet(store, "trending")
+        >>> created = trending.create_table()
+        >>> added = trending.zadd({"song:1": 1, "song:2": 3, "song:3": 2})
+        >>> trending.zrevrange(0, 1)
+        ['song:2', 'song:3']
     """
 
     def __init__(

@@ -52,6 +52,12 @@ class Worker:
     - `table`: must be declared with a stream.
     - `leases`: the table of leases and checkpoints; by default `TABLE.workers`. It may be the table itself.
     - `settings`: see `WorkerSettings`.
+
+        counting = Worker("counting", shop)
+
+        @counting.on(Order, "inserted")
+        def count(event: Event[Order], context: Context) -> None:
+            Counter(context.store, "orders").add()
     """
 
     def __init__(

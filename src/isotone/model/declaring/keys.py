@@ -98,7 +98,10 @@ class Key:
 
 
 class Index(Key):
-    """A secondary index's key. `when` makes it sparse: only entities that satisfy it have an entry."""
+    """A secondary index's key. `when` makes it sparse: only entities that satisfy it have an entry.
+
+    by_status = Index("GSI1", "CUSTOMER", customer_id, when=status != "DONE").sort(status, number)
+    """
 
     def __init__(
         self,
@@ -587,6 +590,8 @@ def in_order(part: Attr[Any] | Component) -> Component:
     """An enum or Literal, sorted in the order of its declared values, not by their text.
 
     The field may be optional: as with any field, None means that the index has no entry.
+
+        by_urgency = Index("GSI1", "TEAM", team).sort(in_order(urgency))
     """
     return replace(component_of(part), form="in_order")
 

@@ -36,7 +36,10 @@ def Number(name: str) -> KeyAttribute:  # noqa: N802 - named like the type that 
 
 
 def Binary(name: str) -> KeyAttribute:  # noqa: N802
-    """A key attribute of type binary."""
+    """A key attribute of type binary.
+
+    Table("files", partition=Binary("digest"), sort=None)
+    """
     return KeyAttribute(name, "B")
 
 
@@ -91,6 +94,8 @@ def Global(  # noqa: N802
     """A global secondary index; up to four attributes in each part of its key.
 
     `one_kind` reserves it for one entity, so that scanning the index reads only that entity.
+
+        Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK", projection="KEYS_ONLY")})
     """
     layout = KeyLayout(_attributes(partition), _attributes(sort))
     for part in (layout.partition, layout.sort):
@@ -102,7 +107,10 @@ def Global(  # noqa: N802
 
 
 def Local(sort: KeyName, *, projection: Projection = "ALL") -> IndexLayout:  # noqa: N802
-    """A local secondary index: the table's partition key with another sort key."""
+    """A local secondary index: the table's partition key with another sort key.
+
+    Table("shop", indexes={"by_total": Local("total")})
+    """
     return IndexLayout("local", KeyLayout((), _attributes(sort)), projection)
 
 

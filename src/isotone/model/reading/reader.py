@@ -97,6 +97,15 @@ class Page(Sequence[E_co]):
         self.stats = stats
         self.invalid = invalid
 
+    def _repr_html_(self) -> str:
+        from isotone.model.reading.showing import table_html
+
+        entities = cast("list[Entity]", self.items)
+        more = "" if self.cursor is None else "; more follow"
+        return table_html(
+            entities, f"{pluralized(len(entities), 'result')}, {self.stats.units:g} units{more}"
+        )
+
     def __repr__(self) -> str:
         return f"Page({self.items!r}, cursor={self.cursor!r}, previous={self.previous!r})"
 
