@@ -32,18 +32,19 @@ from isotone.moving.table_making import TableDefinition
 from isotone.tables.job_state import locked
 
 _FORM: Final = 1
-_ID: Final = re.compile(r"[0-9a-z-]{1,100}")
+_ID: Final = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-z-]{1,80}")
 _TEMPORARY: Final = "isotone_snapshots_"
 _OWNER: Final = "owner.lock"
 _OLD: Final = 60.0  # seconds after which a folder of a process that has ended is deleted
 
 
 class SnapshotTable(msgspec.Struct, frozen=True):
-    """One table of a snapshot: what it was, how many items it had, and their size."""
+    """One table of a snapshot: what it was, how many items it had, and their size. `identity` is that of its copy in the file."""
 
     definition: TableDefinition
     items: int
     bytes: int
+    identity: str = ""
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):
@@ -138,7 +139,9 @@ class SnapshotFolder:
     def sweep(self) -> None:
         """Delete what killed processes have left: drafts, which have a lock. Other databases in the folder are somebody else's."""
         for file in self.path.glob("*.db"):
-            if file.with_suffix(".json").exists() or not file.with_suffix(".lock").exists():
+            if not _ID.fullmatch(file.stem) or not file.with_suffix(".lock").exists():
+                continue
+            if file.with_suffix(".json").exists():
                 continue
             with suppress(InProgress, UsageError), locked(file.with_suffix(".lock")):
                 if not file.with_suffix(".json").exists():  # it may have been completed just now
