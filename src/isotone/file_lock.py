@@ -3,6 +3,7 @@
 file = open_locked(Path("orders.jsonl.part"))      # with what an earlier process has left in it
 file.truncate(0)
 …
+check_in_place(file, "orders.jsonl.part", size)   # of what was written
 Path("orders.jsonl.part").replace("orders.jsonl")  # while it is locked, so nobody else writes into it
 file.close()
 """
@@ -12,10 +13,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from isotone.errors import InProgress
+from isotone.errors import InProgress, StorageError
 
 WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 """Errors of file systems that have no locks."""
@@ -27,10 +29,11 @@ _REFUSAL: Final = "another process is writing {}: wait until it is done, or give
 def open_locked(path: Path, refusal: str = "") -> BinaryIO:
     """Open a file for reading and writing, and lock it; raises `InProgress` if another process has locked it.
 
-    The file is created if it does not exist. On a file system without locks it is opened unlocked.
+    The file is created if it does not exist. Writes append, so that a file emptied by another program gets no gap
+    (`check_in_place`). On a file system without locks it is opened unlocked.
     """
     while True:
-        mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, mode, 0o666), "r+b")
         try:
             lock(file)
@@ -42,6 +45,23 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
             file.close()
             raise InProgress(refusal or _REFUSAL.format(path)) from None
         file.close()  # the process that had the lock has renamed or deleted the file
+
+
+def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None:
+    """Raise `StorageError` if a path does not name an open file any more, or the file has another size than was written.
+
+    A lock keeps out other programs of Isotone alone: whoever deletes, replaces or empties a file that is being written takes
+    what was written before, or gets what is written next.
+    """
+    found = os.fstat(file.fileno())
+    try:
+        is_same = os.path.samestat(found, Path(path).stat())
+    except OSError:
+        is_same = False
+    if not is_same or found.st_size != size:
+        raise StorageError(
+            f"{path} was deleted, replaced or changed while it was written, so what was written to it is not whole: begin again"
+        )
 
 
 if sys.platform == "win32":

@@ -23,7 +23,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
@@ -127,18 +127,26 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replace a file's content atomically and durably: after a crash it is the old one or the new one."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # a name of its own
     try:
-        with new.open("xb") as file:
+        with errors_name(path), new.open("xb") as file:
             if path.exists():
                 new.chmod(stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
-    except OSError as error:
-        error.filename = str(path)  # the name that the user gave
-        raise
+        with errors_name(path):
+            new.replace(path)
     finally:
         new.unlink(missing_ok=True)
+
+
+@contextmanager
+def errors_name(path: Place) -> Iterator[None]:
+    """Errors of the system in this block name a file as the user knows it: of a write they name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 # Kinds of files

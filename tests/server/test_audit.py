@@ -255,6 +255,25 @@ def test_on_a_full_disk_the_line_goes_to_the_log_of_the_server(
     assert json.loads(whole)["action"] == "GetItem", "after half a line a new one begins"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete an open file")
+@pytest.mark.parametrize("there", ["nothing", "another file", "a folder"])
+def test_no_line_goes_to_a_file_that_was_deleted(audit, tmp_path, caplog, there):
+    path = tmp_path / "audit.log"
+    audit.write(AuditEntry(source="::1", action="GetItem"), b"{}")
+    path.unlink()
+    if there == "another file":
+        path.write_text("{}\n")
+    elif there == "a folder":
+        path.mkdir()
+    with caplog.at_level(logging.ERROR, "isotone.server"):
+        audit.write(AuditEntry(source="::1", action="PutItem"), b"{}")
+    if there == "a folder":
+        assert "the audit log cannot be written (the file was deleted): {" in caplog.text
+        assert '"action":"PutItem"' in caplog.text
+    else:
+        assert lines(path)[-1]["action"] == "PutItem"
+
+
 def test_a_large_request_leaves_one_line_when_it_is_answered(database, tmp_path):
     target = tmp_path / "audit.log"
     with running_server(database, audit_log=target) as url:

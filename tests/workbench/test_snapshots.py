@@ -30,7 +30,7 @@ from isotone.server import running_server
 from isotone.tables import threads
 from isotone.tables.job_state import locked
 from isotone.workbench import Workbench, snapshot_folder, snapshots
-from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for
+from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for, new_id
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
 ORDERS = 60
@@ -187,7 +187,7 @@ def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
 
 def test_a_file_in_the_temporary_folder_goes_with_the_workbench(database):
     folder = folder_for(":memory:", remote=False)
-    with folder.draft("one") as file:
+    with folder.draft(new_id("one")) as file:
         file.write_bytes(b"x")
         assert file.exists()
     path = folder.path
@@ -288,7 +288,7 @@ def test_what_an_engine_refuses_is_told(serve, database):
         ("snapshot_take", {"tables": []}, "not a list of table names"),
         ("snapshot_take", {"tables": "Orders"}, "not a list of table names"),
         ("snapshot_take", {"name": "x" * 101}, "up to 100"),
-        ("snapshot_delete", {"id": "nothing"}, "no snapshot 'nothing'"),
+        ("snapshot_delete", {"id": "20260101-000000-x"}, "no snapshot '20260101-000000-x'"),
         ("snapshot_delete", {"id": "../../etc/passwd"}, "not the id"),
         ("comparison_rows", {"id": 7, "list": "all", "at": 0, "count": 1}, "compare again"),
         ("comparison", {"from": "x", "to": "now"}, "'table'"),
@@ -306,7 +306,7 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     assert failed["state"] == "failed"
     assert "Nowhere" in failed["fault"]
     for before, after, table, told in (
-        ("gone", "now", NAME, "no snapshot 'gone'"),
+        ("20260101-000000-gone", "now", NAME, "no snapshot '20260101-000000-gone'"),
         ("../x", "now", NAME, "not the id"),
         (take(page), "now", "Nowhere", "neither side"),
     ):
@@ -387,14 +387,15 @@ def test_the_number_of_comparisons_is_bounded(serve, tmp_path):
 
 def test_what_a_killed_process_left_is_deleted_and_what_another_one_writes_is_not(tmp_path):
     folder = SnapshotFolder(tmp_path)
-    for name in ("killed", "running"):
+    running = new_id("running")
+    for name in (new_id("killed"), running):
         for suffix in (".db", ".db-wal", ".lock"):
             (tmp_path / f"{name}{suffix}").touch()
-    with locked(tmp_path / "running.lock"):
+    with locked(tmp_path / f"{running}.lock"):
         (tmp_path / "broken.json").write_text("{}")
         assert folder.all() == ([], ["broken.json"])
         assert {each.name for each in tmp_path.iterdir()} == {
-            "running.db", "running.db-wal", "running.lock", "broken.json",
+            f"{running}.db", f"{running}.db-wal", f"{running}.lock", "broken.json",
         }  # fmt: skip
 
 
@@ -403,6 +404,8 @@ def test_other_databases_in_the_folder_stay(serve, database, tmp_path):
     isotone.open(tmp_path / "shop.db").close()
     isotone.open(tmp_path / "locked.db").close()
     (tmp_path / "locked.lock").write_text("of another program")
+    isotone.open(tmp_path / "copied.db").close()
+    (tmp_path / "copied.lock").touch()  # of a job with `--state copied`
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     with running_server(
         database, pages=Workbench(database, target="shop.db", snapshots=tmp_path)
@@ -444,6 +447,31 @@ def test_a_snapshot_without_its_file_is_compared_with_nothing(serve, tmp_path, c
         "failed", f"{file} is missing or empty",
     )  # fmt: skip
     assert (file.read_bytes() if file.exists() else None) == content
+
+
+@pytest.mark.parametrize("how", ["exchanged", "another database", "a damaged description"])
+def test_a_file_that_is_not_the_one_of_its_description_is_not_compared(
+    serve, database, tmp_path, how
+):
+    page = serve()
+    first = take(page, "first")
+    change(database)
+    second = take(page, "second")  # with as many items
+    folder = tmp_path / "snapshots"
+    if how == "exchanged":
+        (folder / f"{first}.db").replace(folder / "kept")
+        (folder / f"{second}.db").replace(folder / f"{first}.db")
+        (folder / "kept").replace(folder / f"{second}.db")
+    elif how == "another database":
+        (folder / f"{first}.db").unlink()
+        isotone.open(folder / f"{first}.db").close()
+    else:
+        description = folder / f"{first}.json"
+        description.write_text(description.read_text().replace(f'"{NAME}":', f'"{NAME}s":', 1))
+    found = compare(page, first)
+    assert found["state"] == "failed"
+    assert "is not the one of its description" in found["fault"]
+    assert "error" not in page.call("snapshots")
 
 
 def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):
@@ -504,11 +532,11 @@ def test_a_snapshot_that_is_completed_during_a_sweep_stays(tmp_path, monkeypatch
     """A sweep finds no description of it, and gets its lock when it has one."""
     folder = SnapshotFolder(tmp_path)
     with ExitStack() as draft:
-        file = draft.enter_context(folder.draft("one"))
+        file = draft.enter_context(folder.draft(new_id("one")))
         file.touch()
 
         def complete_and_lock(path: Path) -> Any:
-            (tmp_path / "one.json").touch()
+            file.with_suffix(".json").touch()
             draft.close()
             return locked(path)
 

@@ -24,7 +24,7 @@ import msgspec
 from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.output_paths import OutputPath, check_output
 
 _PART: Final = ".part"
@@ -45,6 +45,7 @@ class TapeWriter:
         self._file = open_locked(self._unfinished)
         self._file.truncate(0)
         self._lock = Lock()
+        self._size = 0
         self._write(_HEADER)
 
     def answered(self, operation: str, request: Request, response: Response) -> None:
@@ -58,18 +59,20 @@ class TapeWriter:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         with self._lock:
-            self._file.write(msgspec.json.encode(line) + b"\n")
+            self._size += self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
         """Finish the tape. Closing twice does nothing."""
         with self._lock:
-            if not self._file.closed:
+            if self._file.closed:
+                return
+            with self._file:
                 self._file.flush()
+                check_in_place(self._file, self._unfinished, self._size)
                 if os.name == "nt":
                     self._file.close()  # Windows cannot rename an open file
                 check_output(self._output)  # again: another file may have appeared there
                 self._unfinished.replace(self._path)
-                self._file.close()
 
 
 class Recorder(Native):

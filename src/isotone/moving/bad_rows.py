@@ -11,7 +11,7 @@ import msgspec
 
 from isotone.crc import crc32
 from isotone.errors import BadRow, UsageError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.input_files import InputRow
 from isotone.moving.output_files import sum_of
 
@@ -38,7 +38,7 @@ class BadRows:
         self._taken = 0
         self._is_durable = True
         self.failure: BadRow | None = None
-        self.checksum = 0  # of the file
+        self._size = self.checksum = 0  # of the file
 
     def open(self, size: int, checksum: int | None = None) -> None:
         """Open a new file, or continue one that had this size and checksum when it was saved.
@@ -60,7 +60,7 @@ class BadRows:
         else:  # rows were removed from it, or another import has written to it
             found = sum_of(self._file, self._path.stat().st_size)
         self.checksum = found[0]
-        self._file.seek(0, os.SEEK_END)
+        self._size = self._file.seek(0, os.SEEK_END)
         self._end_line()
 
     def _end_line(self) -> None:
@@ -74,7 +74,7 @@ class BadRows:
     def _write(self, content: bytes) -> None:
         assert self._file is not None
         self._file.write(content)
-        self.checksum = crc32(content, self.checksum)
+        self._size, self.checksum = self._size + len(content), crc32(content, self.checksum)
 
     def close(self) -> None:
         """Close the file."""
@@ -108,11 +108,13 @@ class BadRows:
         """Make the rows durable; returns the size of the file."""
         if self._file is None:
             return 0
+        assert self._path is not None
         if not self._is_durable:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._is_durable = True
-        return self._file.tell()
+        check_in_place(self._file, self._path, self._size)
+        return self._size
 
 
 def _check_is_of_bad_rows(path: Path, *, is_begun: bool) -> None:

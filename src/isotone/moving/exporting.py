@@ -37,7 +37,7 @@ from isotone.moving.file_names import (
     table_file,
 )
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
-from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
+from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output, sum_of
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.moving.target_checks import same_table
@@ -245,7 +245,7 @@ class _Export:
 
     def run(self, *, with_table: bool, force: bool, report: Report) -> Exported:
         entry = self._entry
-        if entry.is_over and self._is_in_place():
+        if entry.is_over and not force and self._is_in_place():
             return self._finished(report)
         entry.is_over = False
         output = self._output(force=force)
@@ -274,10 +274,12 @@ class _Export:
 
     def _is_in_place(self) -> bool:
         """Whether the file of a finished export already has its name; a folder is always finished again."""
-        if self._is_folder or fspath(self._target) == STANDARD:
+        saved, path = self._entry.output, Path(self._target)
+        if self._is_folder or not isinstance(saved, list) or not path.is_file():
             return False
-        path = Path(self._target)
-        return path.exists() and not path.with_name(path.name + PART).exists()
+        size, checksum = saved
+        with path.open("rb") as file:
+            return sum_of(file, size) == (checksum, size) and not file.read(1)
 
     def _finished(self, report: Report) -> Exported:
         """The result of an export that ended before it could be reported."""

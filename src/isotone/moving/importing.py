@@ -270,8 +270,9 @@ def _typed(text: str) -> KeyElement:
 def _continued(job: JobState, rows: Input, new: _ImportState, table: str) -> _ImportState:
     """The state of an earlier run over the same files into the same table, positioned there; or the new state."""
     entry = job.get(table, _ImportState)
-    same = ("fingerprint", "form", "identity")
-    if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
+    if entry is None or (entry.form, entry.identity) != (new.form, new.identity):
+        return new
+    if not f"{new.fingerprint} ".startswith(f"{entry.fingerprint} "):  # before, it was shorter
         return new
     if entry.types not in (None, new.types):  # states of earlier versions have no types
         return new

@@ -279,8 +279,9 @@ class _Counted:
 
 
 def _stamp(path: Path) -> str:
+    """Another file in the place of one has another stamp, though its size and time of change were copied."""
     state = path.stat()
-    return f"{state.st_size} {state.st_mtime_ns}"
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
 
 
 # Folders

@@ -29,7 +29,7 @@ from isotone.errors import StorageError, UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, ExportLayout, summary_of
 from isotone.exchange.objects import Bucket, Folder, ObjectStoreError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
 from isotone.output_paths import STANDARD, OutputPath, check_output
@@ -81,7 +81,7 @@ class FileOutput:
         self._has_member = False
         self._compressor = compressor(compression)
         self._file: Any = None
-        self._sum = 0  # the CRC of what was written
+        self._size = self._sum = 0  # the length of what was written, and its CRC
         self.is_resumable = self._place != STANDARD
 
     def begin(self, saved: Any) -> bool:
@@ -106,6 +106,7 @@ class FileOutput:
             length = self._sum = 0
         self._file.truncate(length)
         self._file.seek(length)
+        self._size = length
         return is_same
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
@@ -116,7 +117,7 @@ class FileOutput:
         self._write(self._compressor.compress(content))
 
     def _write(self, content: bytes) -> None:
-        self._sum = crc32(content, self._sum)
+        self._size, self._sum = self._size + len(content), crc32(content, self._sum)
         self._file.write(content)
 
     @property
@@ -133,12 +134,13 @@ class FileOutput:
         if not self.is_resumable:
             return None
         os.fsync(self._file.fileno())
-        return [self._file.tell(), self._sum]
+        check_in_place(self._file, self._place + PART, self._size)
+        return [self._size, self._sum]
 
     def finish(self) -> None:
         self.save()
         if self.is_resumable:
-            name_part(self._file, self._place, force=self._force)
+            name_part(self._file, self._place, self._size, force=self._force)
 
     def close(self) -> None:
         if self.is_resumable and self._file is not None:
@@ -171,9 +173,10 @@ def sum_of(file: BinaryIO, length: int) -> tuple[int, int]:
     return total, read
 
 
-def name_part(file: BinaryIO, place: str, *, force: bool) -> None:
-    """Give a complete file its name, and close it. It stays locked until then, if an open file can be renamed."""
+def name_part(file: BinaryIO, place: str, size: int, *, force: bool) -> None:
+    """Give a complete file of this size its name, and close it. It stays locked until then, if an open file can be renamed."""
     check_free(place, force=force)
+    check_in_place(file, place + PART, size)
     if os.name == "nt":
         file.close()
     Path(place + PART).replace(place)

@@ -23,7 +23,7 @@ from uuid import UUID
 
 from isotone.errors import UsageError
 from isotone.exchange.item_files import PutRecord, Record, Unreadable
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.columns import JSON, REST, FileColumns, add_rest, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free, name_part
@@ -117,6 +117,7 @@ class ParquetOutput:
         self._force = force
         self._rows: list[list[Any]] = []
         self._size = 0
+        self._written = 0  # bytes of the file
         self._writer: Any = None
         self._file: BinaryIO | None = None
 
@@ -127,6 +128,8 @@ class ParquetOutput:
         self._writer = _library("pyarrow.parquet").ParquetWriter(
             self._file, self._schema, compression="zstd"
         )
+        self._file.flush()
+        self._written = self._file.tell()
         return False
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
@@ -156,6 +159,8 @@ class ParquetOutput:
         return content
 
     def _write_group(self) -> None:
+        assert self._file is not None
+        check_in_place(self._file, self._place + PART, self._written)
         arrow = _library()
         columns = zip(*self._rows, strict=True) if self._rows else [[] for _ in self._schema]
         arrays = [
@@ -164,6 +169,8 @@ class ParquetOutput:
         ]
         self._writer.write_table(arrow.Table.from_arrays(arrays, schema=self._schema))
         self._rows, self._size = [], 0
+        self._file.flush()
+        self._written = self._file.tell()
 
     def save(self) -> Any:
         return None
@@ -171,11 +178,12 @@ class ParquetOutput:
     def finish(self) -> None:
         if self._rows:
             self._write_group()
-        self._writer.close()
         assert self._file is not None
+        check_in_place(self._file, self._place + PART, self._written)
+        self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
-        name_part(self._file, self._place, force=self._force)
+        name_part(self._file, self._place, self._file.tell(), force=self._force)
 
     def close(self) -> None:
         with ExitStack() as stack:

@@ -5,11 +5,12 @@
 
 A line has neither secrets nor values of items: of an error only its name, as messages quote values. It is written when
 the request is answered. If it cannot be, because the disk is full, the request is answered all the same, and the line
-goes to the server's own log as an error: nothing is lost silently.
+goes to the server's own log as an error: nothing is lost silently. If the file was deleted, a new one is made.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import time
@@ -119,6 +120,11 @@ class AuditLog:
         self._file = file
         self._is_torn = self._ends_within_a_line()
 
+    def _is_deleted(self) -> bool:
+        """Whether nobody will ever read what is written: the file has no name any more."""
+        is_named = self._file >= 0 and self._target != STANDARD_OUTPUT
+        return is_named and not os.fstat(self._file).st_nlink
+
     def close(self) -> None:
         """Close the file; lines that come later go to the server's log."""
         os.close(self._file)
@@ -149,7 +155,11 @@ class AuditLog:
         return f"{self._second[1]}.{milliseconds % 1000:03}Z"
 
     def _add(self, line: bytes) -> None:
+        if self._is_deleted():
+            self.reopen()
         try:
+            if self._is_deleted():
+                raise OSError(errno.ENOENT, "the file was deleted")
             whole = b"\n" + line if self._is_torn else line
             written = os.write(self._file, whole)
             self._is_torn = written < len(whole)

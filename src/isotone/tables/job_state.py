@@ -29,7 +29,7 @@ from isotone.backends.addresses import is_remote, whole
 from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.file_lock import open_locked
-from isotone.output_paths import STANDARD, OutputPath
+from isotone.output_paths import STANDARD, OutputPath, errors_name
 
 T = TypeVar("T")
 
@@ -195,7 +195,7 @@ class JobState:
             return
         new = self._beside(_NEW)
         # The state contains keys of items, which no other user of the machine should read.
-        with open(new, "wb", opener=_only_for_the_owner) as file:
+        with errors_name(self.path), open(new, "wb", opener=_only_for_the_owner) as file:
             entries = self._entries
             file.write(_encode(_Document(list(self._job), entries, sum=_sum_of(entries))))
             file.flush()

@@ -32,18 +32,19 @@ from isotone.moving.table_making import TableDefinition
 from isotone.tables.job_state import locked
 
 _FORM: Final = 1
-_ID: Final = re.compile(r"[0-9a-z-]{1,100}")
+_ID: Final = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-z-]{1,80}")
 _TEMPORARY: Final = "isotone_snapshots_"
 _OWNER: Final = "owner.lock"
 _OLD: Final = 60.0  # seconds before the folder of an ended process is deleted
 
 
 class SnapshotTable(msgspec.Struct, frozen=True):
-    """One table of a snapshot: its definition, the number of its items, and their size."""
+    """One table of a snapshot: its definition, its number of items, and their size. `identity` is that of its copy."""
 
     definition: TableDefinition
     items: int
     bytes: int
+    identity: str = ""
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):
@@ -138,7 +139,9 @@ class SnapshotFolder:
     def sweep(self) -> None:
         """Delete drafts of killed processes, which have a lock file. Other databases in the folder are left alone."""
         for file in self.path.glob("*.db"):
-            if file.with_suffix(".json").exists() or not file.with_suffix(".lock").exists():
+            if not _ID.fullmatch(file.stem) or not file.with_suffix(".lock").exists():
+                continue
+            if file.with_suffix(".json").exists():
                 continue
             with suppress(InProgress, UsageError), locked(file.with_suffix(".lock")):
                 if not file.with_suffix(".json").exists():  # it may have been completed just now

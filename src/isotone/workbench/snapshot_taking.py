@@ -19,7 +19,7 @@ from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.tables.batches import BatchWriter, put
-from isotone.tables.description import read_description
+from isotone.tables.description import read_description, table_names
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
 from isotone.tables.scan import Segment, pages, pages_together
@@ -47,8 +47,8 @@ def take(
     with open_file(file) as copy:
         copied = copy_tables(backend, {each.name: each for each in definitions}, copy, report, stop)
     return {
-        each.name: SnapshotTable(each, *numbers)
-        for each, numbers in zip(definitions, copied, strict=True)
+        each.name: SnapshotTable(each, *found)
+        for each, found in zip(definitions, copied, strict=True)
     }
 
 
@@ -63,8 +63,8 @@ def copy_tables(
     copy: embedded.Database,
     report: Report,
     stop: threading.Event,
-) -> list[tuple[int, int]]:
-    """Create tables in `copy` from these definitions, and copy their items; returns the numbers of items and bytes."""
+) -> list[tuple[int, int, str]]:
+    """Create tables in `copy`, and copy their items; returns the numbers of items and bytes, and the copies' identities."""
     meter = Meter(
         "snapshot", "", of_items=sum(each.table.item_count for each in definitions.values())
     )
@@ -80,7 +80,7 @@ def copy_tables(
                 if stop.is_set():
                     raise Stopped
     report(meter.progress(is_over=True))
-    return [_numbers(copy, name) for name in definitions]
+    return [_described(copy, name) for name in definitions]
 
 
 def keys_alone(definition: TableDefinition, name: str) -> dict[str, Any]:
@@ -96,9 +96,23 @@ def _definition(backend: Backend, name: str) -> TableDefinition:
     return found
 
 
-def _numbers(copy: embedded.Database, name: str) -> tuple[int, int]:
+def _described(copy: embedded.Database, name: str) -> tuple[int, int, str]:
     table = read_description(copy, name)
-    return table.item_count, table.size
+    return table.item_count, table.size, table.identity
+
+
+def check_is_of(copy: embedded.Database, tables: dict[str, SnapshotTable]) -> None:
+    """Raise `UsageError` if a file does not have the tables, and the numbers of items, that its description has."""
+    found = {name: _described(copy, name) for name in table_names(copy)}
+    is_same = found.keys() == tables.keys() and all(
+        items == tables[name].items and tables[name].identity in ("", identity)
+        for name, (items, _, identity) in found.items()
+    )
+    if not is_same:
+        raise UsageError(
+            "the file of this snapshot is not the one of its description: it was exchanged or damaged; put both files back, "
+            "or delete the snapshot"
+        )
 
 
 @contextmanager

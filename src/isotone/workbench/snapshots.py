@@ -45,7 +45,13 @@ from isotone.workbench.snapshot_folder import (
     folder_for,
     new_id,
 )
-from isotone.workbench.snapshot_taking import copy_tables, is_moment, open_file, take
+from isotone.workbench.snapshot_taking import (
+    check_is_of,
+    copy_tables,
+    is_moment,
+    open_file,
+    take,
+)
 from isotone.workbench.source import Call, Source
 
 _KEPT: Final = 4  # comparisons that are kept with their files
@@ -416,7 +422,9 @@ class Snapshots:
             raise UsageError(
                 f"{file} is missing or empty: delete this snapshot, or put its file back"
             )
-        return Side(files.enter_context(open_file(file)), table)
+        database = files.enter_context(open_file(file))
+        check_is_of(database, self._folder.find(identity).tables)
+        return Side(database, table)
 
     def _known(self, given: Mapping[str, Any]) -> _OpenComparison:
         number = given.get("id")
