@@ -12,7 +12,7 @@ from typing import Final
 from isotone.server.metrics import Bodies
 
 _SIZE: Final = 8
-_HANDED, _ENDED, _BODIES, _FIELDS = range(4)
+_HANDED, _ENDED, _SERVED, _BODIES, _FIELDS = range(5)
 
 
 class SharedCounts:
@@ -34,10 +34,13 @@ class SharedCounts:
         start = front * _FIELDS
         return self._numbers[start + _HANDED] - self._numbers[start + _ENDED]
 
-    def all_connections(self) -> int:
-        """The connections of all fronts."""
-        numbers = self._numbers
-        return sum(numbers[_HANDED::_FIELDS]) - sum(numbers[_ENDED::_FIELDS])
+    def set_served(self, front: int, number: int) -> None:
+        """How many connections a front serves: not those that it turns away."""
+        self._numbers[front * _FIELDS + _SERVED] = number
+
+    def all_served(self) -> int:
+        """The connections that all fronts serve."""
+        return sum(self._numbers[_SERVED::_FIELDS])
 
     def bodies(self, front: int) -> int:
         """Bytes of the bodies that a front holds."""
