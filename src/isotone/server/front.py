@@ -123,6 +123,8 @@ class FrontListener(Listener):
         self.link = Link(self._tell)
         self._arriving: set[asyncio.Task[Any]] = set()
         super().__init__(service, **options)
+        if self._gate is not None:
+            self._gate.share_log(counts.torn_line)
 
     def _new_monitor(self) -> FrontMonitor:
         options = self._options

@@ -1,4 +1,4 @@
-"""Counts that all processes of a server see: connections and bodies of each front, in shared memory.
+"""What all processes of a server see in shared memory: connections and bodies of each front, and a torn line of the log.
 
 Each number is written by one process alone, and all are added up, so that a budget is one for the whole server. The
 supervisor counts the connections that it has handed to a front, and the front those that have ended.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from typing import Final
 
+from isotone.server.audit import TornLine
 from isotone.server.metrics import Bodies
 
 _SIZE: Final = 8
@@ -19,6 +20,8 @@ class SharedCounts:
     """The counts of so many fronts. It is made before they are forked."""
 
     def __init__(self, fronts: int) -> None:
+        self.torn_line = TornLine()
+        self.torn_line.share()
         self._numbers = memoryview(mmap.mmap(-1, fronts * _FIELDS * _SIZE)).cast("q")
 
     def hand(self, front: int) -> None:
