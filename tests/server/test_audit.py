@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import boto3
@@ -25,10 +26,10 @@ from tests.server.signing import write_credentials
 
 import isotone
 import isotone.testing
-from isotone.clock import ManualClock
+from isotone.clock import ManualClock, SystemClock
 from isotone.errors import UsageError
 from isotone.server import running_server
-from isotone.server.audit import AuditEntry, AuditLog
+from isotone.server.audit import AuditEntry, AuditLog, TornLine
 
 SECRET = "what nobody should read in a log"
 KEY = {"id": {"S": SECRET}}
@@ -335,3 +336,20 @@ def test_standard_output(tmp_path):
         line = json.loads(server.process.stdout.readline())
         assert (line["action"], line["outcome"]) == ("ListTables", "ok")
         assert server.stop() == 0
+
+
+def test_a_line_that_one_process_has_torn_is_ended_by_another(tmp_path: Path) -> None:
+    path, torn = tmp_path / "audit", TornLine()
+    torn.share()
+    logs = [AuditLog(path, SystemClock()) for _ in range(2)]
+    for log in logs:
+        log.use(torn)
+    entry = AuditEntry(source="here")
+    whole = os.write
+    with patch.object(os, "write", lambda file, line: whole(file, line[:10])):
+        logs[0].write(entry, b"{}")
+    logs[1].write(entry, b"{}")
+    logs[0].write(entry, b"{}")
+    assert path.read_bytes().count(b"\n{") == 2
+    for log in logs:
+        log.close()

@@ -42,7 +42,7 @@ def test_frames_arrive_whole_in_pieces_of_any_length(
     arrived = [
         message
         for start in range(0, len(sent), size)
-        for message in reader.messages(sent[start : start + size])
+        for message in reader.messages(bytes(sent[start : start + size]))
     ]
     assert arrived == [message for messages in frames for message in messages]
 
@@ -60,7 +60,7 @@ def test_frames_arrive_whole_in_pieces_of_any_length(
     ],
 )
 def test_an_error_of_the_service_has_the_same_body_in_another_process(error: IsotoneError) -> None:
-    [message] = FrameReader().messages(frame([failed(7, error)]))
+    [message] = FrameReader().messages(bytes(frame([failed(7, error)])))
     assert isinstance(message, Failed)
     found = message.error()
     assert type(found) is type(error)

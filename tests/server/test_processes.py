@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -266,6 +268,27 @@ def test_there_is_one_budget_for_bodies(served: Served) -> None:
         clients[0].sendall(half[-1:])
         assert clients[0].recv(4096).startswith(b"HTTP/1.1 400")
     wait_until(lambda: "isotone_bodies_bytes 0" in served.get("/metrics"))
+
+
+def test_there_is_one_limit_of_connections(tmp_path: Path) -> None:
+    def few_files() -> None:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (84, 84)
+        )  # 20 connections, and 64 for the database
+
+    server = start_server(tmp_path / "shop.db", "--workers", "2", prepare=few_files)
+    with server, ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(server.address)) for _ in range(24)]
+        answers = []
+        for client in clients:
+            client.settimeout(30)
+            client.sendall(request_bytes("ListTables"))
+            answers.append(client.recv(4096).split(b"\r\n")[0])
+        assert Counter(answers) == {
+            b"HTTP/1.1 200 OK": 20,
+            b"HTTP/1.1 503 Service Unavailable": 4,
+        }
+        assert server.stop() == 0
 
 
 @pytest.mark.parametrize("options", [["--faults"]])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import mmap
 import os
 import time
 from collections.abc import Sequence
@@ -77,6 +78,28 @@ def audit_output(target: str | PathLike[str]) -> OutputPath:
     )
 
 
+class TornLine:
+    """Whether the last line of a log is there in part, so that the next one must begin with a new line."""
+
+    __slots__ = ("_is_there",)
+
+    def __init__(self) -> None:
+        self._is_there: bytearray | mmap.mmap = bytearray(1)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is."""
+        return self._is_there[0] != 0
+
+    @is_there.setter
+    def is_there(self, is_there: bool) -> None:
+        self._is_there[0] = is_there
+
+    def share(self) -> None:
+        """Let processes that are forked from now on see it, and say it."""
+        self._is_there = mmap.mmap(-1, 1)
+
+
 class AuditLog:
     """A file to which lines are added, or standard output.
 
@@ -87,7 +110,8 @@ class AuditLog:
         self._target = target
         self._clock = clock
         self._file = self._opened()
-        self._is_torn = self._ends_within_a_line()  # the last line is there in part
+        self._torn = TornLine()
+        self._torn.is_there = self._ends_within_a_line()
         self._second = (-1, "")
 
     def _opened(self) -> int:
@@ -109,6 +133,11 @@ class AuditLog:
         except PermissionError:
             return True  # it can be written and not read: an empty line is better than a torn one
 
+    def use(self, torn: TornLine) -> None:
+        """Write with others to the same log, who have torn its last line or not."""
+        torn.is_there = torn.is_there or self._torn.is_there
+        self._torn = torn
+
     def reopen(self) -> None:
         """Go on in the file that has the name now: the one until now may have been moved away."""
         try:
@@ -118,7 +147,7 @@ class AuditLog:
             return
         os.close(self._file)
         self._file = file
-        self._is_torn = self._ends_within_a_line()
+        self._torn.is_there = self._ends_within_a_line()
 
     def _is_deleted(self) -> bool:
         """Whether nobody will ever read what is written: the file has no name any more."""
@@ -160,9 +189,9 @@ class AuditLog:
         try:
             if self._is_deleted():
                 raise OSError(errno.ENOENT, "the file was deleted")
-            whole = b"\n" + line if self._is_torn else line
+            whole = b"\n" + line if self._torn.is_there else line
             written = os.write(self._file, whole)
-            self._is_torn = written < len(whole)
+            self._torn.is_there = written < len(whole)
             reason = "only a part of it was written"
         except OSError as error:
             written, whole, reason = 0, line, str(error.strerror)

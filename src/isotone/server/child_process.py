@@ -68,7 +68,7 @@ def run(
 
 def _report(control: socket.socket, error: IsotoneError) -> None:
     """Tell the supervisor why this process could not begin."""
-    if not orders.send(control, orders.FAILED + frame([failed(0, error)])):
+    if not orders.send(control, orders.FAILED + bytes(frame([failed(0, error)]))):
         log.error("a process of the server has failed: %s", error)
 
 

@@ -123,6 +123,8 @@ class FrontListener(Listener):
         self.link = Link(self._tell)
         self._arriving: set[asyncio.Task[Any]] = set()
         super().__init__(service, **options)
+        if self._gate is not None:
+            self._gate.share_log(counts.torn_line)
 
     def _new_monitor(self) -> FrontMonitor:
         options = self._options
@@ -176,11 +178,16 @@ class FrontListener(Listener):
             log.debug("a connection could not be established: %s", error)
 
     def _is_full(self) -> bool:
-        return self._counts.all_connections() > self._most_connections
+        return self._counts.all_served() >= self._most_connections
+
+    def _welcome(self, connection: ServerConnection) -> None:
+        super()._welcome(connection)
+        self._counts.set_served(self._number, len(self._connections))
 
     def _farewell(self, connection: ServerConnection) -> None:
-        self._counts.end(self._number)
         super()._farewell(connection)
+        self._counts.set_served(self._number, len(self._connections))
+        self._counts.end(self._number)
 
     def _tell(self, channel: Channel, request: Request) -> None:
         self._own_monitor.tell(channel, request)

@@ -24,7 +24,7 @@ from isotone.errors import (
     UnrecognizedClientException,
     UsageError,
 )
-from isotone.server.audit import AuditEntry, AuditLog, tables_of
+from isotone.server.audit import AuditEntry, AuditLog, TornLine, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
     Address,
@@ -145,6 +145,11 @@ class Gate:
             self._door.reload()
         if self._audit is not None:
             self._audit.reopen()
+
+    def share_log(self, torn: TornLine) -> None:
+        """Write to the audit log with other processes."""
+        if self._audit is not None:
+            self._audit.use(torn)
 
     def stop(self) -> None:
         """Close the audit log."""

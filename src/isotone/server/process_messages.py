@@ -63,7 +63,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
 
 Message = Request | Answer | Failed
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+_encode_into: Final = msgspec.msgpack.Encoder().encode_into
 _decode: Final = msgspec.msgpack.Decoder(list[Message]).decode
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -76,10 +76,12 @@ def failed(number: int, error: IsotoneError) -> Failed:
     return Failed(number, type(error).__name__, str(error))
 
 
-def frame(messages: Sequence[Message]) -> bytes:
+def frame(messages: Sequence[Message]) -> bytearray:
     """The bytes of a frame."""
-    content = _encode(messages)
-    return _LENGTH.pack(len(content)) + content
+    content = bytearray(_HEAD)
+    _encode_into(messages, content, _HEAD)
+    _LENGTH.pack_into(content, 0, len(content) - _HEAD)
+    return content
 
 
 class FrameReader:

@@ -1,4 +1,4 @@
-"""Counts that all processes of a server see: connections and bodies of each front, in shared memory.
+"""What all processes of a server see in shared memory: connections and bodies of each front, and a torn line of the log.
 
 Each number is written by one process alone, and all are added up, so that a budget is one for the whole server. The
 supervisor counts the connections that it has handed to a front, and the front those that have ended.
@@ -9,16 +9,19 @@ from __future__ import annotations
 import mmap
 from typing import Final
 
+from isotone.server.audit import TornLine
 from isotone.server.metrics import Bodies
 
 _SIZE: Final = 8
-_HANDED, _ENDED, _BODIES, _FIELDS = range(4)
+_HANDED, _ENDED, _SERVED, _BODIES, _FIELDS = range(5)
 
 
 class SharedCounts:
     """The counts of so many fronts. It is made before they are forked."""
 
     def __init__(self, fronts: int) -> None:
+        self.torn_line = TornLine()
+        self.torn_line.share()
         self._numbers = memoryview(mmap.mmap(-1, fronts * _FIELDS * _SIZE)).cast("q")
 
     def hand(self, front: int) -> None:
@@ -34,10 +37,13 @@ class SharedCounts:
         start = front * _FIELDS
         return self._numbers[start + _HANDED] - self._numbers[start + _ENDED]
 
-    def all_connections(self) -> int:
-        """The connections of all fronts."""
-        numbers = self._numbers
-        return sum(numbers[_HANDED::_FIELDS]) - sum(numbers[_ENDED::_FIELDS])
+    def set_served(self, front: int, number: int) -> None:
+        """How many connections a front serves: not those that it turns away."""
+        self._numbers[front * _FIELDS + _SERVED] = number
+
+    def all_served(self) -> int:
+        """The connections that all fronts serve."""
+        return sum(self._numbers[_SERVED::_FIELDS])
 
     def bodies(self, front: int) -> int:
         """Bytes of the bodies that a front holds."""

@@ -368,15 +368,20 @@ class _Supervisor:
         ends = self._start_writer()
         for number, end in enumerate(ends):
             if number in self._fronts:
-                orders.send(self._fronts[number].control, orders.CHANNEL, end)
+                self._give_channel(self._fronts[number], end)
             self._close(end)
 
     def _replace_front(self, number: int) -> None:
         ours, theirs = self._pair()
         if self._writer is not None:
-            orders.send(self._writer.control, orders.CHANNEL, theirs)
+            self._give_channel(self._writer, theirs)
         self._close(theirs)
         self._start_front(number, ours)
+
+    def _give_channel(self, child: _Child, end: socket.socket) -> None:
+        """Pass on a channel, without which a process is of no use: one that takes no orders any more is replaced."""
+        if not orders.send(child.control, orders.CHANNEL, end):
+            os.kill(child.pid, signal.SIGKILL)
 
 
 def _wait_for_a_visit() -> None:
