@@ -65,7 +65,7 @@ def serve(database: isotone.Database, tmp_path: Path) -> Iterator[Serve]:
         yield serve
 
 
-def ended(page: Browserless, call: str, given: Any, member: str = "") -> Any:
+def wait_until_over(page: Browserless, call: str, given: Any, member: str = "") -> Any:
     """The last answer of a call about a job."""
     while True:
         answer = page.call(call, given)
@@ -78,7 +78,7 @@ def ended(page: Browserless, call: str, given: Any, member: str = "") -> Any:
 def take(page: Browserless, name: str = "before", tables: list[str] | None = None) -> str:
     answer = page.call("snapshot_take", {"name": name, "tables": tables})
     assert "error" not in answer, answer
-    done = ended(page, "snapshot_taking", {}, "taking")
+    done = wait_until_over(page, "snapshot_taking", {}, "taking")
     assert (done["state"], done["fault"]) == ("done", "")
     identity: str = done["id"]
     return identity
@@ -88,14 +88,14 @@ def compare(page: Browserless, before: str, after: str = "now", **given: Any) ->
     names = {"from": before, "to": after, "table": NAME}
     answer = page.call("comparison", {**names, "start": True, **given})
     assert "error" not in answer, answer
-    return ended(page, "comparison", names, "comparison")
+    return wait_until_over(page, "comparison", names, "comparison")
 
 
 def put_back(page: Browserless, comparison: Any, **given: Any) -> Any:
     answer = page.call("put_back", {"id": comparison["id"], **given})
     if "error" in answer:
         return answer["error"]
-    return ended(page, "put_back_progress", {"id": comparison["id"]})
+    return wait_until_over(page, "put_back_progress", {"id": comparison["id"]})
 
 
 def change(database: isotone.Database) -> None:
@@ -302,7 +302,7 @@ def test_wrong_calls_are_told(serve, call, given, told):
 def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     page = serve()
     page.call("snapshot_take", {"name": "", "tables": ["Nowhere"]})
-    failed = ended(page, "snapshot_taking", {}, "taking")
+    failed = wait_until_over(page, "snapshot_taking", {}, "taking")
     assert failed["state"] == "failed"
     assert "Nowhere" in failed["fault"]
     for before, after, table, told in (
@@ -312,7 +312,7 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     ):
         names = {"from": before, "to": after, "table": table}
         page.call("comparison", {**names, "start": True})
-        assert told in ended(page, "comparison", names, "comparison")["fault"]
+        assert told in wait_until_over(page, "comparison", names, "comparison")["fault"]
     left = {each.suffix for each in (tmp_path / "snapshots").iterdir()}
     assert left <= {".db", ".json"}
     assert len(list((tmp_path / "snapshots").glob("*.db"))) == 1
@@ -337,7 +337,7 @@ def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
         assert "being taken already" in error["message"]
         page.call("snapshot_stop")
         gate.set()
-        assert ended(page, "snapshot_taking", {}, "taking")["state"] == "stopped"
+        assert wait_until_over(page, "snapshot_taking", {}, "taking")["state"] == "stopped"
         assert list(tmp_path.iterdir()) == []
 
 
@@ -523,7 +523,7 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
             assert page.call("comparison_stop", given) == {}
         finally:
             gate.set()
-        done = ended(page, "put_back_progress", given)
+        done = wait_until_over(page, "put_back_progress", given)
         assert done["state"] == "stopped"
         assert 1 <= done["written"] < len(numbers)
 
