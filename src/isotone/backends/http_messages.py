@@ -1,4 +1,4 @@
-"""Encodes requests and decodes answers, without a socket; shared by both remote backends.
+"""HTTP messages of both remote backends, and when an idle connection may be used again.
 
 The length and the CRC-32 of every answer are checked. A wrong one counts as a failed connection, so the request is
 retried.

@@ -1,4 +1,4 @@
-"""Which requests may be sent again after their answer was lost, because repeating them changes nothing.
+"""For Alternator: which requests may go to another node after a lost answer, because repeating them changes nothing.
 
 After a lost answer it is unknown whether the request was executed. Reads can be repeated. So can writes whose effect
 and answer do not depend on the stored item: puts and deletes without a condition, updates that only set values,

@@ -283,15 +283,15 @@ class TreeCounts:
     def flush(self) -> None:
         """Write the changed counts; called before the commit."""
         for tree, counts in self._changed.items():
-            items, size, is_new = counts
-            if is_new:
+            items, size, is_changed = counts
+            if is_changed:
                 self._store.put(COUNTS, tree.encode(), _COUNT.pack(items, size))
                 counts[2] = False
         self._changed.clear()
 
     @property
     def changed(self) -> bool:
-        """Whether the open transaction has changes that are not written yet."""
+        """Whether the open transaction has touched a tree since the last flush, even if no count has changed."""
         return bool(self._changed)
 
     def forget(self) -> None:

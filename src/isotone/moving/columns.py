@@ -1,4 +1,4 @@
-"""Items as rows: the columns of CSV and Parquet files, and a last column for everything that does not fit.
+"""Chooses the columns of exported CSV and Parquet files; a last column takes what fits none.
 
     S N B BOOL     nearly all values have this type: the column contains them unchanged
     JSON           values of several types, or sets, lists, maps and nulls, each as in `isotone scan --format jsonl`

@@ -1,4 +1,4 @@
-"""Item files with one item per line: plain JSON, typed CSV, and (through `exchange`) DynamoDB JSON and Ion.
+"""Item files with one item per line: plain JSON, CSV and the types of its cells, DynamoDB JSON, Ion (by `exchange`).
 
     jsonl          {"customer": "ann", "total": 12.5}              plain, as the command line writes items
     dynamodb-json  {"Item":{"customer":{"S":"ann"},…}}             as exports of AWS have them

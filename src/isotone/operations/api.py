@@ -63,7 +63,7 @@ log = logging.getLogger("isotone")
 
 
 _decode: Final = msgspec.json.Decoder().decode
-# An expression that is neither a text nor a tree is refused by the compiler.
+# The errors for which `_reported` looks for the fault that the service reports first.
 _EXPLAINED: Final = (ValidationException, ResourceNotFoundException, SerializationException)
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]

@@ -1,4 +1,4 @@
-"""Which requests are handed over, to be executed where nobody waits for them: known by their shape, or by counts.
+"""Decides which requests are too long for the event loop: by their bytes, or by the records they find.
 
 The event loop of a server executes short requests itself. Its service names most of the others by their action and their
 bytes (`is_long`). The rest show it when their records are found, before anything is computed or written: then a thread

@@ -1,7 +1,7 @@
 """Executes one conditional write (`ItemChange`): ConditionExpression, UpdateExpression, then the new item.
 
-Creating an `ItemChange` does not read the item; it checks expressions, values and keys. Executing it needs the open
-transaction: it reads the stored item, tests the condition, and writes.
+`put_change` and its siblings check the key; expressions and values are checked before. None of them reads the item.
+Executing a change needs the open transaction: it reads the stored item, tests the condition, and writes.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ its head is there (`admission`).
 
 States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
 write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
-wait in the backlog, and are then processed in order. So do those that are left when a connection's turn of the event loop
-is over: the other connections have theirs first. A connection that has sent its last response is *deaf*: it
+wait in the backlog, and are then processed in order. Requests that are left after a millisecond also wait, so that other
+connections get their turn. A connection that has sent its last response is *deaf*: it
 discards further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer

@@ -1,4 +1,4 @@
-"""Runs requests: writes that `operations/api` groups, in one commit for each event-loop turn; long ones elsewhere.
+"""Collects the writes of an event-loop turn into one commit, runs other requests at once, and hands long ones elsewhere.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
 writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and

@@ -1,4 +1,6 @@
-"""A channel between two processes of a server: both ends ask and answer, over one Unix socket.
+"""Channels between a server's processes; `Link` holds a front's requests while its writer is replaced.
+
+A channel is one Unix socket. Both ends ask and answer.
 
 What an event loop's turn brings for the other end is sent as one frame. How much may wait to be sent is bounded by the
 budget of bodies. When the other process ends, `on_lost` is called,

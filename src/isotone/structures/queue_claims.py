@@ -4,8 +4,8 @@ Each claim reads the first due entries of a shard, by priority, and writes one a
 its due time is as it was read. A consumer that loses a race chooses at random among more entries for a while, so that
 consumers do not all compete for the first one.
 
-An item that is not a valid message is skipped and logged. If only its attributes outside the index are invalid, it can
-be claimed; after as many claims as a message has attempts, it is buried.
+An item that is not a valid message is skipped and logged. A message whose time of the `put` alone is invalid is buried by
+the claim that finds it.
 """
 
 from __future__ import annotations
