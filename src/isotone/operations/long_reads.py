@@ -34,10 +34,10 @@ def first_part(parts: Parts[T]) -> T | None:
 
 def finish(source: OrderedSource, parts: Parts[T]) -> T:
     """Read all remaining parts. Raises `ResourceNotFoundException` if the table is dropped meanwhile."""
-    engine = source.engine
+    engine = source.engine.owner
     while True:
         time.sleep(_PAUSE)
-        with engine.reading:
+        with engine.reading_beside() as source.engine:
             if not source.is_current():
                 raise ResourceNotFoundException
             try:
