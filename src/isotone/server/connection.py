@@ -30,7 +30,6 @@ import msgspec
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import LARGE_BODY, Dispatcher, Result
-from isotone.server.gate import Gate
 from isotone.server.metrics import EVERY, Observe
 from isotone.server.monitor import Monitor
 from isotone.server.pages import Visited, Visits
@@ -65,7 +64,8 @@ from isotone.server.response import (
     render_result,
 )
 
-if TYPE_CHECKING:  # it is installed only where it is wanted
+if TYPE_CHECKING:  # it is installed, or imported, only where it is wanted
+    from isotone.server.gate import Gate
     from isotone.server.telemetry import Telemetry
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers

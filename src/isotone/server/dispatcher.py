@@ -20,7 +20,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -35,8 +35,10 @@ from isotone.errors import (
 )
 from isotone.server.exposition import Labels
 from isotone.server.metrics import Metrics
-from isotone.server.policies import PolicyQuery
 from isotone.server.request import ServiceCall
+
+if TYPE_CHECKING:  # most servers have no users
+    from isotone.server.policies import PolicyQuery
 
 Result = bytes | ApiError | ConnectionFailed
 """What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from random import random
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from isotone.errors import IsotoneError
 from isotone.server.dispatcher import LARGE_BODY, See
-from isotone.server.policies import PolicyQuery
+
+if TYPE_CHECKING:  # most servers have no users
+    from isotone.server.policies import PolicyQuery
 
 _PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
 _LOOKS: Final = 250  # requests of a second that are looked at, about

@@ -28,14 +28,14 @@ from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
 from isotone.server.connection import Patience, ServerConnection
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
-from isotone.server.gate import Door, Gate
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
-if TYPE_CHECKING:  # it is installed only where it is wanted
+if TYPE_CHECKING:  # they are installed, or imported, only where they are wanted
+    from isotone.server.gate import Door, Gate
     from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
@@ -100,8 +100,7 @@ class Listener:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._certificate = certificate(options.get("tls_cert"), options.get("tls_key"))
-        door, audit = _checks_of(options)
-        self._gate = Gate(self._dispatcher, service, door, audit) if door or audit else None
+        self._gate = self._new_gate()
         self._telemetry = (
             _new_telemetry(self._gate or self._dispatcher, self._monitor)
             if options.get("otel")
@@ -127,6 +126,14 @@ class Listener:
             metrics_for_all=options.get("metrics_for_all", False),
             names_tables=options.get("credentials") is None,
         )
+
+    def _new_gate(self) -> Gate | None:
+        door, audit = _checks_of(self._options)
+        if door is None and audit is None:
+            return None
+        from isotone.server.gate import Gate
+
+        return Gate(self._dispatcher, self._service, door, audit)
 
     def _new_dispatcher(self) -> Dispatcher:
         make = ThreadedDispatcher if self._options.get("threaded") else Dispatcher
@@ -285,7 +292,11 @@ def _checks_of(options: ServerOptions) -> tuple[Door | None, AuditLog | None]:
     """What verifies requests and what notes them, each if it is wanted."""
     clock = options.get("clock") or SystemClock()
     credentials, audit_log = options.get("credentials"), options.get("audit_log")
-    door = None if credentials is None else Door(credentials, clock)
+    door: Door | None = None
+    if credentials is not None:
+        from isotone.server.gate import Door  # users and policies take a tenth of a start
+
+        door = Door(credentials, clock)
     return door, None if audit_log is None else _opened_audit_log(audit_log, clock)
 
 
