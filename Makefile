@@ -17,7 +17,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench packages clean
+.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench packages clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,11 +82,16 @@ bench: $(READY) ## measure us and our peers in the same run (installs the peers 
 since: $(READY) ## compare the speed of the hot paths with an earlier commit (COMMIT=v0.1.0)
 	$(BIN)/python -m bench.since $(or $(COMMIT),HEAD)
 
-oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
+oracle: oracle-requests oracle-library ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
+
+oracle-requests: $(READY) # requests as they are, and what the model makes of them
 	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
 		tests/model/test_defaults_in_conditions.py tests/model/test_rewriting_on_dynamodb_local.py \
 		tests/model/test_verification.py tests/moving/test_engines.py
+
+oracle-library: $(READY) # structures, examples and the workbench
+	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples tests/workbench tests/browser -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)

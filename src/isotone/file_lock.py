@@ -1,4 +1,4 @@
-"""Files that one process has at a time: they are locked until they are closed, or the process ends.
+"""Locks a file for one process, until the file is closed or the process ends.
 
 file = open_locked(Path("orders.jsonl.part"))      # with what an earlier process has left in it
 file.truncate(0)
@@ -25,9 +25,9 @@ _REFUSAL: Final = "another process is writing {}: wait until it is done, or give
 
 
 def open_locked(path: Path, refusal: str = "") -> BinaryIO:
-    """A file to read and write, which is made if it does not exist; raises `InProgress` if another process has it.
+    """Open a file for reading and writing, and lock it; raises `InProgress` if another process has locked it.
 
-    On a file system without locks it is opened all the same.
+    The file is created if it does not exist. On a file system without locks it is opened unlocked.
     """
     while True:
         mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -41,19 +41,21 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
                 return file
             file.close()
             raise InProgress(refusal or _REFUSAL.format(path)) from None
-        file.close()  # the process that had it has renamed it, or deleted it
+        file.close()  # the process that had the lock has renamed or deleted the file
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR: Final = 1 << 62  # of the byte that is locked: others could not read one that a file has
+    _LOCKED_BYTE: Final = (
+        1 << 62
+    )  # far beyond the file's end: on Windows others cannot read a locked byte
 
     def lock(file: BinaryIO, *, wait: bool = False) -> None:
-        """Lock a file; raises `OSError` if another process has locked it and this one does not wait, or has waited ten seconds."""
+        """Lock a file; raises `OSError` if another process has locked it. With `wait`, only after ten seconds."""
         descriptor = file.fileno()
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
-        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         finally:
@@ -63,5 +65,5 @@ else:
     import fcntl
 
     def lock(file: BinaryIO, *, wait: bool = False) -> None:
-        """Lock a file; raises `OSError` if another process has locked it and this one does not wait."""
+        """Lock a file; raises `OSError` if another process has locked it. With `wait`, waits until it is free."""
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -253,7 +253,7 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
 
 def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        waits_and_retries, "CONFLICTS", RetryPolicy(attempts=5, first=0.0, longest=0.0)
+        waits_and_retries, "READ_THEN_WRITE", RetryPolicy(attempts=5, first=0.0, longest=0.0)
     )
     TimeSeries(memory, "readings", roll_ups={MINUTE: None}).create_table()
     first = TimeSeries(memory, "readings", roll_ups={MINUTE: None})

@@ -1,4 +1,4 @@
-"""The open database: store, tables, clock, the lock, and group commit (`engine.reading`, `engine.writing`).
+"""The open database: store, tables, clock, the lock, group commit, and `rolled_back`, which undoes a block of requests.
 
 Rules that every caller keeps:
 
@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -30,6 +30,7 @@ from weakref import WeakSet
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, TreeCounts
+from isotone.engine.readers import Readers
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
     ApiError,
@@ -97,13 +98,14 @@ class Engine:
             FileWaits(self.lock, store) if home is None else home.file_waits
         )
         self.home = home or self
+        self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
         self.regions: dict[str, Engine] = {} if home is None else home.regions
         self.before_commit: Callable[[Engine], object] | None = None
         self.has_undelivered = False
         self.replication_lag = 0.0
         self.replication_paused = False
         self.outdated = False
-        self._is_calm = not store.read_only  # no other process has just committed
+        self._is_calm = not store.needs_snapshots  # no other process has just committed
         self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the TTL sweep skips
         self._logged_damage: set[str] = set()
         if home is None:
@@ -200,27 +202,79 @@ class Engine:
     def refresh(self) -> None:
         """Drop cached state that another process has made stale."""
         changed = self.store.changed_elsewhere()
-        self._is_calm = not changed and not self.store.read_only
+        self._is_calm = not changed and not self.store.needs_snapshots
         if changed or self.outdated:
             self.forget()
 
     def _read_beside_writers(self, read: Callable[[Engine, R], T], request: R) -> T:
-        with self.lock:
-            if self._is_calm and not self.outdated:
+        engine = self if self.lock.acquire(False) else self._reader_or_turn()
+        try:
+            if not engine.outdated:
                 try:
-                    found = read(self, request)
+                    if engine._is_calm or engine._catches_up():
+                        found = read(engine, request)
+                        if engine.store.is_current():
+                            return found
                 except IsotoneError:
-                    # perhaps only because the catalog is outdated; otherwise it is raised again
-                    pass
-                else:
-                    if self.store.is_current():
-                        return found
-            with self.reading:
-                return read(self, request)
+                    pass  # perhaps only because the catalog is outdated; otherwise it is raised again
+            with engine.reading:
+                return read(engine, request)
+        finally:
+            engine.lock.release()
+
+    def _catches_up(self) -> bool:
+        """Without a snapshot, forget what the last commits of others have made stale; False if that takes one.
+
+        Each commit of a busy writer would otherwise cost a reader a transaction. Mostly the catalog is still the same.
+        """
+        if len(self.regions) > 1 or self.store.needs_snapshots or not self.catalog.is_as_stored():
+            return False
+        self._is_calm = not self.store.has_seen_changes()
+        if not self._is_calm:
+            self.counts.forget()
+            self.vectors.forget()
+        return True
 
     def _read_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             return read(self, request)
+
+    def reading_beside(self) -> AbstractContextManager[Engine]:
+        """`with engine.reading_beside() as engine:` is `reading`, but does not wait for a writer: if another thread has the
+        lock of a file, the block gets a reader (`engine.readers`), which it must use instead of this engine.
+        """
+        return _ReadingBeside(self)
+
+    def _reader_or_turn(self) -> Engine:
+        """A reader of this region; if there is none, this engine once its lock is free. Its lock is held."""
+        reader = None if self.store.exclusive else self.readers.take()
+        if reader is not None:
+            found = reader._region_of_reader(self.region)
+            if found is not None:
+                found.catalog.share_units(self.catalog.units)
+                return found
+            reader.lock.release()
+        self.lock.acquire()
+        return self
+
+    def _region_of_reader(self, region: str) -> Engine | None:
+        """A region, which may be newer than what this reader has read last; None if it is not committed yet."""
+        if region not in self.regions:
+            with suppress(IsotoneError), self.reading:
+                pass  # the owner's own read reports what is wrong with the file
+        return self.regions.get(region)
+
+    def _open_reader(self) -> Engine | None:
+        store = self.store.reader()
+        if store is None:
+            return None
+        try:
+            reader = Engine(store, clock=self.clock, region=self.region, account=self.account)
+        except BaseException:
+            store.close()
+            raise
+        reader._logged_damage = self._logged_damage
+        return reader
 
     def forget(self) -> None:
         """Read catalogs and counts again: another process has written, or a transaction was rolled back."""
@@ -247,6 +301,7 @@ class Engine:
         A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in the middle of
         one. Then the block has ended, but the transaction has not. The lock, which is released last, shows it.
         """
+        self.readers.abandon()
         if not self.lock._is_owned():
             return
         try:
@@ -265,6 +320,7 @@ class Engine:
         with self.lock:
             transaction = self.store.transaction()
             transaction.__enter__()
+            self.readers.paused += 1
         try:
             yield
         finally:
@@ -274,6 +330,7 @@ class Engine:
                     transaction.__exit__(None, None, None)
                     self.forget()
                 finally:
+                    self.readers.paused -= 1
                     self.lock.release()
 
     def clear(self) -> None:
@@ -294,6 +351,7 @@ class Engine:
                         engine.clear()
 
     def close(self) -> None:
+        self.readers.close()
         if not self._lock_at_last():
             return  # like a kill: the file has everything that was acknowledged
         try:
@@ -319,16 +377,23 @@ _OPEN: WeakSet[Engine] = WeakSet()
 def _lock_all() -> None:
     """Wait until no request is running: a child must not inherit a running request or a held lock."""
     for engine in sorted(_OPEN, key=id):
-        engine.lock.acquire()
-        _held.append(engine)
+        if engine.home is engine:
+            _hold(engine.readers.lock)  # from here on no reader is opened
+    for engine in sorted(_OPEN, key=id):
+        _hold(engine.lock)
+
+
+def _hold(lock: Any) -> None:
+    lock.acquire()
+    _held.append(lock)
 
 
 def _unlock_all() -> None:
     while _held:
-        _held.pop().lock.release()
+        _held.pop().release()
 
 
-_held: list[Engine] = []
+_held: list[Any] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
 
@@ -456,6 +521,32 @@ class _ReadLock:
         self._lock.release()
 
 
+class _ReadingBeside:
+    """`reading` of an engine, or of one of its readers if another thread has the engine's lock."""
+
+    __slots__ = ("_chosen", "_engine")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Engine:
+        engine = self._engine
+        chosen = engine if engine.lock.acquire(False) else engine._reader_or_turn()
+        try:
+            chosen.reading.__enter__()
+        except IsotoneError:
+            chosen.lock.release()
+            raise
+        self._chosen = chosen
+        return chosen
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._chosen.reading.__exit__(None, None, None)
+        finally:
+            self._chosen.lock.release()
+
+
 class _Writing:
     """`with engine.writing:` takes the lock, and one transaction that nested blocks share."""
 
@@ -473,7 +564,7 @@ class _Writing:
         """Forget the open transaction, which was abandoned."""
         self._depth = 0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Engine:
         self._lock.acquire()
         if self._depth == 0:
             try:
@@ -485,6 +576,7 @@ class _Writing:
                 self._lock.release()
                 raise
         self._depth += 1
+        return self._engine
 
     def __exit__(
         self,

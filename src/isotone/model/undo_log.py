@@ -44,7 +44,7 @@ from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
 from isotone.output_paths import OutputPath, check_output
-from isotone.tables.retries import CONTENTION, Lost, write_when_free
+from isotone.tables.retries import CONTENTION, RetryNeeded, write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import pluralized
 from isotone.values.types import Item, is_same_item
@@ -294,7 +294,7 @@ def _undo(line: _LogLine) -> Steps[str]:
         lambda attempts: Contended(
             f"others changed {line.items[0].key} during each of {attempts} attempts; try again later"
         ),
-        lost=(Lost, TransactionConflictException),
+        lost=(RetryNeeded, TransactionConflictException),
     )
 
 
@@ -313,7 +313,7 @@ def _attempt(line: _LogLine) -> Steps[str]:
         if all(_is_as(item, each.before) for item, each in zip(current, line.items, strict=True)):
             return "restored" if error.follows_lost_answer else "unmade"
         if all(_is_as(item, each.after) for item, each in zip(current, line.items, strict=True)):
-            raise Lost from None
+            raise RetryNeeded from None
         return "changed"
     return "restored"
 

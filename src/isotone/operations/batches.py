@@ -104,7 +104,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
     meters: list[Charged | None] = []
     read: list[tuple[Charged | None, KeysAndAttributes, list[int]]] = []
     room = limits.BATCH_GET_SIZE
-    with engine.reading:
+    with engine.reading_beside() as engine:
         keyed = [keys_of(engine, name, entry) for name, entry in request.request_items.items()]
         for (name, entry), projection, (table, keys) in zip(
             request.request_items.items(), projections, keyed, strict=True

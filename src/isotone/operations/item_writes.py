@@ -154,7 +154,7 @@ def delete_change(
 def check_change(
     table: StoredTable,
     key: dict[str, Any],
-    matches: Matches,
+    matches: Matches | None,
     on_failure: str | None,
     nodes: int = 0,
 ) -> ItemChange:

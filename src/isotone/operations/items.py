@@ -150,7 +150,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
 
 def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer:
     """Read one item with a projection, or for a request that asks for its consumption."""
-    with engine.reading:
+    with engine.reading_beside() as engine:
         table = open_table(engine, request.table_name)
         binding, projection = _projection_of(request) if has_options else (None, None)
         if binding is not None:

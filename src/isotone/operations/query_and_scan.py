@@ -184,7 +184,7 @@ def scan(engine: Engine, request: ScanRequest) -> Answer:
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.scan_filter, binding)
-    with engine.reading:
+    with engine.reading_beside() as engine:
         table = open_table(engine, request.table_name)
         source = source_of(engine, table, request)
         if request.exclusive_start_key is not None:

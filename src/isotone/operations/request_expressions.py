@@ -36,7 +36,13 @@ from isotone.expressions import (
 )
 from isotone.expressions.messages import refused
 from isotone.operations.request_members import ApiStructure, member_name
-from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
+from isotone.values.attribute_validation import (
+    AttributeValue,
+    Item,
+    Misshapen,
+    canonical_value,
+    measured,
+)
 
 Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]
@@ -169,17 +175,24 @@ class Binding:
         """Add values in normal form."""
         for name, value in values:
             try:
-                self.values[name], size = canonical_value(value, self._level)
-            except ValidationException as error:
-                raise ValidationException(
-                    "ExpressionAttributeValues contains invalid value: "
-                    f"{error.message} for key {name}"
-                ) from None
+                self.values[name], size = measured(value, self._level)
+            except (Misshapen, ValidationException):
+                self._refuse(name, value)
+                raise
             self.size += size
         if self.size > limits.EXPRESSION_VALUES_SIZE:
             raise ValidationException(
                 "ExpressionAttributeValues size exceeds the maximum allowed size"
             )
+
+    def _refuse(self, name: str, value: Any) -> None:
+        """Raise the error for an invalid value."""
+        try:
+            canonical_value(value, self._level)
+        except ValidationException as error:
+            raise ValidationException(
+                f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
+            ) from None
 
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with checked values. The service checks one expression completely before the next."""

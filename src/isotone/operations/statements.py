@@ -140,7 +140,7 @@ def _bound(
 
 
 def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
-    with engine.reading, suppress(ResourceNotFoundException):
+    with engine.reading_beside() as engine, suppress(ResourceNotFoundException):
         check_index(named_table(engine, table), index)
 
 
@@ -162,7 +162,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
                 consistent_read=request.consistent_read,
                 return_consumed_capacity=request.return_consumed_capacity,
             )
-            with engine.reading:
+            with engine.reading_beside() as engine:
                 table = named_table(engine, statement.table)
                 return select_page(engine, table, statement, values, reading, request.next_token)
         case InsertStatement() | UpdateStatement() | DeleteStatement():
@@ -295,7 +295,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
     if len(kinds) > 1:
         raise ValidationException(messages.READ_AND_WRITE)
     meters: dict[str, Charged] = {}
-    with engine.writing if False in kinds else engine.reading:
+    with engine.writing if False in kinds else engine.reading_beside() as engine:
         for entry in entries:
             entry.attempt(partial(entry.locate, engine))
         _refuse_duplicates(entries)
@@ -410,7 +410,7 @@ def _read_together(
     entries: Sequence[tuple[AnyStatement, Values]],
 ) -> Answer:
     """Read one item for each SELECT, all at the same moment."""
-    with engine.reading:
+    with engine.reading_beside() as engine:
         readings = []
         for place, (statement, values) in enumerate(entries):
             assert isinstance(statement, Select)

@@ -118,7 +118,7 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
     after = request.exclusive_start_stream_arn or ""
     if after:
         _parts_of(after)
-    with engine.reading:
+    with engine.reading_beside() as engine:
         by_arn = {
             stream_arn(engine, stream): stream
             for stream in streams.known(engine, request.table_name)
@@ -151,7 +151,7 @@ def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
         raise ValidationException(
             "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
         )
-    with engine.reading:
+    with engine.reading_beside() as engine:
         stream = stream_of_arn(engine, request.stream_arn)
         shards = streams.shards(engine, stream)
     after = request.exclusive_start_shard_id or ""
@@ -193,7 +193,7 @@ def _described(shard: StreamShard) -> dict[str, Any]:
 def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
     arn = request.stream_arn
-    with engine.reading:
+    with engine.reading_beside() as engine:
         stream = stream_of_arn(engine, arn, "Requested resource not found: Stream does not exist")
         shards = streams.shards(engine, stream)
         shard = next((shard for shard in shards if shard.id == request.shard_id), None)
@@ -216,21 +216,21 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
             "The shard iterator has expired and can no longer be used to retrieve stream records. "
             "A shard iterator expires 15 minutes after it is retrieved using the GetShardIterator action."
         )
-    with engine.reading:
-        stream = stream_of_arn(engine, iterator.arn)
-        shard = streams.shard(engine, stream, iterator.shard)
+    with engine.reading_beside() as reader:
+        stream = stream_of_arn(reader, iterator.arn)
+        shard = streams.shard(reader, stream, iterator.shard)
         if shard is None:
             raise ResourceNotFoundException(_NO_SHARD)
         _refuse_trimmed(shard, iterator.sequence)
         page = read_page(
-            engine,
+            reader,
             stream.tree,
             shard.number,
             iterator.sequence,
             request.limit,
             closed=shard.last is not None,
         )
-        stream_lag.note(engine, stream, shard, page.next)
+    stream_lag.note(engine, stream, shard, page.next)
     answer: dict[str, Any] = {
         "Records": [
             _shown(engine, stream, iterator.arn, sequence, record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
@@ -159,7 +160,7 @@ Entry = ConditionCheck | Put | Delete | Update
 MakeChange = Callable[[StoredTable], ItemChange]
 Reason = dict[str, Any]
 
-_ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
+_actions_of: Final = attrgetter("condition_check", "put", "update", "delete")
 _ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
 _check_get: Final = checker(
     ExpressionParameters(expressions=("projection_expression",), without_any=True)
@@ -221,7 +222,7 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
 
 def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
     """Refuse two actions on the same item. Entries whose key does not fit are None."""
-    known = [place for place in located if place is not None]
+    known = [*filter(None, located)]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
 
@@ -264,7 +265,7 @@ def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str 
     responses: list[dict[str, Any]] = []
     sizes: list[int] = []
     total = 0
-    with engine.reading:
+    with engine.reading_beside() as engine:
         keys = _keys(engine, readings)
         names = (reading.table_name for reading in readings)
         meters = transaction_meters(engine, names, mode, "Read")
@@ -315,8 +316,8 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks on several tables, all of them or none."""
-    entries = [entry_of(item) for item in request.transact_items]
-    prepared = [_prepare(entry) for entry in entries]
+    entries = [*map(entry_of, request.transact_items)]
+    prepared = [*map(_prepare, entries)]
     tables = [entry.table_name for entry in entries]
     used = use_of(request.client_request_token, request.transact_items)
     with engine.writing:
@@ -409,8 +410,7 @@ def _check_parameters(
 
 def entry_of(item: TransactWriteItem) -> Entry:
     """The only action of an entry."""
-    present = [getattr(item, name) for name in _ENTRY_ACTIONS]
-    actions: list[Entry] = [entry for entry in present if entry is not None]
+    actions: list[Entry] = [*filter(None, _actions_of(item))]
     if not actions:
         raise ValidationException(
             "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
@@ -439,18 +439,24 @@ def _prepare(entry: Entry) -> MakeChange:
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
         check_size(size)
-        return lambda table: put_change(table, item, size, matches, on_failure, binding.nodes)
+        return partial(
+            put_change,
+            item=item,
+            size=size,
+            matches=matches,
+            on_failure=on_failure,
+            nodes=binding.nodes,
+        )
     key, _ = canonical_item(entry.key)
+    make: Callable[..., ItemChange]
     match entry:
         case Delete():
-            return lambda table: delete_change(table, key, matches, on_failure, binding.nodes)
+            make = delete_change
         case Update():
-            return lambda table: update_change(
-                table, key, update, binding.values, matches, on_failure, binding.nodes
-            )
+            make = partial(update_change, update=update, values=binding.values)
         case ConditionCheck():
-            assert matches is not None
-            return lambda table: check_change(table, key, matches, on_failure, binding.nodes)
+            make = check_change
+    return partial(make, key=key, matches=matches, on_failure=on_failure, nodes=binding.nodes)
 
 
 def _changes(
@@ -462,7 +468,7 @@ def _changes(
     changes: list[ItemChange | None] = _each(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
-    fitting = [change for change in changes if change is not None]
+    fitting = [*filter(None, changes)]
     _refuse_duplicates([(change.table.name, change.key) for change in fitting])
     if reasons:
         first = min(reasons)

@@ -1,4 +1,4 @@
-"""Listens on an address, which must not be open without credentials; shuts down gracefully; reloads on SIGHUP.
+"""Listens on an address and announces its URL; refuses one open to others without credentials; stops; reloads on SIGHUP.
 
 A shutdown stops accepting, answers all received requests, closes the connections and then the service.
 A connection that does not finish within the grace period is aborted.

@@ -139,7 +139,7 @@ class _AnyCounter(Structure[S]):
         if shards[0] is None:
             as_read = CounterShard.resets.missing()
             tx.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        else:  # refused if it has expired since
+        else:  # fails if the counter has expired since the read
             as_read = CounterShard.resets == shards[0].resets
             tx.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
         # The check makes it a transaction, which is applied once even if it is sent twice.

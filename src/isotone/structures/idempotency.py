@@ -70,7 +70,7 @@ class IdempotencyRecord(Entity):
 
 @dataclass
 class _CallAttempt:
-    """A call's own attempt or an earlier result, and the type of the result."""
+    """An attempt made by a call, or an earlier attempt with its result; and the type of the result."""
 
     record: IdempotencyRecord
     kind: Any
@@ -262,7 +262,7 @@ class Idempotency(Structure[S]):
             return refused.current or other
 
     def _end(self, attempt: _CallAttempt, failure: BaseException | None) -> Steps[None]:
-        """Record the result. If it cannot be stored, this raises after recording that the work is done."""
+        """Record the result. If it cannot be stored, record that the work is done, then raise."""
         record, stored, refusal = attempt.record, None, None
         if record.done:
             return

@@ -1,4 +1,4 @@
-"""A worker: handlers that get every change of a table, across crashes and many processes.
+"""A worker: handlers that get every change of a table, despite crashes, in any number of processes.
 
     site = Table("site", stream="NEW_AND_OLD_IMAGES")
     fan_out = Worker("fan-out", site)
@@ -84,7 +84,7 @@ class Worker:
 
     @property
     def table(self) -> Table:
-        """The table whose changes it gets."""
+        """The table whose changes the worker handles."""
         return self.plan.table
 
     @property

@@ -32,7 +32,7 @@ from isotone.workbench.snapshots import Snapshots
 from isotone.workbench.source import Call, Source
 from isotone.workbench.transfers import Transfers
 
-_PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
+_ANSWER_WAIT: Final = 0.15  # seconds that an answer waits for the table's model
 _LONGEST: Final = 60.0  # seconds for a request to the engine
 _MOST_MEASURED: Final = 1_000  # units that Explain reads to measure a request
 
@@ -147,7 +147,7 @@ class WorkbenchCalls:
         items = response.get("Items")
         if attributes is not None and items is not None:
             name = given.get("table") or request.get("TableName")
-            found = await self._recognized(str(name), attributes, items, _PATIENCE)
+            found = await self._recognized(str(name), attributes, items, _ANSWER_WAIT)
             answer |= {"recognized": None} if found is None else found
         return answer
 
@@ -157,7 +157,7 @@ class WorkbenchCalls:
         return await self._recognized(name, attributes, items, None) or {}
 
     async def _recognized(
-        self, table: str, attributes: list[str], items: list[Any], patience: float | None
+        self, table: str, attributes: list[str], items: list[Any], longest: float | None
     ) -> Answer | None:
         """What is known of each item, and the names of the model; None if the model is not there in time.
 
@@ -165,7 +165,7 @@ class WorkbenchCalls:
         """
         if not self._recognition.is_ready(table):
             inferring = self._infer(table)
-            done, _ = await asyncio.wait([inferring], timeout=patience)
+            done, _ = await asyncio.wait([inferring], timeout=longest)
             if not done:
                 return None
             if isinstance(inferring.exception(), IsotoneError):

@@ -16,7 +16,7 @@ from isotone.tables.threads import in_thread
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Forecast, Workload
 
-_PATIENCE: Final = 0.3  # seconds that an answer waits for the run
+_ANSWER_WAIT: Final = 0.3  # seconds that an answer waits for the run
 _MOST_SIZE: Final = 10**12
 _MOST_SHARDS: Final = 1_000
 _PLACES: Final = 6
@@ -38,7 +38,7 @@ class Simulations:
         size, shards = _size(given.get("size")), _shards(given.get("shards") or {})
         if self._running is None or (self._running.done() and self._running.exception()):
             self._running = in_thread(self._run, self._workload)
-        done, _ = await asyncio.wait([self._running], timeout=_PATIENCE)
+        done, _ = await asyncio.wait([self._running], timeout=_ANSWER_WAIT)
         if not done:
             what, calls, of = self._done
             return {"running": {"what": what, "done": calls, "of": of}}

@@ -55,7 +55,7 @@ _TEXT: Final = 120
 _REFUSED_SHOWN: Final = 20
 _SEARCHED: Final = 100_000  # keys by one call
 _LOOK: Final = 0.02
-_PATIENCE: Final = 0.5  # seconds that an answer waits for a job, which is short as a rule
+_ANSWER_WAIT: Final = 0.5  # seconds that an answer waits for a job, which is short as a rule
 _NAME: Final = 100
 _OVER: Final = ("failed", "stopped")
 
@@ -525,7 +525,7 @@ def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Ans
 
 async def _soon(job: Job[Any], status: Callable[[], Answer]) -> Answer:
     """The answer after a while, or as soon as the job is over."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _ANSWER_WAIT
     while job.is_running and time.monotonic() < until:
         await asyncio.sleep(_LOOK)
     return status()

@@ -537,16 +537,15 @@ class Attr(_FieldPlace[T]):
             return compare_fields(self, operator, values)
         if operator in ORDERINGS and self.annotation is not None and self._orderless:
             raise UsageError(self._orderless)
+        literals = []
         for value in values:
             if value is None:
                 return self._compare_with_none(operator, values)
             if not value and operator in ("=", "<>") and isinstance(value, set | frozenset):
                 return self.missing() if operator == "=" else self.exists()  # None is not stored
-            if (
-                self.annotation is not None
-            ):  # while the class statement runs, the type is not known yet
-                self.encode(value)  # raises for a wrong type
-        return ValueComparison(self, operator, values)
+            if self.annotation is not None:  # not yet known while the class statement runs
+                literals.append(nodes.Literal(self.encode(value)))  # raises for a wrong type
+        return ValueComparison(self, operator, values, (), tuple(literals) or None)
 
     def _compare_with_none(self, operator: str, values: tuple[Any, ...]) -> Condition:
         if operator not in ("=", "<>"):

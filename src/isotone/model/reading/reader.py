@@ -252,22 +252,22 @@ class Reader:
 
     def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
         try:
-            is_back, parts = self.cursors.read(cursor, read.identity)
+            is_back, parts = self.cursors.read(cursor, read.cursor_identity)
         except InvalidCursor:
             if all(schema.previous is None for schema in read.schemas):
                 raise
-            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
+            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).cursor_identity)
         return CursorPosition(is_back, None if parts is None else position_in(read, parts))
 
     def _cursor(self, read: Read[Any], at: CursorPosition) -> str:
         parts = None if at.key is None else packed(read, at.key)
-        return self.cursors.write((at.is_back, parts), read.identity)
+        return self.cursors.write((at.is_back, parts), read.cursor_identity)
 
     def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
         """The cursor of the page after an entity, given the fields of its primary key and of the queried key."""
         (schema,) = query.schemas
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
-        return self.cursors.write((False, packed(query, key)), query.identity)
+        return self.cursors.write((False, packed(query, key)), query.cursor_identity)
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""
