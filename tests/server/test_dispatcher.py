@@ -179,6 +179,7 @@ def test_a_failure_is_answered_and_logged_in_the_same_way_for_reads_and_writes(
                 answers.append(result)
 
         run(steps)
+        database.allow_waiting(True)  # the thread is no event loop's any more
     (answer,) = answers
     unexpected = "The server encountered an internal error trying to fulfill the request."
     assert isinstance(answer, InternalServerError)
