@@ -333,7 +333,7 @@ class _Explaining:
                 factor = 2 if in_transaction else 1
                 write = plan_of_write(each, members, contents.shape, factor)
                 parts.append((yield from self._of_write(write, contents)))
-        explained = _joined(f"{operation} of {_items(len(parts))}", operation, parts)
+        explained = _joined(f"{operation} of {pluralized(len(parts), 'item')}", operation, parts)
         explained = replace(explained, request=request)
         explained = replace(explained, estimate=replace(explained.estimate, requests=1))
         if run:
@@ -391,10 +391,6 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
                 is_read = operation == "TransactWriteItems" and _only_gets(subject)
                 return "TransactGetItems" if is_read else operation, subject, ()
     raise UsageError(f"{subject!r} cannot be explained; {_INSTEAD}")
-
-
-def _items(count: int) -> str:
-    return pluralized(count, "item")
 
 
 def _only_gets(request: Request) -> bool:

@@ -18,7 +18,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from threading import Lock
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qs, urlencode
 
@@ -331,12 +330,7 @@ class Alternator(Native):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

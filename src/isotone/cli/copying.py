@@ -187,7 +187,7 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
         if done.is_dry_run:
             print(f"{name}: about {pluralized(progress.of_items, 'item')} would be copied")
         else:
-            print(f"{progress}, {_seconds(progress.seconds)}")
+            print(f"{progress}, {progress.seconds:,.1f} s")
     if done.dollars is not None:
         print(f"about ${done.dollars:,.2f} at Amazon, on demand by the prices of us-east-1")
     for comparison in done.comparisons.values():
@@ -197,10 +197,6 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
     if arguments.until_caught_up and done.is_caught_up:
         print("all changes are applied: --live follows on, and --cut-over ends the copy")
     sys.stdout.flush()
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:,.1f} s"
 
 
 def _json_of(done: moving.Copied) -> str:

@@ -15,7 +15,6 @@ themselves, so that operations can be composed. Several threads or tasks may sha
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from isotone.backends.engines import EngineIdentity
@@ -85,12 +84,7 @@ class Store(Runner, Operations[Waits], Waits):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -139,12 +133,7 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

@@ -151,7 +151,7 @@ class ParquetOutput:
     def _converted(self, place: int, content: Any) -> Any:
         code = self._codes[place]
         if code == "B":
-            return _bytes_of(content)
+            return base64.b64decode(content)
         if code == "N" and self._is_int[place]:
             return int(content)
         if code == "N" and self._is_decimal[place]:
@@ -191,10 +191,6 @@ class ParquetOutput:
                 stack.callback(self._file.close)
             if self._writer is not None:
                 self._writer.close()
-
-
-def _bytes_of(text: str) -> bytes:
-    return base64.b64decode(text)
 
 
 # Read

@@ -20,7 +20,6 @@ from contextlib import suppress
 from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, Self, TypeVar
 
 import msgspec
@@ -111,12 +110,7 @@ class JobState:
                 raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._release()
 
     @property
