@@ -8,8 +8,8 @@ another one is: a parameter that makes one useless, or one that cannot be combin
 by any layer.
 
 With an address (`http://…`, `dynamodb://region`), the same requests are sent there, too: where it answers otherwise, its
-order is another one. It must have no table named `tab`. Only the actions on items are sent there (`THERE`): what the
-others change remains.
+order is another one. It must have no table named `tab`. Only `ITEMS_OF_TAB` are sent there: what the others change
+remains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import msgspec
 from tests.observed.endpoints import Asked, Reply, at
-from tests.oracle.base_requests import BASES_OF, GLOBAL, OF_ITEMS, POLICY
+from tests.oracle.base_requests import BASES_OF, GLOBAL, ITEMS_OF_TAB, OF_ITEMS, POLICY
 from tests.oracle.faults import ABSENT, ITEM, STREAMED, Path_
 from tests.oracle.faulty import Case, Fault, faults, overlaps
 from tests.oracle.prepared_tables import placed, prepare
@@ -76,9 +76,6 @@ IN_GROUPS: Final = tuple(
     )
 )
 """Members of requests on tables of which one can make a rule on another one right or wrong."""
-
-THERE: Final = tuple(action for action in OF_ITEMS if action != "SearchVectors")
-"""The actions that are sent to an address: all on the items of one table."""
 
 _NOW: Final = 1_767_225_600.0
 _READY: Final = 600.0  # seconds until a table must be active
@@ -288,9 +285,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--count", type=int, default=500, help="requests of each action")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     given = parser.parse_args(arguments)
-    actions = given.actions or list(THERE if given.at else BASES_OF)
-    if given.at and not set(actions) <= set(THERE):
-        parser.error(f"only these are sent to an address: {', '.join(THERE)}")
+    actions = given.actions or list(ITEMS_OF_TAB if given.at else BASES_OF)
+    if given.at and not set(actions) <= set(ITEMS_OF_TAB):
+        parser.error(f"only these are sent to an address: {', '.join(ITEMS_OF_TAB)}")
     print("seed", given.seed, flush=True)
     elsewhere = Elsewhere(at(given.at)) if given.at else None
     orders, sent, found = Orders(), 0, 0

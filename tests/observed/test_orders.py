@@ -85,6 +85,12 @@ def test_the_same_requests_are_sent_elsewhere(capsys: pytest.CaptureFixture[str]
     assert "are not answered by the first layer" in capsys.readouterr().out
 
 
+def test_what_would_remain_is_not_sent_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["CreateTable", "--at", "http://127.0.0.1:1"])
+    assert "only these are sent to an address: PutItem, " in capsys.readouterr().err
+
+
 def test_the_page_shows_the_orders() -> None:
     written = PAGE.read_text(encoding="utf-8")
     assert written == text(), "docs/design/order-of-checks.md differs from the orders: make files"

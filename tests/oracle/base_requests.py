@@ -165,6 +165,12 @@ OF_ITEMS: Final[dict[str, tuple[Request, ...]]] = {
 }
 """Valid requests of the actions on items: with expressions, with legacy parameters, with several entries."""
 
+ITEMS_OF_TAB: Final = (
+    *("PutItem", "DeleteItem", "UpdateItem", "GetItem", "Query", "Scan"),
+    *("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
+)
+"""The actions on items of the table `tab` by their keys: what they change, one PutItem mends."""
+
 _UNITS: Final = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
 _STREAM: Final = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 _NEW: Final = table("new", "p:S s:N", "ps")
