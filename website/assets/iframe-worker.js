@@ -7,19 +7,18 @@ if (location.protocol === "file:") {
       this.frame.hidden = true;
       document.body.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) => {
-        const event = new MessageEvent("message", { data });
-        this.dispatchEvent(event);
-        this.onmessage?.(event);
+      // As between threads: a copy, and later.
+      const deliver = (target, data) => {
+        const event = new MessageEvent("message", { data: structuredClone(data) });
+        setTimeout(() => target.dispatchEvent(event));
       };
+      inside.postMessage = (data) => deliver(this, data);
+      this.addEventListener("message", (event) => this.onmessage?.(event));
       const script = inside.document.createElement("script");
       script.src = url;
-      this.ready = new Promise((resolve) => { script.onload = resolve; });
+      const ready = new Promise((resolve) => { script.onload = resolve; });
       inside.document.body.append(script);
-    }
-    postMessage(data) {
-      const inside = this.frame.contentWindow;
-      this.ready.then(() => inside.dispatchEvent(new MessageEvent("message", { data })));
+      this.postMessage = (data) => ready.then(() => deliver(inside, data));
     }
     terminate() {
       this.frame.remove();
