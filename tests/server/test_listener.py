@@ -109,7 +109,7 @@ def test_a_keyword_that_is_no_option_is_refused_before_anything_is_closed(servic
 
 def test_help_names_the_options_of_a_server():
     for function in serve, running_server:
-        assert {"credentials", "tls_cert", "patience"} <= inspect.signature(
+        assert {"credentials", "tls_cert", "timeouts"} <= inspect.signature(
             function
         ).parameters.keys()
 

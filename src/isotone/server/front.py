@@ -171,7 +171,7 @@ class FrontListener(Listener):
                 self._new_connection,
                 connection,
                 ssl=self._certificate,
-                ssl_handshake_timeout=self._patience.head if is_secure else None,
+                ssl_handshake_timeout=self._timeouts.head if is_secure else None,
             )
         except OSError as error:  # also of a handshake
             self._counts.end(self._number)

@@ -26,7 +26,7 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
-from isotone.server.connection import Patience, ServerConnection
+from isotone.server.connection import ServerConnection, Timeouts
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
@@ -35,7 +35,7 @@ from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
 if TYPE_CHECKING:  # they are installed, or imported, only where they are wanted
-    from isotone.server.gate import Door, Gate
+    from isotone.server.gate import Authenticator, Gate
     from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
@@ -70,7 +70,7 @@ class ServerOptions(TypedDict, total=False):
     otel: bool
     # What starts processes for long requests. The service must have its file in common with them.
     lanes: LaneKeeper | None
-    patience: Patience | None  # the time-outs of connections
+    timeouts: Timeouts | None  # the time-outs of connections
     most_connections: int | None  # by default as many as there are file descriptors for
     clock: Clock | None  # of signatures and the audit log
 
@@ -107,7 +107,7 @@ class Listener:
             else None
         )
         self._admission = Admission()
-        self._patience = options.get("patience") or Patience()
+        self._timeouts = options.get("timeouts") or Timeouts()
         self._most_connections = options.get("most_connections") or _affordable_connections()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -128,12 +128,12 @@ class Listener:
         )
 
     def _new_gate(self) -> Gate | None:
-        door, audit = _checks_of(self._options)
-        if door is None and audit is None:
+        authenticator, audit = _checks_of(self._options)
+        if authenticator is None and audit is None:
             return None
         from isotone.server.gate import Gate
 
-        return Gate(self._dispatcher, self._service, door, audit)
+        return Gate(self._dispatcher, self._service, authenticator, audit)
 
     def _new_dispatcher(self) -> Dispatcher:
         make = ThreadedDispatcher if self._options.get("threaded") else Dispatcher
@@ -153,7 +153,7 @@ class Listener:
             sock=listening,
             backlog=_BACKLOG,
             ssl=self._certificate,
-            ssl_handshake_timeout=None if self._certificate is None else self._patience.head,
+            ssl_handshake_timeout=None if self._certificate is None else self._timeouts.head,
         )
         self._begin(listening)
         self._service.start_maintenance()
@@ -161,7 +161,7 @@ class Listener:
 
     def _begin(self, listening: socket.socket) -> None:
         """Watch over connections, and count, from now on."""
-        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._sweeper = self._loop.call_later(self._timeouts.sweep, self._sweep)
         self._service.measure()
         if self._telemetry is not None:
             self._telemetry.start(listening.getsockname()[:2])
@@ -238,9 +238,9 @@ class Listener:
             self._empty.set()
 
     def _sweep(self) -> None:
-        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._sweeper = self._loop.call_later(self._timeouts.sweep, self._sweep)
         for connection in list(self._connections):
-            connection.sweep(self._patience.sweep, self._patience)
+            connection.sweep(self._timeouts.sweep, self._timeouts)
 
 
 def check_options(
@@ -288,16 +288,16 @@ def admission_of(host: str, listening: socket.socket, options: ServerOptions) ->
     )
 
 
-def _checks_of(options: ServerOptions) -> tuple[Door | None, AuditLog | None]:
+def _checks_of(options: ServerOptions) -> tuple[Authenticator | None, AuditLog | None]:
     """What verifies requests and what notes them, each if it is wanted."""
     clock = options.get("clock") or SystemClock()
     credentials, audit_log = options.get("credentials"), options.get("audit_log")
-    door: Door | None = None
+    authenticator: Authenticator | None = None
     if credentials is not None:
-        from isotone.server.gate import Door  # users and policies take a tenth of a start
+        from isotone.server.gate import Authenticator  # users and policies take a tenth of a start
 
-        door = Door(credentials, clock)
-    return door, None if audit_log is None else _opened_audit_log(audit_log, clock)
+        authenticator = Authenticator(credentials, clock)
+    return authenticator, None if audit_log is None else _opened_audit_log(audit_log, clock)
 
 
 def _opened_audit_log(audit_log: str | PathLike[str], clock: Clock) -> AuditLog:
@@ -500,7 +500,7 @@ def running_server(
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it. The options are those of `serve`; `patience` has the time-outs of
+    The service stays open; the caller closes it. The options are those of `serve`; `timeouts` has the time-outs of
     connections, `clock` is that of signatures.
 
     >>> with running_server(service) as url:
