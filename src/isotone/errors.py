@@ -175,7 +175,7 @@ class TableDiffers(IsotoneError):
             + ". Missing indexes are added by add_indexes(); for the rest, change the declaration "
             "or give the table another name"
         )
-        self.differences = list(differences)
+        self.differences: list[object] = list(differences)
 
 
 class KeysChanged(IsotoneError):
@@ -193,7 +193,7 @@ class KeysChanged(IsotoneError):
         )
         self.entity = entity
         self.table = table
-        self.changes = list(changes)
+        self.changes: list[str] = list(changes)
 
 
 class WriteRefused(IsotoneError):
@@ -250,7 +250,7 @@ class TransactionFailed(WriteRefused):
 
     def __init__(self, message: str, failures: Sequence[Failure]) -> None:
         super().__init__(message)
-        self.failures = list(failures)
+        self.failures: list[Failure] = list(failures)
 
     @property
     def reasons(self) -> dict[int, WriteRefused]:
@@ -376,7 +376,7 @@ class InvalidItem(IsotoneError):
     ) -> None:
         super().__init__(message)
         self.table = table
-        self.key = dict(key or {})
+        self.key: dict[str, Any] = dict(key or {})
         self.entity = entity
         self.field = field
         self.found = found

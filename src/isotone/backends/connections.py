@@ -96,7 +96,7 @@ class ClientConnection:
         proxy: Proxy | None = None,
     ) -> None:
         self._url = address.url
-        self.used = 0.0
+        self.used: float = 0.0
         try:
             first = proxy or address
             plain = socket.create_connection((first.host, first.port), timeouts.connect)

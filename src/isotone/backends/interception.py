@@ -38,7 +38,7 @@ class Intercepted:
     """
 
     def __init__(self, api: Any, interceptor: Interceptor) -> None:
-        self.engine = api.engine
+        self.engine: Any = api.engine
         self._api = api
         self._interceptor = interceptor
 

@@ -48,7 +48,7 @@ class _Signer:
         self.now = now
         self._stamp: tuple[int, str] = (-1, "")
         self._derived: tuple[tuple[str, Credentials], bytes] | None = None
-        self.skew = 0.0
+        self.skew: float = 0.0
 
     def time(self) -> float:
         """The service's time: this machine's time plus the known skew."""

@@ -79,8 +79,10 @@ class ClientError(ApiError):
 
     def __init__(self, error_response: dict[str, Any], operation_name: str) -> None:
         error = error_response.get("Error", {})
-        self.message = error.get("Message", "Unknown")
-        self.members = {name: value for name, value in error_response.items() if name not in _FRAME}
+        self.message: Any = error.get("Message", "Unknown")
+        self.members: dict[str, Any] = {
+            name: value for name, value in error_response.items() if name not in _FRAME
+        }
         self.response = error_response
         self.operation_name = operation_name
         code = error.get("Code", "Unknown")
@@ -118,7 +120,7 @@ class ParamValidationError(_OfBotocore, UsageError):
 
     def __init__(self, *, report: str) -> None:
         _set_text(self, f"Parameter validation failed:\n{report}")
-        self.kwargs = {"report": report}
+        self.kwargs: dict[str, str] = {"report": report}
 
 
 class WaiterError(_OfBotocore, IsotoneError):
@@ -126,7 +128,7 @@ class WaiterError(_OfBotocore, IsotoneError):
 
     def __init__(self, *, name: str, reason: str, last_response: dict[str, Any]) -> None:
         _set_text(self, f"Waiter {name} failed: {reason}")
-        self.kwargs = {"name": name, "reason": reason}
+        self.kwargs: dict[str, str] = {"name": name, "reason": reason}
         self.last_response = last_response
 
 
@@ -135,7 +137,7 @@ class PaginationError(_OfBotocore, UsageError):
 
     def __init__(self, *, message: str) -> None:
         _set_text(self, f"Error during pagination: {message}")
-        self.kwargs = {"message": message}
+        self.kwargs: dict[str, str] = {"message": message}
 
 
 def client_error(error: ApiError, operation: str, metadata: dict[str, Any]) -> ClientError:

@@ -67,7 +67,7 @@ class Waiter:
     def __init__(self, client: Any, awaited: WaiterRule) -> None:
         self._client = client
         self._awaited = awaited
-        self.name = awaited.name
+        self.name: str = awaited.name
 
     def wait(self, *, WaiterConfig: Mapping[str, Any] | None = None, **request: Any) -> None:
         """Return when the table has the status; raises `WaiterError` after the last attempt."""

@@ -94,8 +94,8 @@ class Planner:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.table = sample.table
-        self.keys = sample.table.key_attributes
-        self.primary = [part.name for part in sample.table.key.parts]
+        self.keys: dict[str, str] = sample.table.key_attributes
+        self.primary: list[str] = [part.name for part in sample.table.key.parts]
         self.classes: set[str] = set()
 
     def plan(self, grouping: Grouping) -> ModelPlan:

@@ -58,7 +58,7 @@ class Store(Runner, Operations[Waits], Waits):
         Runner.__init__(self, backend, deadline, None if names is None else names.explain)
         Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
-        self.calls = Calls(reader, clock, self.engine)
+        self.calls: Calls = Calls(reader, clock, self.engine)
         self._close = close
 
     @property
@@ -109,7 +109,7 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
         AsyncRunner.__init__(self, backend, deadline, None if names is None else names.explain)
         Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
-        self.calls = Calls(reader, clock, self.engine)
+        self.calls: Calls = Calls(reader, clock, self.engine)
         self._close = close
 
     def scan(

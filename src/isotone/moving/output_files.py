@@ -82,7 +82,7 @@ class FileOutput:
         self._compressor = compressor(compression)
         self._file: Any = None
         self._size = self._sum = 0  # the length of what was written, and its CRC
-        self.is_resumable = self._place != STANDARD
+        self.is_resumable: bool = self._place != STANDARD
 
     def begin(self, saved: Any) -> bool:
         if not self.is_resumable:

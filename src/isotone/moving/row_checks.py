@@ -22,8 +22,8 @@ class RowChecks:
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         table = description_of(description)
-        self.types = table.types
-        self.key_names = table.key.names
+        self.types: dict[str, str] = table.types
+        self.key_names: tuple[str, ...] = table.key.names
         self._index_names = table.index_attributes
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from contextlib import closing
 
 
@@ -13,7 +14,7 @@ def notify(state: bytes) -> None:
     Raises `OSError` if the socket cannot be reached: the manager would wait until its time-out, and then stop the server.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address.startswith(("/", "@")):
+    if sys.platform == "win32" or not address.startswith(("/", "@")):
         return
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as manager:
         manager.connect("\0" + address[1:] if address[0] == "@" else address)

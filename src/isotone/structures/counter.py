@@ -244,7 +244,7 @@ class Sequence(Structure[S]):
     def __init__(self, store: S, name: str, *, block: int = 1, table: Table | None = None) -> None:
         super().__init__(store, table or COUNTERS)
         self.name = name
-        self.block = _positive(block)
+        self.block: int = _positive(block)
         self._kind = self.bind(SequenceState)
         self._reserved: deque[int] = deque()
         self._process = os.getpid()

@@ -100,7 +100,7 @@ class Feed(Structure[S]):
             raise UsageError(f"lag must be 0 to {MAX_TICK / TICKS:g} seconds, not {lag}")
         self.name = name
         self.threshold = threshold
-        self.timelines = timelines or _timelines_of(self.table)
+        self.timelines: Table = timelines or _timelines_of(self.table)
         self._backfill = backfill
         self._plan = FeedPlan(
             calls=self.calls,
@@ -111,8 +111,8 @@ class Feed(Structure[S]):
             fan_outs=bind_entity(self.timelines, FeedFanOut),
             tokens=bind_entity(self.timelines, FeedToken),
         )
-        self.posts = self._plan.posts
-        self.entries = self._plan.entries
+        self.posts: type[FeedPost] = self._plan.posts
+        self.entries: type[FeedEntry] = self._plan.entries
         authors, follows = self.bind(FeedAuthor), self.bind(FeedFollow)
         self._following = (
             TableFollowers(self.calls, name, authors, follows, self.bind(FeedFollower))

@@ -153,8 +153,8 @@ class Leaderboard(Structure[S]):
                 "transactions", "leave out ranked=True: standing() then counts the members before"
             )
         self.name = name
-        self.windows = Windows(window, day_starts=day_starts, zone=zone)
-        self.board = Board(
+        self.windows: Windows = Windows(window, day_starts=day_starts, zone=zone)
+        self.board: Board = Board(
             calls=self.calls,
             entries=self.bind(entry_kind(valid_name(name), shards)),
             tokens=self.bind(LeaderboardToken),

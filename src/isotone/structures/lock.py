@@ -95,7 +95,7 @@ class Lock(Structure[S]):
         require_non_negative(skew=skew)
         self.name = name
         self.lease = lease
-        self.owner = owner or f"{socket.gethostname()}/{os.getpid()}"
+        self.owner: str = owner or f"{socket.gethostname()}/{os.getpid()}"
         self.skew = skew
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex

@@ -60,9 +60,9 @@ class Tree:
     def __init__(self, calls: Calls, table: Table, name: str) -> None:
         self.calls = calls
         self.name = name
-        self.shape_kind = bind_entity(table, RankingShape)
-        self.counts_kind = bind_entity(table, RankingCounts)
-        self.leaf_kind = bind_entity(table, RankingLeaf)
+        self.shape_kind: type[RankingShape] = bind_entity(table, RankingShape)
+        self.counts_kind: type[RankingCounts] = bind_entity(table, RankingCounts)
+        self.leaf_kind: type[RankingLeaf] = bind_entity(table, RankingLeaf)
         self.shapes: dict[str, InnerNode] = {}
         self.counts: dict[str, list[int]] = {}
         """The counts that were read last. They only help to plan reads."""

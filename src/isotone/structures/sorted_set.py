@@ -102,8 +102,10 @@ class SortedSet(Structure[S]):
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"shards must be 1 to {MOST_SHARDS}, not {shards}")
         self.name = name
-        self.entries = self.bind(SortedSetMember)
-        self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
+        self.entries: type[SortedSetMember] = self.bind(SortedSetMember)
+        self.ranking: Ranking | None = (
+            Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
+        )
         self._members = Members(
             calls=self.calls,
             kind=self.entries,

@@ -94,7 +94,7 @@ class Structure(Host[S]):
             )
         self.store: S = store
         self.run, self.run_batches = store.run, store.run_batches
-        self.calls = store.calls
+        self.calls: Calls = store.calls
         self.table = table
         self.require("conditional_writes", _WITHOUT_CONDITIONS)
 

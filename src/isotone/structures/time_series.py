@@ -82,7 +82,7 @@ class TimeSeries(Structure[S]):
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
             raise UsageError(f"shards must be 1 to {MAX_SHARDS}, not {shards}")
-        self.plan = SeriesDeclaration(
+        self.plan: SeriesDeclaration = SeriesDeclaration(
             calls=self.calls,
             points=self.bind(TimeSeriesPoint),
             buckets=self.bind(TimeSeriesBucket),

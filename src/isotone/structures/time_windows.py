@@ -109,7 +109,7 @@ class Windows:
         if day_starts.tzinfo is not None:
             raise UsageError("day_starts must not have a zone; give it as zone=")
         self.every = every
-        self.name = _named(every, day_starts, zone)
+        self.name: str = _named(every, day_starts, zone)
         self.length = length
         self.day_starts = day_starts
         self.zone = zone

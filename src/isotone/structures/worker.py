@@ -79,7 +79,7 @@ class Worker:
                 "stream='NEW_AND_OLD_IMAGES')"
             )
         leases = leases or Table(f"{table.name}.workers")
-        self.plan = WorkerPlan(name, table, leases, {}, settings or WorkerSettings())
+        self.plan: WorkerPlan = WorkerPlan(name, table, leases, {}, settings or WorkerSettings())
         for kind in WORKER_ENTITIES:
             bind_entity(leases, kind)
 

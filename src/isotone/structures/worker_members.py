@@ -59,8 +59,8 @@ class WorkerMember:
     def __init__(
         self, plan: WorkerPlan, store: Store, settings: WorkerSettings | None = None
     ) -> None:
-        self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self.settings = settings or plan.settings
+        self.id: str = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.settings: WorkerSettings = settings or plan.settings
         self.held: dict[str, HeldShard] = {}
         self.siblings: frozenset[str] = frozenset()
         self._plan = plan

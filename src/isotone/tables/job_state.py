@@ -92,7 +92,7 @@ class JobState:
     """The saved entries of a job, by the names of tables or files. Without a path they are kept in memory."""
 
     def __init__(self, path: str | PathLike[str] | None, job: tuple[str, ...]) -> None:
-        self.path = None if path is None else Path(path)
+        self.path: Path | None = None if path is None else Path(path)
         self._job = job
         self._lock = threading.Lock()
         self._held: BinaryIO | None = None

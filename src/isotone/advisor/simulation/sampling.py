@@ -165,8 +165,8 @@ class Run:
         self._progress: Callable[[int], object] = lambda done: None
         joining = (name for name, each in workload.populations.items() if each.joins is not None)
         self._joining = sum(self._counts[name] for name in joining)
-        self.steps = self._joining + sum(self._calls.values())
-        self.title = f"{self._largest:,} members"
+        self.steps: int = self._joining + sum(self._calls.values())
+        self.title: str = f"{self._largest:,} members"
         self._chance = random.Random(seed)
         self._clock = ManualClock(_PEAK)
         self._acting = self._ranks("activity")

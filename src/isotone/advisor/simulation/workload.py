@@ -53,7 +53,7 @@ class Ranks:
     __slots__ = ("_exponent", "_head", "_total", "size")
 
     def __init__(self, size: int, exponent: float) -> None:
-        self.size = size
+        self.size: int = size
         self._exponent = exponent
         weights = (rank**-exponent for rank in range(1, min(size, _EXACT) + 1))
         self._head = list(accumulate(weights))
@@ -156,10 +156,10 @@ class WorkloadCall:
         clock: ManualClock,
         draw: Callable[[Population | str], PopulationMember],
     ) -> None:
-        self.store = store
-        self.world = world
+        self.store: Store = store
+        self.world: Any = world
         self.chance = chance
-        self.clock = clock
+        self.clock: ManualClock = clock
         self._member = member
         self._draw = draw
 

@@ -149,9 +149,9 @@ class StringSlot:
         template: readable.Template,
         components: tuple[Component, ...],
     ) -> None:
-        self.attribute = attribute
+        self.attribute: KeyAttribute = attribute
         self.template = template
-        self.components = components
+        self.components: tuple[Component, ...] = components
         names = [component.field.name for component in components]
         converters = [_converters(component) for component in components]
         encoders = [codec.encode for codec in template.codecs]
@@ -274,9 +274,9 @@ class NativeSlot:
                 f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, not in another "
                 "form; give the field another attribute: field(name=…)"
             )
-        self.attribute = attribute
-        self.components = (component,)
-        self.field = component.field
+        self.attribute: KeyAttribute = attribute
+        self.components: tuple[Component] = (component,)
+        self.field: Any = component.field
 
     @property
     def is_short(self) -> bool:

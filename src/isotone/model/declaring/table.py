@@ -165,7 +165,7 @@ class Table:
             check_name("an index", name)
             if not isinstance(index, IndexLayout):
                 raise UsageError(f"index {name!r} is {index!r}; {_SUCH_INDEXES}")
-        self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
+        self.keys: KeyLayout = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
         self.previous_tags: dict[str, EntitySchema] = {}
@@ -178,7 +178,9 @@ class Table:
         """Parents with children that are read together, by name."""
         self.vectors: dict[str, VectorLayout] = {}
         """The vector indexes that entities declare, by name."""
-        self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
+        self.layouts: dict[str, KeyLayout] = {
+            name: self._layout(index) for name, index in self.indexes.items()
+        }
 
     def entity_of(self, tag: str) -> EntitySchema | None:
         """The entity with a tag, current or previous."""

@@ -92,10 +92,10 @@ class Page(Sequence[E_co]):
         invalid: Sequence[InvalidItem] = (),
     ) -> None:
         self.items = items
-        self.cursor = cursor
-        self.previous = previous
-        self.stats = stats
-        self.invalid = invalid
+        self.cursor: str | None = cursor
+        self.previous: str | None = previous
+        self.stats: Stats = stats
+        self.invalid: Sequence[InvalidItem] = invalid
 
     def _repr_html_(self) -> str:
         from isotone.model.reading.showing import table_html
@@ -148,7 +148,7 @@ class Reader:
     ) -> None:
         self.cursors = cursors
         self.records = records
-        self.clock = clock or SystemClock()
+        self.clock: Clock | SystemClock = clock or SystemClock()
         self._report = report
 
     def get(

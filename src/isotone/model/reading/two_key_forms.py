@@ -162,8 +162,8 @@ class _QueriedKind:
         previous = schema.previous
         self.schema = schema
         self.key = key
-        self.before = key if previous is None else previous.keys[key.name]
-        self.is_in_order = self.before is key or (
+        self.before: BoundKey = key if previous is None else previous.keys[key.name]
+        self.is_in_order: bool = self.before is key or (
             [*map(_order, key.sort)] == [*map(_order, self.before.sort)]
         )
         self._primary_before = schema.primary if previous is None else previous.primary

@@ -123,7 +123,9 @@ class When:
     ) -> None:
         if not 0 <= rate <= 1:
             raise UsageError(f"rate={rate!r} is not a probability; give a number from 0 to 1")
-        self.operations = {operation} if isinstance(operation, str) else operation
+        self.operations: set[str] | Collection[str] | None = (
+            {operation} if isinstance(operation, str) else operation
+        )
         self.table = table
         self.random = random
         self._at = {at} if isinstance(at, int) else at
