@@ -86,7 +86,7 @@ _Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | Visited | Rece
 log = logging.getLogger("isotone.server")
 
 
-class Timeouts(msgspec.Struct, frozen=True):
+class ConnectionTimeouts(msgspec.Struct, frozen=True):
     """Time-outs of a connection in seconds; checked every `sweep` seconds."""
 
     head: float = 20.0  # for the headers of a request
@@ -649,7 +649,7 @@ class ServerConnection(asyncio.Protocol):
         """Close immediately."""
         self._transport.abort()
 
-    def sweep(self, seconds: float, timeouts: Timeouts) -> None:
+    def sweep(self, seconds: float, timeouts: ConnectionTimeouts) -> None:
         """Count time without activity, and close the connection after its time-out.
 
         A client that reads its answer, however slowly, is active.

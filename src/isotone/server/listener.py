@@ -26,7 +26,7 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
-from isotone.server.connection import ServerConnection, Timeouts
+from isotone.server.connection import ConnectionTimeouts, ServerConnection
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
@@ -70,7 +70,7 @@ class ServerOptions(TypedDict, total=False):
     otel: bool
     # What starts processes for long requests. The service must have its file in common with them.
     lanes: LaneKeeper | None
-    timeouts: Timeouts | None  # the time-outs of connections
+    timeouts: ConnectionTimeouts | None  # the time-outs of connections
     most_connections: int | None  # by default as many as there are file descriptors for
     clock: Clock | None  # of signatures and the audit log
 
@@ -107,7 +107,7 @@ class Listener:
             else None
         )
         self._admission = Admission()
-        self._timeouts = options.get("timeouts") or Timeouts()
+        self._timeouts = options.get("timeouts") or ConnectionTimeouts()
         self._most_connections = options.get("most_connections") or _affordable_connections()
         self._empty = asyncio.Event()
         self._empty.set()

@@ -123,10 +123,10 @@ _KINDS: Final[dict[str, type[IsotoneError]]] = {}
 
 
 def _kinds() -> dict[str, type[IsotoneError]]:
-    """The classes of errors by their names."""
+    """The classes of errors by their names. The client has its own classes with some of them, further down in the tree."""
     if not _KINDS:
         kinds: list[type[IsotoneError]] = [IsotoneError]
         for kind in kinds:
             kinds += kind.__subclasses__()
-        _KINDS.update((kind.__name__, kind) for kind in kinds)
+        _KINDS.update((kind.__name__, kind) for kind in reversed(kinds))
     return _KINDS
