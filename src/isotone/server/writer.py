@@ -1,7 +1,8 @@
 """The writer: the process that executes what the fronts of a server hand to it, and does the background work.
 
 Requests go to the dispatcher of a server that is one process: what arrived together, from any front, is one group and one
-commit. Paths are not for the dispatcher: they ask for what all fronts together have, and the writer asks each of them.
+commit. An operation that begins with a slash bypasses the dispatcher: health is the writer's own; metrics and hot keys are
+gathered from all fronts.
 """
 
 from __future__ import annotations
